@@ -1,4 +1,4 @@
-"""Persistent storage on two engines. There is a module for each kind of data and a function for each transaction.
+"""Persistent storage on SQLite or PostgreSQL. Each kind of data has a module, and each transaction has a function.
 
 engines, schema       the engines, and the migrations
 tx                    what a transaction is: a generator of statements
@@ -36,15 +36,19 @@ async def open_store(
 ) -> AsyncIterator[Store]:
     """Open the store at `[store] url`: sqlite:///path (relative to the working directory) or postgresql://…
 
-    `serving`: open the store for the service. Only one service can use a store, and only the service migrates its
-    schema. The service checks the store every second. If another service takes over the store, the block is cancelled.
-    Commands open the store without `serving`, even while a service is running.
-    `as_is`: do not create a missing store.
+    `serving`: open the store for the service. Only one service can use a store, and only the service migrates the
+    store's schema. The service checks the store every second. If another service takes over the store, the body of the
+    `async with` statement is cancelled. Commands open the store without `serving`, even while a service is running.
+    `as_is`: True if a missing store must not be created.
     `metrics`: the metrics that the store updates; None if it should not update any.
 
-    Raises Served if another service is using the store. Raises NotReady if the store's schema is older, or if the store
-    is missing and `as_is` is set. Raises ConfigError if the URL is not supported, if the store cannot be reached or was
-    created by a newer version, or if another service has taken it over.
+    Raises Served if another service is using the store. Raises NotReady if the store's schema is older than the
+    program's, or if the store is missing and `as_is` is True. Raises ConfigError in these cases:
+
+    - the URL is not supported
+    - the store cannot be reached
+    - a newer version of the program created the store
+    - another service has taken over the store.
     """
     async with _engine(config, serving=serving, as_is=as_is, metrics=metrics) as store:
         if not serving:
@@ -62,8 +66,8 @@ async def open_store(
 async def open_poll(config: StoreConfig) -> AsyncIterator[Look]:
     """Yield a function that returns True if no service is using the store.
 
-    The function raises Away if the store cannot be reached at the moment. It raises ConfigError if the store could not
-    be opened even if it were free.
+    The function raises Away if the store cannot be reached at the moment. The function raises ConfigError for problems
+    that waiting does not solve.
     """
     if config.engine == "sqlite":
         from svc.store.engines.sqlite_place import is_free

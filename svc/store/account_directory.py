@@ -21,11 +21,11 @@ AccountOrder = Literal["oldest", "newest"]
 
 @dataclass(frozen=True)
 class Entry:
-    """An account of any user.
+    """An account in the operator's list.
 
     `email`: None while the user is being deleted. `at`: when the account was connected or disconnected (epoch ms).
-    `is_requested`: the operator has requested its disconnect, which has not ended. `waits_for`: why that disconnect
-    waits. `former`: None unless the account is disconnected.
+    `is_requested`: True if the operator has requested a disconnect that has not ended. `waits_for`: the reason why that
+    disconnect is waiting. `former`: the disconnected account; None if the account is connected.
     """
 
     id: str
@@ -43,10 +43,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Filter:
-    """The accounts that a list contains.
+    """The filter for a list of accounts.
 
-    `disconnected`: disconnected accounts instead of connected ones. `contains`: only accounts whose name, IDs or user's
-    address contain this text, ignoring case. `email`: only accounts of the user with this address.
+    `disconnected`: True to select disconnected accounts instead of connected accounts. `contains`: only accounts whose
+    name, IDs or user's address contain this text, ignoring case. `email`: only accounts of the user with this address.
     """
 
     disconnected: bool = False
@@ -89,7 +89,8 @@ def with_ids(account_ids: Sequence[str]) -> Tx[list[Entry]]:
 def find(text: str) -> Tx[Entry | None]:
     """Return the account with this id or Cloudflare account id; None if there is none.
 
-    If a Cloudflare account was connected several times, the result is its present or newest connection.
+    If a Cloudflare account was connected several times, return its current connection, or the newest one if it is
+    disconnected.
     """
     for select, entry, order in ((_CONNECTED, _connected, "t.id"), (_FORMER, _former, "t.disconnected_at desc, t.id")):
         rows = yield sql(f"{select} where t.id = $1 or t.edge_account_id = $1 order by {order} limit 1", text)

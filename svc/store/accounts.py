@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from svc.model import AccountState, EdgePlan
 
 
-# How long before a working token expires the warning appears.
+# How long before the expiry of a working token the account shows a warning.
 EXPIRY_WARNING_MS = 14 * DAY_MS
-# The error code that a state implies.
+# The error code of requests that are refused because of an account's state, by state.
 _ERRORS: Mapping[AccountState, Code] = {
     "bootstrap_lost": "bootstrap_lost",
     "permission_error": "permission_error",
@@ -44,7 +44,7 @@ _ERRORS: Mapping[AccountState, Code] = {
     "resource_drift": "resource_drift",
     "no_connection": "worker_silent",
 }
-# The remedy for a state that is not an error.
+# The remedy for requests that are refused because of a state that is not an error, by state.
 _REMEDIES: Mapping[AccountState, str] = {
     "pending": "Wait until the account is connected. If it stays `pending`, repeat the request POST /v1/accounts.",
     "connected": "Install the worker: POST /v1/accounts/{id}/install.",
@@ -60,12 +60,15 @@ def account_by_id(account_id: str) -> Tx[Account | None]:
 
 
 def account_by_edge_id(edge_account_id: str) -> Tx[Account | None]:
-    """Return the account that connects the Cloudflare account with this id; None if there is none."""
+    """Return the connected account for this Cloudflare account id; None if there is none."""
     return _first((yield sql(f"{_ACCOUNTS} where a.edge_account_id = $1", edge_account_id)))
 
 
 def locked(account_id: str) -> Tx[Account | None]:
-    """Lock the account and return it, for a transaction that reads the account and then changes it; see `locks`."""
+    """Lock the account and return it.
+
+    Use this in a transaction that reads the account and then changes it; see `locks`.
+    """
     yield from lock_account(account_id)
     return (yield from account_by_id(account_id))
 
@@ -84,7 +87,7 @@ def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> T
 def unsynced() -> Tx[dict[str, int]]:
     """Return the configuration versions of the accounts that need a sync, by Cloudflare account id.
 
-    These are accounts whose worker has not yet received a change, or may be newer than a restored store.
+    These are accounts whose Worker has not received all changes yet, or may have newer data than a restored store.
     """
     rows = yield sql(
         "select edge_account_id, config_version from accounts"
@@ -97,8 +100,8 @@ def unsynced() -> Tx[dict[str, int]]:
 class Due:
     """The time when work for an account is due, and the data from which its health checks are scheduled.
 
-    `at`: when work is due (epoch ms); 0 means now, None means never. `actors/checks/schedule.py` needs the other
-    fields.
+    `at`: when work is due (epoch ms); 0 means now, None means never. The other fields are for
+    `actors/checks/schedule.py`.
     """
 
     edge_account_id: str
@@ -111,11 +114,13 @@ class Due:
 
 
 def due_times(timing: TimingConfig) -> Tx[list[Due]]:
-    """Return the times when work for each account is due. The service builds its schedule from them when it starts.
+    """Return the time when work is due for each account.
 
-    Some work is due now: operations, syncs, reading back a worker's data after a restore, and creating or removing
-    routes. Other work is due later: emails, the timeout for a silent worker, and the expiry of bootstrap tokens,
-    working tokens and old site paths.
+    The service builds its schedule from these times when it starts.
+
+    Some work is due now: operations, syncs, reading back a Worker's data after a restore, and creating or removing
+    routes. Other work is due later: emails, the timeout for Workers that stop pushing, and the expiry of bootstrap
+    tokens, working tokens and old site paths.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.suspected_at, a.well_at, a.advice_due_at,"
@@ -149,7 +154,7 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
 
 
 def newly_silent(after: int, until: int) -> Tx[list[str]]:
-    """Return the Cloudflare account ids of ready accounts whose worker last reported in (after, until] (epoch ms)."""
+    """Return the Cloudflare account ids of ready accounts whose last push arrived in (after, until] (epoch ms)."""
     rows = yield sql(
         "select edge_account_id from accounts where state = 'ready' and heard_at > $1 and heard_at <= $2", after, until
     )
@@ -170,7 +175,7 @@ def _due_at(row: Row, timing: TimingConfig) -> int | None:
 
 
 def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: str, now: int) -> Tx[None]:
-    """Add the record of an account that is about to be connected."""
+    """Add an account that is about to be connected."""
     yield from states.begin(account_id, user_id, edge_account_id, name, now)
 
 
@@ -179,8 +184,8 @@ def change_account(
 ) -> Tx[Account]:
     """Change the fields that are not None, and return the account. Raises NotFound.
 
-    Changing the plan deletes the advice and makes new advice due immediately. Changing `days_kept` increments the
-    configuration version, so the next sync writes it to the worker.
+    A change of the plan deletes the advice and makes new advice due immediately. A change of `days_kept` increments the
+    configuration version, so the next sync writes the new value to the Worker's database.
     """
     account = present((yield from locked(account_id)))
     if name in (None, account.name) and plan in (None, account.plan) and days_kept in (None, account.days_kept.days):
@@ -212,7 +217,7 @@ def suspect(account_id: str, now: int) -> Tx[None]:
 
 
 def record_health_check(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
-    """Record that a health check has ended. The check that has been due since `suspected_at` is then no longer due.
+    """Record that a health check has ended. If the check became due at `suspected_at`, it is no longer due.
 
     `well_at`: the time of the check if it found no problems, otherwise None.
     """
@@ -224,7 +229,7 @@ def record_health_check(account_id: str, suspected_at: int | None, well_at: int 
 
 
 def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
-    """Record that Cloudflare refused the working token in a check.
+    """Record that Cloudflare refused the working token in a health check.
 
     Returns the time of the first consecutive refusal (epoch ms) and the number of consecutive refusals.
     """
@@ -238,7 +243,7 @@ def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
 
 
 def token_accepted(account_id: str) -> Tx[None]:
-    """Record that Cloudflare accepted the working token."""
+    """Record that Cloudflare accepted the working token in a health check."""
     yield sql("update accounts set token_refused_at = null, token_refusals = 0 where id = $1", account_id)
 
 
@@ -250,11 +255,11 @@ def record_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
 
 
 def clear_crash(edge_account_id: str) -> Tx[None]:
-    """Remove the error that `record_crash` stored, because work on the account is succeeding again."""
+    """Remove the error that `record_crash` stored. Call this when work on the account succeeds again."""
     rows = yield sql("select error from accounts where edge_account_id = $1 and error is not null", edge_account_id)
     for row in rows:
         if _is_crash_note(row["error"]):
-            # Remove only this error. Any error that was stored since the read still applies.
+            # Remove only the error that was read. An error that was stored since then still applies.
             yield sql(
                 "update accounts set error = null where edge_account_id = $1 and error = $2",
                 edge_account_id,
@@ -263,7 +268,7 @@ def clear_crash(edge_account_id: str) -> Tx[None]:
 
 
 def crashed_edge_accounts() -> Tx[list[str]]:
-    """Return the Cloudflare account ids of the accounts whose error `record_crash` stored."""
+    """Return the Cloudflare account ids of the accounts that have an error stored by `record_crash`."""
     rows = yield sql("select edge_account_id, error from accounts where error is not null")
     return [row["edge_account_id"] for row in rows if _is_crash_note(row["error"])]
 
@@ -271,7 +276,7 @@ def crashed_edge_accounts() -> Tx[list[str]]:
 def _is_crash_note(note: str) -> bool:
     """Return True if `record_crash` stored this error.
 
-    This checks the raw code, because `note_from_json` also maps unknown codes to `internal`.
+    This compares the code in the JSON text, because `note_from_json` also maps unknown codes to `internal`.
     """
     return bool(from_json(note)["code"] == "internal")
 
@@ -284,7 +289,7 @@ def warn(account_id: str, warning: AccountWarning) -> Tx[None]:
 
 
 def remove_warning(account_id: str, warning: AccountWarning) -> Tx[Account | None]:
-    """Remove a warning from the account. Returns the account as it was before the change."""
+    """Remove a warning from the account. Returns the account as it was before the removal."""
     account = yield from locked(account_id)
     if account is not None and warning in account.warnings:
         yield from _set_warnings(account, {*account.warnings} - {warning})
@@ -298,7 +303,7 @@ def _set_warnings(account: Account, warnings: set[AccountWarning]) -> Tx[None]:
 def record_database_creation(account_id: str, now: int) -> Tx[None]:
     """Record that no database has the service's name, and that the service is about to create one.
 
-    If a database with this name is found later, the service can therefore recognize it as its own.
+    The service can then recognize a database with this name as its own.
     """
     yield sql("update accounts set database_sought_at = $2 where id = $1", account_id, now)
 
@@ -320,14 +325,16 @@ def forget_database(account_id: str) -> Tx[None]:
 def record_pushes(
     pushes: Sequence[tuple[str, WorkerPush]], parts: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Tx[set[str]]:
-    """Record the workers' reports. If an account has several, use the last one. Return the ids of existing accounts.
+    """Record the status that Workers reported in pushes. Return the ids of the accounts that exist.
 
-    A report ends the account's `no_connection` state, and the self-check of the upload that installed the reporting
-    worker. If the report has a cron error, a health check becomes due.
+    `pushes`: (account id, status) pairs. If an account has several, the last one is used.
 
-    `parts`: for each account that sent parts, the numbers of the first and last parts that the transaction settles. A
-    part contains the totals of one day. If parts before the first one are missing, the store has lost commits, and the
-    worker's data is read back as after a restore.
+    A push ends the account's `no_connection` state, and the self-check of the upload that installed the Worker. If the
+    status contains a cron error, a health check becomes due.
+
+    `parts`: for each account that sent parts, the numbers of the first and the last part that the transaction accepts
+    or rejects. A part contains the totals of one day. If the store does not have the parts before the first one, it has
+    lost commits, and the Worker's data is read back as after a restore.
     """
     latest = dict(pushes)
     numbers = parts or {}
@@ -358,7 +365,7 @@ def record_pushes(
             yield from states.move(row["id"], ("no_connection",), "ready", None, latest[row["id"]].at)
         if "crons_stopped" in warnings:
             yield from remove_warning(row["id"], "crons_stopped")
-        if latest[row["id"]].error_kind == "cron":  # a health check cannot find the cause of a failed push
+        if latest[row["id"]].error_kind == "cron":  # a health check could not find the cause of a failed push
             yield from suspect(row["id"], latest[row["id"]].at)
         if row["install_id"] in reported and "not_confirmed" in warnings:
             yield from remove_warning(row["id"], "not_confirmed")
@@ -368,7 +375,7 @@ def record_pushes(
 
 
 def record_silence(account_id: str, heard_at: int | None, error: ErrorNote, now: int) -> Tx[None]:
-    """Set the state `no_connection`, unless the worker has reported since `heard_at` (epoch ms)."""
+    """Set the state `no_connection`, unless the Worker has pushed since `heard_at` (epoch ms)."""
     account = yield from locked(account_id)
     if account is not None and account.heard_at == heard_at:
         yield from states.move(account_id, ("ready",), "no_connection", error, now)
@@ -377,7 +384,8 @@ def record_silence(account_id: str, heard_at: int | None, error: ErrorNote, now:
 # ------------------------------------------------------------------------------------------------------------- rows
 
 
-# Each account with its link host. The link host's columns have a prefix, and are null if the account has no link host.
+# Selects accounts with their link hosts. The link host's columns have a prefix, and are null if an account has no link
+# host.
 _ACCOUNTS = (
     f"select a.*, {', '.join(f'h.{name} as host_{name}' for name in LINK_HOST_COLUMNS)}"  # noqa: S608  # constant names
     " from accounts a left join link_hosts h on h.account_id = a.id"
@@ -389,7 +397,7 @@ def _first(rows: list[Row]) -> Account | None:
 
 
 def present(account: Account | None) -> Account:
-    """Return the account. Raises NotFound if it is None."""
+    """Return `account`. Raises NotFound if it is None."""
     if account is None:
         raise NotFound
     return account
@@ -398,8 +406,8 @@ def present(account: Account | None) -> Account:
 def not_ready(account: Account, message: str) -> Conflict:
     """Return the error for a request that the account's state does not allow, with the remedy for this account.
 
-    `details.reason` is the code of the account's error. That error's details are included, because the remedy refers to
-    them.
+    `details.reason` is the code of the account's error. The details of the account's error are included, because the
+    remedy refers to them.
     """
     error = account.error
     code = _ERRORS.get(account.state) if error is None else error.code

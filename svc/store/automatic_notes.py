@@ -1,7 +1,7 @@
-"""The notes that the service writes when something changes the numbers of a report.
+"""The notes that the service writes automatically when something affects the numbers in reports.
 
-Each one is written in the transaction of its cause, so that none is missing after a crash. The cause is part of the
-key, so none is written twice, even if a user has deleted the note in the meantime (`hidden`).
+Each note is written in the transaction of its cause, so that no note is missing after a crash. The cause is part of the
+note's key, so that no note is written twice, even if the user has deleted the note (column `hidden`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
     from svc.model import NoteKind, NoteTarget, Site
 
-# The cause of a note about a route that is still missing. A site or link host has at most one.
+# The value of `cause` for a note about a route that is still missing. A site or link host has at most one such note.
 _OPEN = "open"
 
 
 def imported(account_id: str, target_kind: NoteTarget, target: str, now: int) -> Tx[None]:
-    """Note the last imported day of a site or link. Replaces the note of an import that ended earlier."""
+    """Write a note with the last imported day of a site or link.
+
+    Replaces the note about an import that ended on an earlier day.
+    """
     rows = yield sql("select max(day) as until from days where target = $1 and imported = 1", target)
     until = rows[0]["until"]
-    if until is None:  # the worker has counted all of these days
+    if until is None:  # the Worker has counted all of these days
         return
     yield sql("delete from notes where target = $1 and kind = 'imported' and day < $2", target, until)
     day = day_text(until)
@@ -33,18 +36,18 @@ def imported(account_id: str, target_kind: NoteTarget, target: str, now: int) ->
 
 
 def snippet_rotated(site: Site, until: int, now: int) -> Tx[None]:
-    """Note that the site has a new path. `until`: the end of the old path (epoch ms)."""
+    """Write a note that the site has a new path. `until`: the end of the old path (epoch ms)."""
     facts = {"until": day_text(day_of(until))}
     yield from _write(site.account_id, "site", site.id, "snippet_rotated", site.path, facts, day_of(now), now)
 
 
 def worker_updated(account_id: str, operation_id: str, now: int) -> Tx[None]:
-    """Note that the account has a new worker, which has reported."""
+    """Write a note that the account has a new Worker. Call this after the new Worker's first push."""
     yield from _write(account_id, "account", account_id, "worker_updated", operation_id, {}, day_of(now), now)
 
 
 def hours_refused(hours: Iterable[tuple[str, int]], now: int) -> Tx[None]:
-    """Note the number of each day's hours without counts. `hours`: (account id, start of the hour in epoch ms)."""
+    """Write a note for each day with hours without counts. `hours`: (account id, start of the hour in epoch ms)."""
     for account_id, day in sorted({(account_id, day_of(at)) for account_id, at in hours}):
         [row] = yield sql(
             "select count(*) as n from refused_hours where account_id = $1 and at >= $2 and at < $3",
@@ -59,19 +62,22 @@ def hours_refused(hours: Iterable[tuple[str, int]], now: int) -> Tx[None]:
 
 
 def route_missing(site: Site, now: int) -> Tx[None]:
-    """Note that a health check has found the site's route missing, or used by another worker."""
+    """Write a note that a health check has found that the site's route is missing or used by another Worker."""
     facts = {"since": day_text(day_of(now))}
     yield from _write(site.account_id, "site", site.id, "route_missing", _OPEN, facts, day_of(now), now)
 
 
 def link_host_route_missing(account_id: str, host: str, now: int) -> Tx[None]:
-    """Note the same of the account's link host."""
+    """Write the note that `route_missing` describes, but for the account's link host."""
     facts = {"host": host, "since": day_text(day_of(now))}
     yield from _write(account_id, "account", account_id, "link_host_route_missing", _OPEN, facts, day_of(now), now)
 
 
 def route_restored(target: str, kind: NoteKind, now: int) -> Tx[None]:
-    """Complete the note about a missing route of a site or account, if there is one."""
+    """If there is an open note about a missing route, add the time at which the route was restored.
+
+    `target`: the id of the site, or of the account for a link host.
+    """
     rows = yield sql("select id, facts from notes where target = $1 and kind = $2 and cause = $3", target, kind, _OPEN)
     for row in rows:
         facts = {**from_json(row["facts"]), "until": day_text(day_of(now))}
@@ -90,7 +96,10 @@ def _write(
     *,
     grows: bool = False,
 ) -> Tx[None]:
-    """Write a note for the account's user, unless there is one with the same cause. `grows`: update its facts then."""
+    """Write a note for the account's user, unless a note with the same cause exists.
+
+    `grows`: if True, update the facts of the existing note instead.
+    """
     again = "do update set facts = excluded.facts" if grows else "do nothing"
     yield sql(
         "insert into notes (id, user_id, account_id, target_kind, target, day, kind, cause, facts, created_at)"  # noqa: S608  # SQL of this function

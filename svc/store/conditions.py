@@ -1,4 +1,4 @@
-"""The conditions of a `where` clause, which are added one by one together with their parameters."""
+"""Builds the conditions of a `where` clause together with their parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Conditions:
-    """SQL conditions that all have to be true. Their parameters are appended to the list `parameters`."""
+    """SQL conditions that are combined with `and`. Their parameters are appended to the list `parameters`."""
 
     def __init__(self, parameters: list[Parameter]) -> None:
         self._parameters = parameters
@@ -27,7 +27,7 @@ class Conditions:
         self._all.append(condition)
 
     def add_contains(self, texts: Sequence[str], *columns: str) -> None:
-        """Require that one of the columns contains one of the texts, ignoring case. Without texts, does nothing."""
+        """Require that one of the columns contains one of the texts, ignoring case. If `texts` is empty, do nothing."""
         if texts:
             patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
             likes = [f"lower({column}) like lower({each}) escape '\\'" for each in patterns for column in columns]

@@ -1,4 +1,4 @@
-"""Transactions for connect operations. Each one changes an account together with its operation."""
+"""Transactions for connect operations. Each transaction changes an account together with its operation."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
-    """Check that the user may connect this Cloudflare account. Returns the account's record; None if there is none.
+    """Check that the user may connect this Cloudflare account. Return the existing account; None if there is none.
 
     Raises Conflict account_taken, already_connected. Raises Forbidden limit_reached or ServiceError service_full if a
-    new record would exceed a limit.
+    new account would exceed a limit.
     """
     existing = yield from accounts.account_by_edge_id(edge_account_id)
     if existing is not None:
@@ -55,7 +55,9 @@ def begin_connect(
     limits: LimitsConfig,
     now: int,
 ) -> Tx[tuple[Account, Operation]]:
-    """Begin a connect operation, or continue a pending or lost one. Return the account and the operation.
+    """Begin a connect operation, or continue a pending or interrupted connect operation.
+
+    Return the account and the operation.
 
     Raises the same errors as `may_connect`, and Unauthorized if the user is being deleted.
     """
@@ -89,7 +91,10 @@ def begin_connect(
 
 
 def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | None = None) -> Tx[None]:
-    """Keep a failed connect operation, so that the user's next request can continue it. The account shows `error`."""
+    """Keep a failed connect operation, so that the user's next request can continue it.
+
+    Store `error` on the account.
+    """
     account = yield from accounts.account_by_edge_id(edge_account_id)
     if account is not None and error is not None:
         yield from states.move(account.id, ("pending",), "pending", error, now)
@@ -103,7 +108,10 @@ def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | 
 
 
 def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """Delete a permanently refused connect operation and its account, if no token can be valid. Keep the events."""
+    """Delete a finally refused connect operation and its account.
+
+    Call this only if no created token can be valid. Events are kept.
+    """
     operation = yield from operations.running(account_id)
     if operation is not None:
         yield from operations.fail(operation.id, error, now)

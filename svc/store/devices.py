@@ -1,4 +1,4 @@
-"""Transactions on known devices: the browsers that a user has signed in from."""
+"""Transactions on known devices, which are the browsers from which a user has signed in."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from svc.store.tx import Tx, placeholders, sql
 
 # The longest time for which browsers keep a cookie. The service deletes devices that have not been used for this long.
 DEVICE_DAYS = 400
-# The maximum number of devices per user. Real users have fewer. The limit keeps a bot's sign-ins from filling the
-# store.
+# The maximum number of devices per user. Real users have fewer devices. The limit prevents automated sign-ins from
+# filling the store.
 MAX_DEVICES = 10
 
 
@@ -18,7 +18,10 @@ def is_known_device(user_id: int, digest: str) -> Tx[bool]:
 
 
 def remember_device(user_id: int, digest: str, now: int) -> Tx[None]:
-    """Record a sign-in from the browser. Delete the least recently used devices above `MAX_DEVICES`."""
+    """Record a sign-in from the browser.
+
+    If the user then has more than `MAX_DEVICES` devices, delete the least recently used.
+    """
     yield sql(
         "insert into devices (user_id, digest, seen_at) values ($1, $2, $3)"
         " on conflict (user_id, digest) do update set seen_at = excluded.seen_at",

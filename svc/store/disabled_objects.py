@@ -1,7 +1,7 @@
-"""Checks that the owner of a site or link does not change or recreate it after the operator has disabled it.
+"""Checks that prevent the owner of a site or link from changing or recreating it after the operator has disabled it.
 
-A disabled object is not in the worker's configuration. Its row, totals and reports stay. The check covers all accounts
-of the same Cloudflare account, so disconnecting and reconnecting the account does not bypass it.
+A disabled site or link is not in the Worker's configuration. Its row, totals and reports are kept. A check considers
+all connections of the same Cloudflare account, so that the owner cannot bypass it by reconnecting the account.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _SAME_EDGE_ACCOUNT = (
 
 
 def disabled_of(row: Row) -> Disabled | None:
-    """Return when and why the operator disabled the object in a row of `sites` or `links`; None if it is enabled."""
+    """Return when and why the operator disabled the site or link in this row; None if it is enabled."""
     return None if row["disabled_at"] is None else Disabled(row["disabled_at"], row["disabled_reason"])
 
 
 def check_enabled(target: Site | Link) -> None:
-    """Check that the operator has not disabled a site or link. Raises Forbidden site_disabled, link_disabled."""
+    """Raise Forbidden site_disabled or link_disabled if the operator has disabled the site or link."""
     if target.disabled is not None:
         raise Forbidden(
             "site_disabled" if isinstance(target, Site) else "link_disabled", details=target.disabled.details
@@ -40,7 +40,7 @@ def check_enabled(target: Site | Link) -> None:
 
 
 def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disabled]]:
-    """Return the codes, among these, that the account's owner cannot use because the operator disabled their links."""
+    """Return those of `codes` that the account's owner cannot use because the operator has disabled their links."""
     wanted = sorted(set(codes))
     found: dict[str, Disabled] = {}
     for first in range(0, len(wanted), _CODES_A_STATEMENT):
@@ -58,9 +58,11 @@ def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disa
 
 
 def check_fallback(account_id: str) -> Tx[None]:
-    """Check that unknown codes may be redirected, because a disabled link is an unknown code for the worker.
+    """Check that the link host may redirect unknown codes.
 
-    Raises Forbidden link_disabled if the operator has disabled one of the links.
+    The Worker treats the codes of disabled links as unknown codes.
+
+    Raises Forbidden link_disabled if the operator has disabled one of the account's links.
     """
     rows = yield sql(f"select t.* from links t {_SAME_EDGE_ACCOUNT} order by t.disabled_at desc limit 1", account_id)  # noqa: S608  # text of this file
     disabled = disabled_of(rows[0]) if rows else None

@@ -1,7 +1,7 @@
 """Transactions on the operator's requests to disconnect accounts.
 
-The running service carries out the requests (`actors/service/operator_disconnects.py`). The end of a disconnect deletes
-the account's row, and its request with it, so a request never outlives the account.
+The running service carries out the requests (`actors/service/operator_disconnects.py`). When a disconnect ends, the
+account's row is deleted together with the request.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 # The maximum number of requests that one transaction adds.
 BATCH = 1_000
 
-# Why a disconnect waits: Cloudflare does not respond, the account has used up today's database rows, another operation
-# is running, or the service failed on the account.
+# Why a disconnect waits: Cloudflare does not respond, the account has reached today's limit on database rows, another
+# operation is running, or an internal error occurred.
 WaitReason = Literal["unreachable", "daily_limit", "operation_in_progress", "internal"]
 
 
 @dataclass(frozen=True)
 class DisconnectRequest:
-    """The operator's request to disconnect an account. If `is_forced`, the disconnect does not wait for Cloudflare."""
+    """The operator's request to disconnect an account.
+
+    If `is_forced` is True, the disconnect does not wait for Cloudflare.
+    """
 
     account_id: str
     edge_account_id: str
@@ -49,7 +52,7 @@ def request(account_ids: Sequence[str], now: int, *, forced: bool) -> Tx[None]:
 
 
 def pending(limit: int, besides: Sequence[str]) -> Tx[list[DisconnectRequest]]:
-    """Return the oldest requests, without those for the accounts `besides`."""
+    """Return at most `limit` requests, oldest first, except requests for the accounts in `besides`."""
     rows = yield sql(
         "select r.account_id, a.edge_account_id, a.user_id, r.forced"
         " from disconnect_requests r join accounts a on a.id = r.account_id"
@@ -64,7 +67,7 @@ def pending(limit: int, besides: Sequence[str]) -> Tx[list[DisconnectRequest]]:
 
 
 def set_waiting(account_id: str, reason: WaitReason | None) -> Tx[None]:
-    """Record why the disconnect waits; None: it does not wait."""
+    """Record the reason why the disconnect waits; None means that it no longer waits."""
     yield sql("update disconnect_requests set waits_for = $2 where account_id = $1", account_id, reason)
 
 

@@ -1,7 +1,7 @@
-"""Transactions for disconnects: an account's record is deleted, but its sites, links and totals stay readable.
+"""Transactions for disconnects, which delete an account but keep its sites, links and totals readable.
 
-The record becomes a row in `former_accounts`. The Cloudflare account can be connected again immediately. It then gets a
-new id, and does not share any data with the former account.
+The account's row is moved to `former_accounts`. The Cloudflare account can be connected again immediately. The new
+connection gets a new account id, and shares no data with the former account.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from svc.model import Operation, OperationKind
 
-# The operations that the actor carries out in a duty. All others run within their request. While the actor is carrying
-# out a disconnect, it does not serve other requests, so an operation of any other kind is either waiting for its user
-# or was interrupted.
+# The operations that the actor carries out in a duty. Operations of other kinds run within their request, and the actor
+# serves one request at a time. During a disconnect, an unfinished operation of another kind is therefore waiting for
+# its user or was interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 
@@ -60,7 +60,9 @@ def _operation_to_end(account_id: str) -> Tx[Operation | None]:
 
 
 def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operation]:
-    """Begin a disconnect, or continue a running one. Ends an operation that is only waiting for its user or worker.
+    """Begin a disconnect, or continue a running disconnect.
+
+    Ends an operation that is only waiting for its user or its Worker.
 
     Raises NotFound; Conflict operation_in_progress if another operation is being carried out.
     """
@@ -82,12 +84,13 @@ def end_disconnect(
     *,
     counts_kept: bool = False,
 ) -> Tx[FormerAccount]:
-    """Delete the account's record with its keys, link host and token, and mark its sites and links as deleted.
+    """Delete the account with its keys, link host and token, and mark its sites and links as deleted.
 
-    Their totals stay. If the user is being deleted, the totals, sites and links are deleted in batches later.
-    `counts_kept`: the worker's last counts were read and stored after its script was deleted. The totals are then
-    complete up to `now`, even if an hour has ended since the counts were read. If the operator has requested the
-    disconnect, the user gets an email about it. Raises NotFound.
+    The totals of the sites and links are kept. If the user is being deleted, totals, sites and links are deleted in
+    batches later. If the operator has requested the disconnect, the user gets an email about it.
+
+    `counts_kept`: True if the Worker's last counts were read and stored after the script was deleted. The totals are
+    then complete up to `now`, even if an hour has ended since the counts were read. Raises NotFound.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     leaving = yield from users.is_being_deleted(account.user_id)
@@ -159,7 +162,7 @@ def _delete_targets(account_id: str) -> Tx[None]:
 
 
 def former_of(row: Row) -> FormerAccount:
-    """Return the account that is stored in a row of `former_accounts`."""
+    """Return the disconnected account that is stored in a row of `former_accounts`."""
     return FormerAccount(
         id=row["id"],
         user_id=row["user_id"],

@@ -1,4 +1,4 @@
-"""Transactions on changes of a user's email address: request, confirmation by the new address, reversal by the old."""
+"""Transactions that request, confirm and revert changes of a user's email address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Purpose = Literal["confirm", "revert"]
 class EmailChange:
     """A requested or confirmed change. Times are epoch ms.
 
-    `expires_at`: until then, the new address can confirm. `revert_until`: until then, the old address can revert.
+    `expires_at`: the time until which the link in the email to the new address can confirm the change. `revert_until`:
+    the time until which the link in the email to the old address can revert the change.
     """
 
     id: str
@@ -38,7 +39,7 @@ class EmailChange:
 
 
 def request_change(change: EmailChange, verified: str, language: Language | None) -> Tx[None]:
-    """Store a request, and queue the emails to both addresses. It replaces the user's earlier unconfirmed request.
+    """Store a request, and queue the emails to both addresses. Replaces an earlier unconfirmed request of the user.
 
     Runs the same statements whether or not the new address belongs to a user. `verified`: the stored hash against which
     the password was verified. Raises Forbidden invalid_password if the password has changed since then.
@@ -92,7 +93,7 @@ def pending_change(user_id: int, now: int) -> Tx[EmailChange | None]:
 def cancel_change(user_id: int, now: int) -> Tx[None]:
     """End the pending change, if there is one. The link in the email to the old address stays valid.
 
-    This link also sets a new password, which the user needs if another person requested and canceled the change.
+    The link also sets a new password. The user needs the link if another person requested and canceled the change.
     """
     yield from lock_user(user_id)
     canceled = yield sql(
@@ -106,7 +107,7 @@ def cancel_change(user_id: int, now: int) -> Tx[None]:
 
 
 def add_token(change_id: str, purpose: Purpose, digest: str) -> Tx[None]:
-    """Store the token of a link. The tokens in other links of the same change stay valid."""
+    """Store the token for a link in an email. Tokens in earlier emails about the same change stay valid."""
     yield sql(
         "insert into email_change_tokens (digest, change_id, purpose)"
         " select cast($1 as text), id, cast($3 as text) from email_changes where id = $2",
@@ -117,13 +118,13 @@ def add_token(change_id: str, purpose: Purpose, digest: str) -> Tx[None]:
 
 
 def confirm_change(digest: str, now: int) -> Tx[User]:
-    """Switch the user's address to the new one. Ends all sessions except the one that requested the change.
+    """Give the user the new address. Ends all of the user's sessions except the session that requested the change.
 
     Raises NotFound if the token is unknown or used, has expired, or another user has the new address.
     """
     change = yield from _find(digest, "confirm")
     yield from lock_user(change.user_id)
-    # Two users may confirm the same address at the same time. The second one waits here.
+    # Two users may confirm the same address at the same time. The second transaction waits here.
     yield sql("update email_changes set new_email = new_email where lower(new_email) = lower($1)", change.new_email)
     claimed = yield sql(
         "update email_changes set confirmed_at = $2 where id = $1 and confirmed_at is null and expires_at > $2"
@@ -145,8 +146,8 @@ def confirm_change(digest: str, now: int) -> Tx[User]:
 def revert_change(digest: str, password_hash: str, now: int) -> Tx[User]:
     """Keep or restore the old address, set a new password, and end all sessions.
 
-    Also reverts all later changes, because the person who made them may have requested this one too. Links of earlier
-    changes stay valid. Raises NotFound if the token is unknown or used, has expired, or another user has the address.
+    Also reverts all later changes, because the same attacker may have made them. Links in emails about earlier changes
+    stay valid. Raises NotFound if the token is unknown or used, has expired, or another user has the address.
     """
     change = yield from _find(digest, "revert")
     yield from lock_user(change.user_id)
@@ -170,7 +171,7 @@ def revert_change(digest: str, password_hash: str, now: int) -> Tx[User]:
 
 
 def _switch(user_id: int, email: str) -> Tx[None]:
-    """Give the user another address. Links in emails to the present address stop working."""
+    """Give the user another address. Links in emails to the previous address stop working."""
     if not (yield from users.switch_address(user_id, email)):
         raise NotFound
     yield from users.forget_mail_tokens(user_id)
@@ -192,7 +193,7 @@ def _find(digest: str, purpose: Purpose) -> Tx[EmailChange]:
 def new_change(
     user: User, new_email: str, session_id: str, now: int, *, expires_at: int, revert_until: int
 ) -> EmailChange:
-    """Return a change that is not stored yet."""
+    """Return a new change. The caller has to store it."""
     return EmailChange(
         new_id("chg"), user.id, user.email, new_email, session_id, now, expires_at, revert_until, confirmed_at=None
     )

@@ -23,13 +23,13 @@ _LINKS_NAMED = 10
 
 
 def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackChanges | None = None) -> Tx[LinkHost]:
-    """Set the link host and change its fallback URLs. The previous link host's route becomes unwanted.
+    """Set the link host and change its fallback URLs. The route of the previous link host becomes unwanted.
 
     Fallbacks that are not in `changes` keep their URLs, even if the host changes.
 
-    Raises NotFound. Raises Conflict link_host_is_website if `host` is a site. Raises Invalid if a link or a fallback
-    points to `host`, which would cause a redirect loop. Raises Forbidden link_disabled if `not_found_url` is set while
-    the operator has disabled a link.
+    Raises NotFound. Raises Conflict link_host_is_website if the account has a site with this host. Raises Invalid if a
+    link or a fallback points to `host`, which would cause a redirect loop. Raises Forbidden link_disabled if
+    `not_found_url` is set while the operator has disabled a link.
     """
     yield from lock_account(account_id)
     if (changes or {}).get("not_found_url") is not None:
@@ -141,7 +141,7 @@ def _check_host(account_id: str, host: str) -> Tx[None]:
 def set_link_host_route(
     account_id: str, host: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
-    """Store the result of creating the link host's route, if `host` is still the link host."""
+    """Store the result of creating the link host's route. Does nothing if `host` is no longer the link host."""
     yield sql(
         "update link_hosts set state = $4, zone_id = $3, route_id = $5, error = $6 where account_id = $1 and host = $2",
         account_id,
@@ -156,7 +156,10 @@ def set_link_host_route(
 def record_link_host_route(
     account_id: str, host: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[bool]:
-    """Store a health check's result for the link host's active route. Returns False if the host was replaced."""
+    """Store a health check's result for the link host's active route.
+
+    Returns False if `host` is no longer the link host.
+    """
     rows = yield sql(
         "update link_hosts set state = $3, route_id = $4, error = $5"
         " where account_id = $1 and host = $2 and state = 'active' returning host",

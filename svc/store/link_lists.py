@@ -1,8 +1,8 @@
-"""Lists of links: filters, orders and pages, and the clicks in the last week.
+"""Lists of links, with filters, orders and pages, and the links' clicks in the last week.
 
 If links are sorted by age or code, their positions never change, so a page continues after the last link of the
-previous page (`after`). The number of clicks changes, so if links are sorted by clicks, all ids are read in one query
-(`ranked_by_clicks`), and pages are read by id.
+previous page (`after`). Click counts change, so if links are sorted by clicks, one query reads all ids
+(`ranked_by_clicks`), and each page is read by id.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from svc.model import Link, LinkState
     from svc.store.tx import Parameter
 
-# The orders with keyset pagination. `PLACE_KINDS` has the types of a position's values. `_PLACES` has the position in
-# SQL, the comparison operator that selects the next page, and the `order by` clause.
+# The orders with keyset pagination. `PLACE_KINDS`: the types of a position's values. `_PLACES`: the position in SQL,
+# the comparison operator that selects the next page, and the `order by` clause.
 PagedOrder = Literal["oldest", "newest", "code"]
 PLACE_KINDS: Mapping[PagedOrder, tuple[type, ...]] = {
     "oldest": (int, str),
@@ -39,8 +39,8 @@ _PLACES: Mapping[PagedOrder, tuple[str, str, str]] = {
 class LinkFilter:
     """The filter for a list of a user's links. Lists of deleted links include the links of disconnected accounts.
 
-    `contains`: the code or the target URL must contain at least one of these texts, ignoring case. An empty tuple means
-    no filter. `account_id` and `edge_accounts`: None means any account.
+    `contains`: the code or the destination URL must contain at least one of these texts, ignoring case; if empty, all
+    links match. `account_id` and `edge_accounts`: None means any account.
     """
 
     user_id: int
@@ -50,7 +50,10 @@ class LinkFilter:
     state: LinkState = "active"
 
     def conditions(self, parameters: list[Parameter]) -> str:
-        """Return the SQL condition for a row `t` of `links`. Appends the condition's parameters to `parameters`."""
+        """Return the filter as an SQL condition on a row `t` of `links`.
+
+        Appends the condition's parameters to `parameters`.
+        """
         deleted = self.state == "deleted"
         conditions = UserConditions(parameters, self.user_id, self.account_id, self.edge_accounts, deleted=deleted)
         conditions.add(f"t.state = {conditions.parameter(self.state)}")
@@ -86,7 +89,7 @@ def list_links(
 
 
 def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
-    """Return the ids of all links on the list. Those with the most clicks in the last 7 closed days come first.
+    """Return the ids of all links in the list. Links with the most clicks in the last 7 closed UTC days come first.
 
     Links with the same number of clicks are sorted by age, oldest first.
     """
@@ -102,11 +105,11 @@ def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
 
 
 def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
-    """Return the links among `link_ids` (at most 1,000) that are on the list, in the order of `link_ids`."""
+    """Return those of `link_ids` (at most 1,000) that match the filter, as links in the order of `link_ids`."""
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     ids = placeholders(len(link_ids), first=len(parameters) + 1)
-    # Without the limit, SQLite would read all of the user's links instead of only these.
+    # The limit prevents SQLite from reading all of the user's links instead of only these.
     these = f"select * from links where id in ({ids}) limit 1000"  # noqa: S608  # as above
     rows = yield sql(f"select t.* from ({these}) t where {conditions}", *parameters, *link_ids)  # noqa: S608  # as above
     found = {row["id"]: link_of(row) for row in rows}
@@ -114,7 +117,7 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
 
 
 def clicks_of_account(account_id: str, first_day: int, last_day: int) -> Tx[int]:
-    """Return the clicks by people on the account's existing links on these UTC days, as sent by its worker."""
+    """Return the stored clicks by people on the account's links that are not deleted, on these UTC days."""
     [row] = yield sql(
         "select cast(coalesce(sum(d.views), 0) as bigint) as n from links l"
         " join days d on d.target = l.id and d.day between $2 and $3"

@@ -26,7 +26,7 @@ LINK_DELETED = "The link was deleted. Only the link and its report can still be 
 
 
 def add_link(link: Link, default_limit: int) -> Tx[Link]:
-    """Add one link; see `add_links`. Also raises the error that rejects the link: Invalid, Conflict link_exists."""
+    """Add one link; see `add_links`. If the link is rejected, raises the error that `add_links` would return."""
     [added] = yield from add_links([link], default_limit)
     if isinstance(added, ServiceError):
         raise added
@@ -34,22 +34,23 @@ def add_link(link: Link, default_limit: int) -> Tx[Link]:
 
 
 def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -> Tx[list[Link | ServiceError]]:
-    """Add one or more links of one account and user under one new version of the account's configuration.
+    """Add one or more links to an account, with one new version of the account's configuration.
 
-    Returns, in order, each link as stored or the error that rejects it. The error is Invalid if a target is on the link
-    host, which would cause a redirect loop. It is Forbidden link_disabled if the operator has disabled a link with this
-    code, even if that link was deleted. It is Conflict link_exists if the code is taken in the account or earlier in
-    the batch.
+    Returns, in order, each link as stored or the error that rejects the link:
+
+    - Invalid if a destination is on the link host, which would cause a redirect loop
+    - Forbidden link_disabled if the operator has disabled a link with this code, even if that link was deleted
+    - Conflict link_exists if the code is used in the account or earlier in the batch.
 
     Raises NotFound if there is no such account, Conflict link_host_required, or Forbidden limit_reached if the user
     would have more than the maximum number of links. In these cases, no link is added.
 
-    `default_limit`: the maximum number, unless the operator has set another one for the user. `unstored`: a number of
-    links that also count towards it, although they are not stored.
+    `default_limit`: the maximum number, unless the operator has set another one for the user. `unstored`: the number of
+    further links that also count towards the maximum, although they are not stored.
     """
     account_id, user_id = batch[0].account_id, batch[0].user_id
     yield from lock_user(user_id)
-    version = yield from bump_version(account_id)  # locks the account, so no other transaction can use a code
+    version = yield from bump_version(account_id)  # locks the account, so that the codes stay free
     hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     if not hosts:
         raise Conflict("link_host_required")
@@ -85,17 +86,17 @@ def _refusal(
 
 
 def _redirect_loop(link: Link, link_host: str) -> Invalid | None:
-    """Return the error if the link has targets on the link host, which would cause a redirect loop; otherwise None."""
+    """Return the error if a destination of the link is on the link host, which would cause a redirect loop."""
     issues = [Issue(name, "must not be on the link host", "on_link_host") for name in link.targets_on(link_host)]
     return Invalid(issues) if issues else None
 
 
 def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[Rule] | None) -> Tx[Link]:
-    """Change a link's target URL, its rules, or both. None leaves a value unchanged.
+    """Change a link's destination URL, its rules, or both. None leaves a value unchanged.
 
-    If nothing changes, the configuration version stays the same, because the worker needs no sync.
+    If nothing changes, the configuration version stays the same, so that no sync is needed.
     Raises NotFound if the account has no such link or if the link was deleted. Raises Forbidden link_disabled if the
-    operator has disabled the link. Raises Invalid if a target is on the link host.
+    operator has disabled the link. Raises Invalid if a destination is on the link host.
     """
     link = yield from _live_link(account_id, link_id)
     check_enabled(link)
@@ -121,7 +122,7 @@ def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[
 def delete_link(account_id: str, link_id: str) -> Tx[Link]:
     """Delete a link. Its row and totals stay. Raises NotFound.
 
-    Its code can be used again immediately, unless the operator has disabled the link.
+    The code can be used again immediately, unless the operator has disabled the link.
     """
     link = yield from _live_link(account_id, link_id)
     deleted = replace(link, state="deleted", version=(yield from bump_version(account_id)), config_error=None)
@@ -132,7 +133,7 @@ def delete_link(account_id: str, link_id: str) -> Tx[Link]:
 
 
 def _live_link(account_id: str, link_id: str) -> Tx[Link]:
-    """Lock the account and return its link. Raises NotFound if there is no such link or it was deleted."""
+    """Lock the account and return the link. Raises NotFound if the account has no such link or the link was deleted."""
     yield from lock_account(account_id)
     rows = yield sql("select * from links where id = $1 and account_id = $2", link_id, account_id)
     link = link_of(rows[0]) if rows else None
@@ -162,7 +163,7 @@ def _row(link: Link) -> tuple[Parameter, ...]:
 
 
 def links_to(account_id: str, host: str) -> Tx[list[Link]]:
-    """Return the account's links with a target on `host` (in lower case), oldest first."""
+    """Return the account's links with a destination on `host` (in lower case), oldest first."""
     rows = yield sql(
         "select * from links where account_id = $1 and state = 'active'"
         " and (lower(url) like $2 or lower(rules) like $2) order by created_at, id",
@@ -226,7 +227,7 @@ def link_of(row: Row) -> Link:
 
 
 def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
-    """Return the codes that the account's links already use, in alphabetical order."""
+    """Return those of `codes` that links in the account already use, in alphabetical order."""
     wanted = sorted(set(codes))
     used: list[str] = []
     for first in range(0, len(wanted), CODES_A_STATEMENT):

@@ -25,7 +25,7 @@ _ACTIONS: Mapping[TargetKind, tuple[AccountAction, AccountAction]] = {
     "link": ("link.disable", "link.enable"),
     "site": ("site.disable", "site.enable"),
 }
-# The short URL or the host, with which people know the object.
+# The SQL expression for a target's name, by kind: the short URL of a link, the host of a site.
 _NAMES: Mapping[TargetKind, str] = {
     "link": "coalesce((select h.host from link_hosts h where h.account_id = t.account_id) || '/', '') || t.code",
     "site": "t.host",
@@ -54,7 +54,7 @@ class Target:
 
 
 def links_at(host: str, code: str) -> Tx[list[Target]]:
-    """Return the links with this short URL: active links, and links that are disabled."""
+    """Return the links with this short URL that are not deleted or that are disabled."""
     return (
         yield from _targets(
             "link",
@@ -67,21 +67,24 @@ def links_at(host: str, code: str) -> Tx[list[Target]]:
 
 
 def sites_at(host: str) -> Tx[list[Target]]:
-    """Return the sites with this host: sites that are not deleted, and sites that are disabled."""
+    """Return the sites with this host that are not deleted or that are disabled."""
     return (yield from _targets("site", "t.host = $1 and (t.state <> 'deleted' or t.disabled_at is not null)", host))
 
 
 def with_id(kind: TargetKind, target_id: str) -> Tx[list[Target]]:
-    """Return the link or site with this id, or an empty list."""
+    """Return a list with the link or site that has this id, or an empty list."""
     return (yield from _targets(kind, "t.id = $1", target_id))
 
 
 def disable(target: Target, reason: str, now: int) -> Tx[bool]:
-    """Disable a link or site, and notify its owner. The account's actor then removes it from the worker.
+    """Disable a link or site, and notify its owner.
 
-    The worker treats a disabled link like an unknown code, so the link host no longer redirects unknown codes.
+    The account's actor then removes the object from the Worker's configuration.
 
-    Returns False if the object is already disabled or has been deleted.
+    The Worker treats a disabled link like an unknown code, so disabling a link also removes the redirect of unknown
+    codes from the link host.
+
+    Returns False if the link or site is already disabled or was deleted.
     """
     yield from lock_account(target.account_id)
     rows = yield sql(
@@ -93,7 +96,7 @@ def disable(target: Target, reason: str, now: int) -> Tx[bool]:
     )
     if rows:
         version = yield from _sync(target)
-        if target.kind == "link":  # otherwise, this URL could have the same target as the disabled link
+        if target.kind == "link":  # otherwise, the fallback URL could lead to the destination of the disabled link
             yield sql(
                 "update link_hosts set not_found_url = null, version = $2, config_error = null"
                 " where account_id = $1 and not_found_url is not null",
@@ -105,9 +108,12 @@ def disable(target: Target, reason: str, now: int) -> Tx[bool]:
 
 
 def enable(target: Target, now: int) -> Tx[bool]:
-    """Enable a link or site, and notify its owner. The account's actor then adds it to the worker again.
+    """Enable a link or site, and notify its owner.
 
-    If it has been deleted, only its code or host can be used again. Returns False if it is not disabled.
+    The account's actor then adds the link or site to the Worker's configuration again.
+
+    If the link or site was deleted, it stays deleted, but its code or host can be used again. Returns False if it is
+    not disabled.
     """
     yield from lock_account(target.account_id)
     rows = yield sql(
@@ -123,14 +129,14 @@ def enable(target: Target, now: int) -> Tx[bool]:
 
 
 def _sync(target: Target) -> Tx[int]:
-    """Have the worker's configuration synced, and return its new version."""
+    """Increment the configuration version, which causes a sync, and return the new version."""
     version = yield from bump_version(target.account_id)
     yield sql(f"update {_TABLES[target.kind]} set version = $2 where id = $1", target.id, version)  # noqa: S608  # a name of this file
     return version
 
 
 def _record(target: Target, action: Literal[0, 1], now: int, facts: Mapping[str, object] | None = None) -> Tx[None]:
-    """Record the change in the owner's history, and notify the owner by email."""
+    """Record the change in the owner's audit log, and queue an email to the owner."""
     yield by_operator(target.user_id, _ACTIONS[target.kind][action], now, target.id, target.edge_account_id)
     user = yield from users.get_user(target.user_id)
     if user is not None:

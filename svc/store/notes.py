@@ -1,4 +1,4 @@
-"""Transactions on notes. The reports of sites and links also show the notes of their account."""
+"""Transactions on notes. The reports for sites and links also show the notes on their account."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_note(note: Note) -> Tx[Note]:
     return note
 
 
-# A deleted site or link, and a disconnected account, still has a row as long as its report can be read.
+# Deleted sites and links and disconnected accounts still have rows, as long as their reports can be read.
 _TARGET_EXISTS = " union all ".join(
     f"select id from {table} where user_id = $1 and id = $2"  # noqa: S608  # names of this file
     for table in ("sites", "links", "accounts", "former_accounts")
@@ -74,7 +74,7 @@ def change_note(user_id: int, note_id: str, day: int | None, text: str | None) -
 
 
 def delete_note(user_id: int, note_id: str) -> Tx[None]:
-    """Delete a note. A note of the service is only hidden, so that it is not created again. Raises NotFound."""
+    """Delete a note. A note that the service wrote is only hidden, so that it is not written again. Raises NotFound."""
     if (yield sql("delete from notes where id = $1 and user_id = $2 and kind is null returning id", note_id, user_id)):
         return
     hidden = yield sql(
@@ -91,14 +91,18 @@ def get_note(user_id: int, note_id: str) -> Tx[Note | None]:
 
 
 def place_of(note: Note) -> tuple[int, int, str]:
-    """Return the position of a note in lists. Its numbers are not negative, as a cursor requires."""
+    """Return the position of a note in lists, as numbers and strings that a cursor can contain (no
+    negative numbers).
+    """
     return (note.day - FIRST_DAY, note.created_at, note.id)
 
 
 def list_notes(
     targets: Sequence[str], first_day: int, last_day: int, limit: int, after: Sequence[int | str] | None = None
 ) -> Tx[list[Note]]:
-    """Return a page of the notes of these targets on these days, by day and, on the same day, oldest first.
+    """Return a page of the notes on these targets and days, ordered by day.
+
+    Notes on the same day are ordered oldest first.
 
     `after`: the position of the previous page's last note.
     """

@@ -1,4 +1,4 @@
-"""Transactions on users' email settings, and on notifications about problems with accounts."""
+"""Transactions on users' email settings, and on emails about account problems."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ def enqueue(
 ) -> Tx[None]:
     """Store the account's current problems and queue emails about them, in one transaction.
 
-    `seen`: the problems to store. `notices`: the problems to report, each in a separate email. `well`: no problems
-    remain. If the user was notified of any, an email reports that they are resolved. `due_at`: when to compare again.
+    `seen`: the problems to store. `notices`: the problems to report, each in a separate email. `well`: True if no
+    problems remain. If the user was notified of a problem, an email then reports that all problems are resolved.
+    `due_at`: the time of the next comparison (epoch ms).
 
-    Users do not get an email if they have turned off emails, have not confirmed their address, or cannot be reached
-    there. They do not get a later email about the same problems either.
+    Users do not get an email if they have turned emails off, have not confirmed their address, or mail servers refuse
+    the address. These users do not get a later email about the same problems either.
     """
     yield from lock_account(account_id)
     rows = yield sql(
@@ -59,8 +60,8 @@ def enqueue(
 def set_notify(user_id: int, *, notify: bool) -> Tx[bool]:
     """Turn a user's emails about problems on or off. Returns False if nothing changed.
 
-    Turning them off deletes queued emails, and the user is not notified when earlier problems are resolved. After they
-    have been turned on, the service tries again to send to an address that was refused.
+    Turning emails off deletes queued emails, and no email is sent when earlier problems are resolved. After emails are
+    turned on, the service tries again to send to an address that mail servers refused.
     """
     yield from lock_user(user_id)
     changed = yield sql(
@@ -94,12 +95,18 @@ def address_refused(user_id: int, now: int) -> Tx[None]:
 
 
 def address_works(user_id: int) -> Tx[None]:
-    """Record that the user's address works, because a mail server accepted an email or the user opened its link."""
+    """Record that the user's address works.
+
+    Call this if a mail server accepted an email, or the user opened a link in an email.
+    """
     yield sql("update users set email_refused_at = null where id = $1 and email_refused_at is not null", user_id)
 
 
 def _forget(user_id: int) -> Tx[None]:
-    """Delete queued emails about the user's accounts. Do not notify the user when earlier problems are resolved."""
+    """Delete queued emails about the user's accounts, and the stored problems.
+
+    Therefore, no email reports that these problems are resolved.
+    """
     yield sql("delete from outbox where user_id = $1 and account_id is not null", user_id)
     rows = yield sql("select id from accounts where user_id = $1 order by id", user_id)
     for row in rows:

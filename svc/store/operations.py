@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, AccountAction, OperationKind
 
-# The step of an operation that is only waiting for the worker's first push.
+# The step of an operation that is only waiting for the Worker's first push.
 SELFCHECK = "selfcheck"
 # The step of a connect operation whose request has ended, and which is waiting for the user's next attempt.
 WAITING = "waiting"
 # The step of a self-check that is paused while another operation runs.
 PAUSED = "paused"
-# The kinds of operations whose work starts after the response to their request, or without a request.
+# The kinds of operations whose work begins after the response to the request, or that no request starts.
 _FOLLOW_THEIR_ANSWER: tuple[OperationKind, ...] = ("install", "update")
 _ACTIONS: Mapping[OperationKind, AccountAction] = {
     "connect": "account.connect",
@@ -40,7 +40,7 @@ def running(account_id: str) -> Tx[Operation | None]:
 
 
 def check_turn(edge_account_id: str, kind: OperationKind) -> Tx[None]:
-    """Check that an operation of this kind may wait for the actor to finish its current work.
+    """Check that a request for an operation of this kind may wait until the actor has finished its current work.
 
     Raises Conflict operation_in_progress if another operation is being carried out. A disconnect may wait for another
     disconnect, and both get the same result. If the account's user is being deleted, a disconnect may wait for any
@@ -76,7 +76,7 @@ def exists(operation_id: str) -> Tx[bool]:
 def at_rest(account: Account) -> Tx[Operation | None]:
     """Return the account's running operation if it is only waiting; None if no operation is running.
 
-    An operation may be waiting for its worker or, during a connect operation, for the user's next attempt. Raises
+    An operation can wait for the Worker's first push. A connect operation can wait for the user's next attempt. Raises
     Conflict operation_in_progress if an operation is being carried out.
     """
     busy = yield from running(account.id)
@@ -108,7 +108,7 @@ def count_uploads(operation_id: str, change: int) -> Tx[None]:
 def add(
     operation_id: str, account_id: str, edge_account_id: str, kind: OperationKind, step: str, now: int
 ) -> Tx[Operation]:
-    """Begin an operation. Raises Conflict operation_in_progress."""
+    """Add a running operation. Raises Conflict operation_in_progress if the account has a running operation."""
     rows = yield sql(
         "insert into operations (id, account_id, edge_account_id, kind, state, step, error, attempts, created_at,"
         " updated_at) values ($1, $2, $3, $4, 'running', $5, null, 0, $6, $6)"
@@ -131,17 +131,19 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Replace an operation whose token may have been created even though the service received no response.
+    """Replace a running operation whose token may have been created although the service received no response.
 
-    The new operation's token has a different name, so the service can distinguish it from a token that appears late.
+    The new operation's token has a different name, so the service can distinguish it from the earlier token if that
+    appears late.
     """
-    # The same request continues with the new operation, so the user's audit log gets no event for the replaced one.
+    # The same request continues with the new operation, so no event for the replaced operation is written to the user's
+    # audit log.
     yield from _set_failed(operation.id, EdgeUnknown("No answer arrived, and a new attempt began.").to_note(), now)
     return (yield from add(operation_id, operation.account_id, operation.edge_account_id, operation.kind, "token", now))
 
 
 def token_asked(operation_id: str, now: int) -> Tx[None]:
-    """Record that a working token with the operation's name is about to be created, and may be valid from now on."""
+    """Record that the working token named after the operation is about to be created, and may be valid from now on."""
     yield sql("update operations set token_asked_at = $2 where id = $1", operation_id, now)
 
 
@@ -156,7 +158,7 @@ def token_settled(operation_id: str) -> Tx[None]:
 
 
 def tokens_settled(account_id: str) -> Tx[None]:
-    """Record the same as `token_settled` for all ended operations of the account."""
+    """Record for all ended operations of the account what `token_settled` records for one."""
     yield sql(
         "update operations set token_asked_at = null where account_id = $1 and state <> 'running'"
         " and token_asked_at is not null",
@@ -181,11 +183,11 @@ def finish(operation_id: str, now: int) -> Tx[None]:
 
 
 def confirm(reports: Sequence[tuple[str, str]], now: int) -> Tx[None]:
-    """End the self-checks of operations whose workers have reported.
+    """End the self-checks of operations whose Workers have pushed.
 
     `reports`: pairs of operation id and account id. Operations without a self-check are ignored.
     """
-    # Every push names its install, so most pushes do not belong to a running self-check.
+    # Every push contains an operation id, so most of these ids do not belong to a running self-check.
     rows = yield sql(
         "select id, account_id from operations where id = any($1) and state = 'running' and step = $2 order by id",
         tuple(sorted({operation_id for operation_id, _ in reports})),
@@ -204,7 +206,7 @@ def pause_selfcheck(operation_id: str) -> Tx[None]:
 def resume_selfcheck(account_id: str, now: int) -> Tx[None]:
     """Resume a paused self-check after the other operation.
 
-    The self-check succeeds immediately if the worker has reported in the meantime.
+    The self-check succeeds immediately if the Worker has pushed in the meantime.
     """
     rows = yield sql("select push, install_id from accounts where id = $1", account_id)
     push = from_json_as(WorkerPush, rows[0]["push"]) if rows else None
@@ -239,10 +241,10 @@ def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
 
 
 def _write_end_events(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
-    """Write an event for each of these ended operations (as rows) to the audit log of the account's user.
+    """Write an event for each of these ended operations (database rows) to the audit log of the account's user.
 
-    Successful operations that end within their request are skipped, because the request writes its own event. A
-    successful update also gets a note, because a new worker can count differently.
+    Successful operations that end within their request are skipped, because the request writes its own event. For a
+    successful update, a note is also written, because a new Worker can count differently.
     """
     for row in rows:
         if outcome == "done" and row["kind"] not in _FOLLOW_THEIR_ANSWER:

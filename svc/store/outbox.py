@@ -12,10 +12,10 @@ from svc.store.tx import POSTED, Row, Tx, from_json, sql, to_json
 if TYPE_CHECKING:
     from svc.model import JsonObject, Language, User
 
-# `sign_up`: the link to confirm the address, or a note that the address already has a user. `choose_password`: the link
-# that is sent after a confirmation if the user has no password. `account`: an account has a problem, or the problem is
-# resolved. `target_disabled`, `target_enabled`: the operator disabled or enabled a site or link.
-# `account_disconnected`: the operator disconnected an account.
+# `sign_up`: the link that confirms the address, or the information that a user with this address already exists.
+# `choose_password`: the link that is sent after a confirmation if the user has no password. `account`: an account has a
+# problem, or all problems are resolved. `target_disabled`, `target_enabled`: the operator disabled or enabled a site or
+# link. `account_disconnected`: the operator disconnected an account.
 MailKind = Literal[
     "sign_up",
     "resend",
@@ -32,8 +32,8 @@ MailKind = Literal[
     "account_disconnected",
 ]
 
-# How long the service tries to send a notification. After that time, the user has probably seen the problem in the
-# service, or the notification is outdated.
+# How long the service tries to send a notification. After that time, the user has probably seen the problem in the web
+# application, or the notification is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
 # The maximum number of expired emails deleted in one transaction, so that other writers do not have to wait.
 _BATCH = 1_000
@@ -43,8 +43,8 @@ _BATCH = 1_000
 class Waiting:
     """A queued email as stored. Times are epoch ms.
 
-    `language`: the language of the request that caused the email; None if no request caused it. `unsure`: the number
-    of attempts with an unknown outcome.
+    `language`: the language of the request that caused the email; None if no request caused it. `unsure`: the number of
+    attempts whose outcome is unknown.
     """
 
     id: str
@@ -61,7 +61,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Queue:
-    """The number of queued emails, and the time when the oldest was created (epoch ms; None if the queue is empty)."""
+    """The number of queued emails, and the creation time of the oldest (epoch ms; None if the queue is empty)."""
 
     waiting: int
     since: int | None
@@ -136,7 +136,7 @@ def post_password_changed(user: User, now: int, language: Language | None) -> Tx
 def forget(user_id: int, address: str) -> Tx[None]:
     """Delete the queued emails to a user who is being deleted.
 
-    Emails to the address that do not belong to a user are also deleted, unless another user has the address. An email
+    Queued emails to the address that have no user id are also deleted, unless another user has the address. An email
     about the deletion of an earlier user with this address is kept.
     """
     yield sql("delete from outbox where user_id = $1", user_id)
@@ -149,9 +149,9 @@ def forget(user_id: int, address: str) -> Tx[None]:
 
 
 def due(now: int, most: int) -> Tx[list[Waiting]]:
-    """Return at most `most` due emails. Emails that a user is waiting for come first.
+    """Return at most `most` due emails. Emails that users are waiting for come first.
 
-    Among the emails about an account, only the oldest can be due, so that a problem is reported before its resolution.
+    Only the oldest email about an account can be due, so that a problem is reported before its resolution.
     """
     asked = yield sql(
         "select * from outbox where account_id is null and due_at <= $1 order by due_at, id limit $2", now, most
@@ -183,7 +183,10 @@ def done(mail_id: str) -> Tx[None]:
 
 
 def failed(mail_id: str, due_at: int, problem: str, *, unsure: bool = False) -> Tx[None]:
-    """Schedule a retry at `due_at`. The server did not accept the email, or the outcome is unknown (`unsure`)."""
+    """Record a failed attempt, and schedule a retry at `due_at`.
+
+    `unsure`: True if the outcome of the attempt is unknown.
+    """
     yield sql(
         "update outbox set due_at = $2, trouble = $3, unsure = unsure + $4 where id = $1",
         mail_id,
@@ -194,7 +197,10 @@ def failed(mail_id: str, due_at: int, problem: str, *, unsure: bool = False) -> 
 
 
 def retry_uncounted(mail_id: str, due_at: int) -> Tx[None]:
-    """Schedule a retry at `due_at` without counting the attempt, because the server accepted no email at all."""
+    """Schedule a retry at `due_at` without counting the attempt.
+
+    Use this if the mail server accepted no email at all.
+    """
     yield sql("update outbox set attempts = attempts - 1, due_at = $2 where id = $1", mail_id, due_at)
 
 

@@ -1,4 +1,4 @@
-"""Counts of all of a user's sites and links over a period, compared with the period before. Stored totals only."""
+"""Counts for all of a user's sites and links over a period, and over the period before it, from stored totals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc.model import Link, OverviewOrder, Site
     from svc.store.tx import Parameter, Row
 
-# The number of days in a row's series, including today.
+# The number of days in an entry's `series`, including today.
 SERIES_DAYS = 30
 
 Table = Literal["sites", "links"]
@@ -28,7 +28,8 @@ _ORDERS: dict[OverviewOrder, str] = {
     "change": "abs(views - views_before) desc, views desc, name, id",
     "name": "name, id",
 }
-# The columns of a row of `days d`, summed over the period and over the period before. $1 is the period's first day.
+# SQL expressions that sum the columns of `days d` over the period and over the period before. $1 is the period's first
+# day.
 _COLUMNS = {
     "views": "case when d.day >= $1 then d.views end",
     "bots": "case when d.day >= $1 then d.bots end",
@@ -44,7 +45,7 @@ _TOTALS = ", ".join(f"cast(sum({name}) over () as bigint) as all_{name}" for nam
 
 @dataclass(frozen=True)
 class Days:
-    """The days (day numbers) of a period, from `first` to `today`, inclusive. The period before has the same length."""
+    """A period from the epoch day `first` to `today`, inclusive. The period before it has the same length."""
 
     first: int
     today: int
@@ -57,7 +58,7 @@ class Days:
 
 @dataclass(frozen=True)
 class Entry:
-    """The counts of a site or link. `before`: in the period before, or None if nothing was counted then.
+    """The counts of a site or link. `before`: the counts in the period before; None if nothing was counted then.
 
     `series`: views per day for `SERIES_DAYS` days, today last.
     """
@@ -70,7 +71,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Group:
-    """The number of sites or links, the sums of their counts, and the first of them in the requested order."""
+    """The number of sites or links, the sums of their counts, and the first entries in the requested order."""
 
     number: int
     counts: Counts

@@ -1,4 +1,4 @@
-"""Transactions on renewals. Each one changes an account's working token together with its operation."""
+"""Transactions for renewals of working tokens. Each transaction changes an account together with its operation."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def finish_renew(
 ) -> Tx[Account]:
     """Replace the old token with the new one. Returns the account for the response.
 
-    `found`: the state and error that resulted from the checks with the new token. They are stored if the account's
+    `found`: the state and error that result from the checks with the new token. They are stored only if the account's
     state has not changed since `before` was read. The response has no warnings about the old token or the bootstrap
-    token, because the service does not try to delete these tokens until afterwards.
+    token, because the service deletes these tokens only afterwards.
     """
     yield from working_tokens.put_token(before.id, operation_id, token, now)
     yield from operations.finish(operation_id, now)

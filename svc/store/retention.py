@@ -1,9 +1,9 @@
-"""Data retention. Each table has a transaction that deletes the rows whose time is `before` or earlier (epoch ms).
+"""Data retention: for each table, a transaction that deletes the rows whose time is `before` (epoch ms) or earlier.
 
 Each transaction deletes at most `BATCH` rows, so that other writers do not have to wait, and returns the number of
-deleted rows. If the number is `BATCH`, more rows may remain. Requests do not depend on these deletions, because each
-reader checks whether a row has expired. The retention periods and intervals are in `actors/service/housekeeping.py`.
-Daily totals are kept forever.
+deleted rows. If the number is `BATCH`, more rows may remain. Requests never use expired rows that are not deleted yet,
+because each query checks the expiry. The retention periods and intervals are in `actors/service/housekeeping.py`. Daily
+totals are kept forever.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def delete_sessions(before: int) -> Tx[int]:
 
 
 def delete_mail_tokens(before: int) -> Tx[int]:
-    """Delete the expired tokens of links in emails."""
+    """Delete expired tokens for links in emails."""
     return _delete("mail_tokens", "digest", "expires_at <= $1", before)
 
 
@@ -46,7 +46,7 @@ def delete_email_changes(before: int) -> Tx[int]:
 
 
 def delete_deletion_results(before: int) -> Tx[int]:
-    """Delete the results of users' deletions that no command has read."""
+    """Delete the results of user deletions that no command has read."""
     return _delete("deletion_results", "digest", "ended_at <= $1", before)
 
 
@@ -58,8 +58,8 @@ def delete_devices(before: int) -> Tx[int]:
 def delete_sign_ups(before: int) -> Tx[int]:
     """Delete users who never confirmed their address and no longer have a valid confirmation link.
 
-    Such users cannot have accounts. If one nevertheless has accounts, that user is skipped, so that the batch does not
-    fail. Users without an address are skipped too, because they are already being deleted.
+    Such users cannot have accounts. A user who nevertheless has accounts is skipped, so that the batch does not fail.
+    Users without an address are also skipped, because they are already being deleted.
     """
     return _delete(
         "users",
@@ -72,25 +72,29 @@ def delete_sign_ups(before: int) -> Tx[int]:
 
 
 def delete_hours(before: int) -> Tx[int]:
-    """Delete hourly totals. Reports by hour begin after the deleted days."""
+    """Delete hourly totals. Reports by hour cover only days whose hours are stored."""
     return _delete("hours", "target, at", "at <= $1", before)
 
 
 def delete_refused_hours(before: int) -> Tx[int]:
-    """Delete the records of hours for which a worker's points were refused, which are kept as long as hours."""
+    """Delete the records of hours that a Worker did not count completely.
+
+    These records are kept as long as hourly totals.
+    """
     return _delete("refused_hours", "account_id, at", "at <= $1", before)
 
 
 def delete_final_days(before: int) -> Tx[int]:
     """Delete the records that mark a day's totals as complete.
 
-    Their retention period is long enough: pushes may be up to 37 days old, and reports regard older days as complete.
+    After 37 days, the records are no longer needed: the service accepts no pushes for older days, and reports regard
+    these days as complete.
     """
     return _delete("final_days", "account_id, day", "day < $1", day_of(before))
 
 
 def delete_operations(before: int) -> Tx[int]:
-    """Delete ended operations, except the latest of each account (see `operations.latest`).
+    """Delete ended operations, except the latest operation of each account (see `operations.latest`).
 
     An operation is kept if it identifies something at Cloudflare: the account's token, another token that may still be
     valid, or an upload that may have been accepted.
@@ -111,7 +115,8 @@ def delete_operations(before: int) -> Tx[int]:
 def delete_former_accounts(before: int) -> Tx[int]:
     """Delete former accounts that no longer have any sites, links or operations, and the notes on these accounts.
 
-    Until then, the row is needed to delete the user's data, because some of that data has no user id.
+    Until then, the account's row is needed to find all data of a user who is being deleted, because some tables have no
+    user id.
     """
     rows = yield from _delete_rows(
         "former_accounts",
@@ -132,7 +137,7 @@ def delete_events(before: int) -> Tx[int]:
 
 
 def delete_worker_keys(before: int) -> Tx[int]:
-    """Delete keys from a worker's earlier installs that are no longer accepted (rule W7)."""
+    """Delete Worker keys that are no longer accepted (rule W7)."""
     return _delete("worker_keys", "digest", "valid_until <= $1", before)
 
 
@@ -144,9 +149,9 @@ def _delete(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[
 def _delete_rows(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[list[Row]]:
     """Delete a batch of the rows that meet `condition`. Returns the keys of the deleted rows.
 
-    The statement repeats the condition because on PostgreSQL, a row may change after the subquery has found it.
-    PostgreSQL evaluates the outer condition again. For example, a new response that has replaced an expired response
-    is not deleted.
+    The statement repeats the condition outside the subquery, because on PostgreSQL, a row may change after the subquery
+    has found it, and only the outer condition is evaluated again. For example, a new response that has replaced an
+    expired response is not deleted.
     """
     rows = yield sql(
         f"delete from {table} where {condition} and ({key}) in"  # noqa: S608  # SQL of this file

@@ -1,7 +1,8 @@
 """Transactions on rollouts: the state of the newest rollout, its accounts, and the outcomes of their updates.
 
-The service and an operator's command can change the same row at the same time, so each change specifies the state that
-it expects. Each outcome is read from the account's operation and recorded once, so a crash loses nothing.
+The service and an operator's command can change the same row at the same time, so each change applies only if the row
+still has the expected state. Outcomes are read from the accounts' operations, and each outcome is recorded once, so a
+crash loses no outcome.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ if TYPE_CHECKING:
     from svc.errors import Code
     from svc.model import HaltReason, UpdateOutcome
 
-# A worker pushes once an hour.
+# A Worker that has not pushed for this long counts as silent. Workers push once an hour.
 SILENT_MS = 2 * HOUR_MS
-# An account that stops pushing within this time after its update counts as failed. Until the rollout continues beyond
-# the canary accounts, there is no limit on this time.
+# If a Worker stops pushing within this time after its update, the update counts as failed. Until the rollout continues
+# with the other accounts, canary accounts are watched without a time limit.
 _WATCHED_MS = 2 * SILENT_MS
 _FELL_SILENT = "fell_silent"
-# If an account's update has failed this many times, the account probably has a problem unrelated to the worker. Its
-# update is not retried and does not count towards a halt.
+# If an account's update has failed this many times, the account probably has a problem unrelated to the Worker. The
+# update is then not retried and does not count towards a halt.
 _GIVEN_UP = 3
 # The number of newest outcomes that are considered when deciding whether to halt.
 RECENT = 20
-# These codes describe a problem with the account, not with the new worker.
+# Error codes that indicate a problem with the account, not with the new Worker.
 _ACCOUNT_PROBLEMS: frozenset[Code] = frozenset(
     {
         "account_not_ready",
@@ -51,11 +52,11 @@ _RESET_OUTCOME = "update rollout_accounts set operation_id = null, outcome = nul
 
 @dataclass(frozen=True)
 class Progress:
-    """The number of a rollout's accounts by the outcome of their update.
+    """The number of accounts in a rollout by the outcome of their update.
 
-    `codes`: the error codes of updates that failed or were excused, by outcome. `recent`: the newest outcomes that say
-    something about the worker, newest first. `last_ended_at`: the time of the newest outcome (epoch ms), or 0 if there
-    is none.
+    `codes`: the error codes of updates that failed or were excused, by outcome. `recent`: the newest outcomes that
+    depend on the new Worker, newest first. `last_ended_at`: the time of the newest outcome (epoch ms), or 0 if there is
+    none.
     """
 
     counts: Counter[UpdateOutcome] = field(default_factory=Counter)
@@ -71,7 +72,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An account whose worker needs an update that can begin now."""
+    """An account whose Worker needs an update, and whose update can begin now."""
 
     account_id: str
     edge_account_id: str
@@ -109,7 +110,7 @@ def poll(bundle: str, away_ms: int, now: int) -> Tx[tuple[Rollout, Progress]]:
     """Record all outcomes since the last poll, and return the bundle's rollout. If there is none, begin one.
 
     `away_ms`: if more time than this passes between two polls, the service was down or its clock changed. Workers could
-    not report during that time, so a silent worker counts as failed only after two more hours.
+    not push during that time, so updates of silent Workers count as failed only after two more hours.
     """
     rollout = yield from begin(bundle, now)
     is_back = abs(now - rollout.looked_at) > away_ms
@@ -157,7 +158,7 @@ def progress() -> Tx[Progress]:
 
 
 def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool) -> Tx[None]:
-    ahead = now + 60_000  # a push that is recorded as later than this arrived before the clock was set back
+    ahead = now + 60_000  # pushes with a later time were recorded before the host's clock was set back
     rows = yield sql(
         "select m.account_id, a.heard_at, a.edge_bundle, o.state, o.error, o.created_at, o.updated_at"
         " from rollout_accounts m join accounts a on a.id = m.account_id join operations o on o.id = m.operation_id"
@@ -176,7 +177,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
                 min(now, row["updated_at"]),
                 int(outcome == "failed"),
             )
-    # This includes workers that report late, and workers that users reinstalled after a failure.
+    # This includes Workers that pushed late, and Workers that users reinstalled after a failed update.
     yield sql(
         "update rollout_accounts set outcome = 'updated', code = null where outcome in ('failed', 'excused') and exists"
         " (select 1 from accounts a where a.id = rollout_accounts.account_id and a.edge_bundle = $1"
@@ -200,7 +201,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
 def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, str | None]:
     """Return the outcome of an update whose operation has ended, and its error code.
 
-    `patient`: the service was down recently, so a silent worker does not count as failed yet.
+    `patient`: True if the service was down recently, so that silent Workers do not count as failed yet.
     """
     if row["state"] == "done":
         return "updated", None
@@ -209,7 +210,8 @@ def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, st
     if code == "self_check_timeout":
         if row["edge_bundle"] == bundle and (row["heard_at"] or 0) > row["updated_at"]:
             return "updated", None
-        # If the worker was already silent before its update, its silence says nothing about the new worker.
+        # If the Worker was already silent before its update, the silence does not indicate a problem with the new
+        # Worker.
         if row["heard_at"] is None or row["heard_at"] < row["created_at"] - SILENT_MS:
             return "excused", code
         return "under_way" if patient else "failed", code
@@ -218,12 +220,11 @@ def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, st
 
 
 def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
-    """Return the accounts whose update may begin. Retries come first and accounts with silent workers last.
+    """Return the accounts whose update may begin. Retries come first and accounts with silent Workers last.
 
-    `schema`: the newest table version that the bundle supports. During a rollout's first two hours, accounts with
-    silent workers are omitted. The service may have been down before the rollout, so that these workers could not
-    report. If a worker was already silent before its update, a timeout after the update says nothing about the new
-    worker.
+    `schema`: the newest schema of the Worker's database that the bundle supports. During a rollout's first two hours,
+    accounts with silent Workers are omitted: if the service was down before the rollout, these Workers could not push,
+    and their silence after an update would not indicate a problem with the new Worker.
     """
     is_new = abs(now - rollout.started_at) < SILENT_MS
     rows = yield sql(
@@ -245,7 +246,7 @@ def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
 
 
 def working() -> Tx[int]:
-    """Return the number of running updates. Updates that are only waiting for the worker's first push do not count."""
+    """Return the number of running updates, without updates that are only waiting for the Worker's first push."""
     [row] = yield sql(
         "select count(*) as n from operations where state = 'running' and kind = 'update' and step <> $1",
         operations.SELFCHECK,
@@ -259,7 +260,7 @@ def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int)
 
     Returns False if the rollout was halted or replaced, or if the account needs no update. Raises Conflict, NotFound.
     """
-    # The row is locked until the commit, so no update begins after a halt.
+    # Lock the rollout's row until the commit, so that no update begins after a halt.
     running = yield sql(
         "update rollouts set changed_at = case when state = 'done' then $2 else changed_at end, state = 'running'"
         " where id = $1 and state in ('running', 'done') and id = (select max(id) from rollouts) returning id",
@@ -284,10 +285,10 @@ def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int)
 
 
 def retry(rollout: Rollout, before: int) -> Tx[bool]:
-    """Retry updates that ended without success before `before` (epoch ms), if the account still lacks the new worker.
+    """Retry updates that ended without success before `before` (epoch ms), if the account still lacks the new Worker.
 
-    If an update fails for the second time because of the new worker, it is not retried. Returns False if there is
-    nothing to retry.
+    An update that has failed twice because of the new Worker is not retried. Returns False if there is nothing to
+    retry.
     """
     rows = yield sql(
         f"{_RESET_OUTCOME}, failures = case when outcome = 'failed' then $4 else failures end"  # noqa: S608
@@ -348,7 +349,7 @@ def resume(rollout: Rollout, now: int) -> Tx[bool]:
 
 
 def outdated(bundle: str) -> Tx[int]:
-    """Return the number of accounts that have a worker from a different bundle."""
+    """Return the number of accounts whose Worker is from a different bundle."""
     [row] = yield sql("select count(*) as n from accounts where edge_bundle <> $1", bundle)
     n: int = row["n"]
     return n

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Census:
     """The state of the service at one moment: accounts by state, running operations by kind, and queued emails.
 
-    `behind`: the number of accounts that have pushed before, but whose totals are too old. `rollout`: this bundle's
-    rollout; None if there is none. `backed_up_at`: the time of the last good backup (epoch ms); None if there is none.
+    `behind`: the number of accounts whose Worker has pushed, but not recently enough (see `census`). `rollout`: this
+    bundle's rollout; None if there is none. `backed_up_at`: the time of the last good backup (epoch ms); None if there
+    is none.
     """
 
     accounts: Mapping[str, int]
@@ -46,9 +47,9 @@ class Ended:
 
 
 def census(bundle: str, behind_before: int) -> Tx[Census]:
-    """Return the census. An account counts as behind if its totals are older than `behind_before` (epoch ms)."""
+    """Return the census. An account is behind if its newest pushed totals end before `behind_before` (epoch ms)."""
     states = yield sql("select state, count(*) as n from accounts group by state")
-    # A scan of this small table is cheaper than an index that each push would have to update.
+    # A scan of this small table takes less time overall than updating an index with each push.
     [behind] = yield sql("select count(*) as n from pushed where as_of < $1", behind_before)
     running = yield sql("select kind, count(*) as n from operations where state = 'running' group by kind")
     return Census(
@@ -62,7 +63,7 @@ def census(bundle: str, behind_before: int) -> Tx[Census]:
 
 
 def ended_since(at: int, most: int) -> Tx[list[Ended]]:
-    """Return the first `most` operations that ended at `at` (epoch ms) or later, in order of that time.
+    """Return the first `most` operations that ended at `at` (epoch ms) or later, ordered by the time when they ended.
 
     A paused self-check has not ended, although its row has the state `done`.
     """

@@ -15,8 +15,8 @@ from svc.store.users import user_of
 if TYPE_CHECKING:
     from svc.model import User
 
-# The maximum number of sessions per user. Real users need fewer. The limit keeps a bot's sign-ins from filling the
-# store.
+# The maximum number of sessions per user. Real users need fewer sessions. The limit prevents automated sign-ins from
+# filling the store.
 MAX_SESSIONS = 50
 
 # Excludes sessions of users who are being deleted.
@@ -30,9 +30,9 @@ _ITS_TOKENS = "family_digest = $1 or access_digest = $2 or previous_access_diges
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The digests of a session's newest tokens, the salt from which they were derived, and their times (epoch ms).
+    """The digests of a session's newest tokens, the salt from which they were derived, and the times (epoch ms).
 
-    The fields are in the same order as the columns.
+    The fields have the same order as the columns of `sessions`.
     """
 
     access_digest: str
@@ -63,7 +63,7 @@ class Session:
 
 
 def add_session(session: Session) -> Tx[None]:
-    """Begin a session. End the user's least recently used sessions above `MAX_SESSIONS`."""
+    """Begin a session. If the user then has more than `MAX_SESSIONS` sessions, end the least recently used."""
     yield sql(
         "insert into sessions (id, user_id, family_digest, browser, device_digest, created_at, access_digest,"
         " access_expires_at, refresh_digest, refresh_expires_at, salt, issued_at)"

@@ -1,4 +1,4 @@
-"""Lists of sites: filters, orders and pages, and the views in the last week."""
+"""Lists of sites, with filters, orders and pages, and the sites' views in the last week."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def list_sites(
     """Return a page of a user's sites.
 
     `account_id`, `edge_accounts`: include only sites of these accounts; None means all.
-    `contains`: the host must contain at least one of these texts, ignoring case. If there are none, all hosts match.
-    `deleted`: return only deleted sites, including sites of disconnected accounts.
+    `contains`: the host must contain at least one of these texts, ignoring case. If empty, all hosts match.
+    `deleted`: True to return only deleted sites, including sites of disconnected accounts.
+
     `after`: the id of the previous page's last site. If the user does not have this site, the page is empty.
 
     A site's sort key never changes, so pages neither repeat nor skip sites that existed the whole time.

@@ -1,6 +1,6 @@
 """Transactions on a site's old paths.
 
-After a rotation, the old path still counts views for a while. It is never assigned again.
+After a rotation, the Worker counts views on the old path until it expires. A path is never assigned twice.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from svc.store.versions import bump_version
 if TYPE_CHECKING:
     from svc.model import Site
 
-# Each old path needs a route, and Cloudflare allows 1,000 routes per zone.
+# Maximum number of old paths per site. Each old path needs a route, and Cloudflare allows 1,000 routes per zone.
 MAX_RETIRING = 10
 
 
 def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snippet: str, until: int) -> Tx[Site]:
-    """Give the site a new path, script name and snippet. The old path counts views until `until` (epoch ms).
+    """Give the site a new path, script name and snippet. Views on the old path are counted until `until` (epoch ms).
 
     If `path` has already been used on this host, the site gets another path. The route for the new path is pending. The
     route for the old path stays.
@@ -87,7 +87,7 @@ def next_path_end(account_id: str) -> Tx[int | None]:
 
 
 def end_paths(account_id: str, now: int) -> Tx[None]:
-    """Remove expired old paths from the worker's configuration. Their routes become unwanted."""
+    """Remove expired old paths from the Worker's configuration. Their routes become unwanted."""
     yield from lock_account(account_id)
     rows = yield sql(
         "select distinct r.site_id from retiring_paths r join sites s on s.id = r.site_id"
@@ -100,7 +100,7 @@ def end_paths(account_id: str, now: int) -> Tx[None]:
     version = yield from bump_version(account_id)
     for row in rows:
         site = yield from lock_site(account_id, row["site_id"])
-        # The sync writes ended paths together with their site, so the site needs the new version.
+        # The sync writes a site's ended paths together with the site, so the site needs the new version.
         yield sql("update sites set version = $2 where id = $1", site.id, version)
         yield sql(
             "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null and until <= $3",

@@ -27,10 +27,13 @@ def add_site(site: Site, default_limit: int) -> Tx[Site]:
     """Add a site, and increment the version of its account's configuration. Returns the site as stored.
 
     If the site's path has already been used on this host, the site gets another path.
-    Raises NotFound if there is no such account, Conflict site_on_link_host, Conflict site_exists if the account already
-    has a site with this host, Forbidden site_disabled if the operator has disabled a site with this host, and Forbidden
-    limit_reached if the user already has the maximum number of sites. `default_limit`: the maximum number, unless the
-    operator has set another one for the user.
+    `default_limit`: the maximum number of sites, unless the operator has set another limit for the user. Raises:
+
+    - NotFound if there is no such account
+    - Conflict site_on_link_host if the host is the account's link host
+    - Conflict site_exists if the account already has a site with this host
+    - Forbidden site_disabled if the operator has disabled a site with this host
+    - Forbidden limit_reached if the user already has the maximum number of sites.
     """
     yield from lock_user(site.user_id)
     version = yield from bump_version(site.account_id)
@@ -72,7 +75,7 @@ def add_site(site: Site, default_limit: int) -> Tx[Site]:
     limit = yield from limit_of(site.user_id, "sites", default_limit)
     if (yield from count_sites(site.user_id)) > limit:
         raise Forbidden("limit_reached", f"The limit of {limit} sites is reached.")
-    if added.warnings:  # check the account within the hour instead of once a day
+    if added.warnings:  # accounts with warnings are checked hourly, not only once a day
         yield sql("update accounts set well_at = null where id = $1", site.account_id)
     return added
 
@@ -80,7 +83,8 @@ def add_site(site: Site, default_limit: int) -> Tx[Site]:
 def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
     """Change the site's settings, and return the site. A change creates a new version of the configuration.
 
-    Clears the error about a remaining route, because the user has seen it.
+    Also clears the error about a remaining route, because the user has seen the error.
+
     Raises NotFound or Conflict site_not_active. Raises Forbidden site_disabled if the operator has disabled the site.
     """
     site = yield from lock_site(account_id, site_id)
@@ -113,7 +117,7 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
 def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     """Delete the site. Its record stays, and its routes become unwanted.
 
-    Its host can be used again, unless the operator has disabled the site.
+    A new site can have the same host, unless the operator has disabled the deleted site.
     Raises NotFound, or Conflict site_not_active if the site has already been deleted.
     """
     site = yield from lock_site(account_id, site_id)
@@ -143,7 +147,10 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
 
 
 def lock_site(account_id: str, site_id: str) -> Tx[Site]:
-    """Lock the account and return its site, so that it can be changed. Raises NotFound or Conflict site_not_active."""
+    """Lock the account and return the site, so that the caller can change it.
+
+    Raises NotFound or Conflict site_not_active.
+    """
     yield from lock_account(account_id)
     rows = yield sql("select * from sites where id = $1 and account_id = $2", site_id, account_id)
     found = yield from sites_of_rows(rows)
@@ -200,7 +207,7 @@ def changed_sites(account_id: str, after_version: int) -> Tx[list[Site]]:
 def unrouted_sites(account_id: str) -> Tx[list[Site]]:
     """Return the account's sites that have a pending route or a route conflict.
 
-    This includes sites with a pending route for an old path.
+    This includes sites whose route for an old path is pending.
     """
     rows = yield sql(
         "select * from sites s where account_id = $1 and (state in ('route_pending', 'route_conflict')"
@@ -221,7 +228,9 @@ def set_site_route(
     error: ErrorNote | None,
     warning: ErrorNote | None = None,
 ) -> Tx[bool]:
-    """Store the result of creating the route for the site's `path`. `warning`: why the route is still pending.
+    """Store the result of creating the route for the site's `path`.
+
+    `warning`: the reason why the route is still pending.
 
     Returns True if `path` is the site's current path.
 
@@ -233,7 +242,7 @@ def set_site_route(
     if warning is not None:
         warnings = (warning, *(one for one in warnings if one.code != warning.code))
     elif error is not None and error.code == "zone_not_found":
-        warnings = ()  # these were about the zone that was removed
+        warnings = ()  # the warnings were about a zone that has left the account
     rows = yield sql(
         "update sites set state = $4, zone_id = $3, route_id = $5, error = $6, warnings = $7"
         " where id = $1 and path = $2 and state <> 'deleted' returning id",
@@ -304,7 +313,9 @@ def _warnings(row: Row) -> tuple[ErrorNote, ...]:
 
 
 def _error_to_show(before: ErrorNote | None, error: ErrorNote | None) -> ErrorNote | None:
-    """Return the error that the site should show. `error`: the newest error of its route, if any.
+    """Return the error to store on the site.
+
+    `before`: the current error. `error`: the newest error of the site's route.
 
     An earlier error about a remaining route is kept until the user has seen it.
     """

@@ -1,4 +1,4 @@
-"""Changes of an account's state. No other module writes the state, so each change is in the user's audit log."""
+"""Changes an account's state. No other module writes the state, so each change is recorded in the user's audit log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def begin(account_id: str, user_id: int, edge_account_id: str, name: str, now: int) -> Tx[None]:
-    """Add the record of a new account, in the state `pending`."""
+    """Add a new account in the state `pending`."""
     yield sql(
         "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
         " created_at) values ($1, $2, $3, $4, 'pending', 0, 0, $5)",

@@ -1,4 +1,4 @@
-"""Transactions on config syncs. They record which version of an account's configuration its worker's database has."""
+"""Transactions for configuration syncs, which record the configuration version that a Worker's database has."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
     from svc.errors import ErrorNote
 
-# The tables with configuration rows. Each row has a version.
+# The tables whose rows are synced to Workers. Each row has a version.
 _SITES_AND_LINKS = ("sites", "links")
 _VERSIONED = (*_SITES_AND_LINKS, "link_hosts")
 
 
 @dataclass(frozen=True)
 class Synced:
-    """The expected contents of the worker's table `config` after a complete sync.
+    """The expected contents of the Worker's table `config` after a complete sync.
 
-    `rows`: the number of rows with a body. `versions`: the sum of their versions. `refused`: the keys of rows that
-    Cloudflare rejects. For these keys, the table may still have older rows.
+    `rows`: the number of rows with a body. `versions`: the sum of these rows' versions. `refused`: the keys of rows
+    that Cloudflare's firewall refuses. The table may still contain older rows with these keys.
     """
 
     rows: int
@@ -35,7 +35,7 @@ class Synced:
 
 
 def synced_rows(account_id: str) -> Tx[Synced | None]:
-    """Return the expected contents of the worker's `config` table, or None while a sync is due.
+    """Return the expected contents of the Worker's `config` table, or None while a sync is due.
 
     The queries must return the same rows that `worker/config_rows.py` produces.
     """
@@ -80,10 +80,12 @@ _RETIRING_ROWS = (
 
 
 def sync_again_after(account_id: str, version: int) -> Tx[None]:
-    """Schedule another sync of all changes after `version`, because the worker's database was restored to `version`.
+    """Schedule another sync of all changes after `version`.
 
-    This increments the configuration version, because isolates (running copies of the worker) cache the configuration
-    by version. Raises NotFound.
+    Call this if the Worker's database was restored to `version`.
+
+    Increments the configuration version, because isolates (running copies of the Worker) cache the configuration by
+    version. Raises NotFound.
     """
     yield from bump_version(account_id)
     yield sql(
@@ -96,7 +98,7 @@ def sync_again_after(account_id: str, version: int) -> Tx[None]:
 def begin_sync(account_id: str, version: int) -> Tx[None]:
     """Record that the configuration up to `version` is about to be written.
 
-    If a worker's version is higher than any recorded version, the worker was synced from a newer state of the store.
+    If a Worker's database has a version higher than the recorded one, it was synced from a newer state of the store.
     """
     yield sql("update accounts set asked_version = $2 where id = $1 and asked_version < $2", account_id, version)
 
@@ -104,10 +106,10 @@ def begin_sync(account_id: str, version: int) -> Tx[None]:
 def end_sync(
     account_id: str, after_version: int, version: int, refused: Mapping[str, ErrorNote], live_at: int
 ) -> Tx[None]:
-    """Record that the worker's database now has `version`, including all changes after `after_version`.
+    """Record that the Worker's database now has `version`, including all changes after `after_version`.
 
-    `refused`: the errors for sites and links whose rows Cloudflare rejects, by id, and for the link host (`LINK_HOST`).
-    `live_at`: the time from which every isolate (a running copy of the worker) serves all other changes (epoch ms).
+    `refused`: the errors for rows that Cloudflare's firewall refuses, by site id, link id or `LINK_HOST`. `live_at`:
+    the time from which every isolate (a running copy of the Worker) serves all other changes (epoch ms).
     """
     yield from lock_account(account_id)
     for table in _VERSIONED:
@@ -138,10 +140,10 @@ def end_sync(
 
 
 def mark_restored(now: int) -> Tx[int]:
-    """Mark all accounts after a restore, because their workers may have data that the backup lacks.
+    """Mark all accounts as restored, because their Workers may have data that the backup lacks.
 
-    When the service runs, it reads back each worker's data and performs a health check. Accounts that an earlier
-    restore marked stay marked. Returns the number of accounts.
+    The service then reads back each Worker's data and performs a health check. Accounts that are still marked from an
+    earlier restore stay marked. Returns the number of accounts.
     """
     rows = yield sql(
         "update accounts set suspected_at = coalesce(suspected_at, $1), restored_as_of = coalesce(restored_as_of,"
@@ -152,12 +154,12 @@ def mark_restored(now: int) -> Tx[int]:
 
 
 def end_recovery(account_id: str) -> Tx[None]:
-    """Record that the worker's data was read back after a restore, or that this data no longer exists."""
+    """Record that the Worker's data was read back after a restore, or that this data no longer exists."""
     yield sql("update accounts set restored_as_of = null where id = $1", account_id)
 
 
 def raise_above_worker(account_id: str, worker_version: int) -> Tx[int]:
-    """Give the whole configuration a version above the worker's, so that all of it is synced again.
+    """Give the whole configuration a version above `worker_version`, so that all rows are synced again.
 
     Use this after a restore, or after the store has lost commits. Returns the new version. Raises NotFound.
     """

@@ -1,8 +1,8 @@
-"""Stored totals, read in pages, so that a long response does not hold a transaction open while it is sent.
+"""Reads stored totals in pages, so that no transaction stays open while a long response is sent.
 
-A row has `target`, `at` (the day number, or the start of the hour in epoch ms), `views`, `bots` and `visitors`. A row
-for a day also has `final` and `imported` (0 or 1). A page continues after the last row of the previous page. Each row
-that exists throughout therefore appears exactly once, with the numbers that it had when its page was read.
+A row has `target`, `at` (the epoch day, or the start of the hour in epoch ms), `views`, `bots` and `visitors`. A row
+for a day also has `final` and `imported` (0 or 1). A page continues after the last row of the previous page. A row that
+exists throughout the reading therefore appears exactly once, with its numbers at the time when its page was read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def days_page(
 def hours_page(
     targets: Sequence[str], first: int, last: int, after: Row | None = None, limit: int = PAGE
 ) -> Tx[list[Row]]:
-    """Return a page of the targets' hours that begin in [first, last] (epoch ms). Otherwise like `days_page`."""
+    """Return a page of the targets' hours that begin in [first, last] (epoch ms), like `days_page`."""
     select = "select target, at, views, bots, visitors from hours where at"
     return (yield from _page(select, "at", targets, first, last, after, limit))
 
@@ -42,7 +42,8 @@ def _page(
     select: str, key: str, targets: Sequence[str], first: int, last: int, after: Row | None, limit: int
 ) -> Tx[list[Row]]:
     target, begin = ("", 0) if after is None else (after["target"], after["at"])
-    # Ids of one kind differ only in lower-case letters and digits, which have the same order in every collation.
+    # Ids of one kind contain only lower-case letters and digits after the prefix, which have the same order in every
+    # collation.
     ids = [each for each in targets if each >= target]
     rows = yield sql(
         f"{select} >= $1 and {key} <= $2 and (target <> $3 or {key} > $4)"

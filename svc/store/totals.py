@@ -1,11 +1,11 @@
-"""Transactions on totals, which workers push and reports read. A target is a site or a link.
+"""Transactions on totals, which Workers push and reports read. A target is a site or a link.
 
-Every number in a push is the absolute count for a target's hour or day, up to a time (`as_of`). A row replaces the
-stored row unless the stored row is newer. If two rows have the same `as_of`, a final row counts as newer than other
-rows. Otherwise the larger row counts as newer, because counters only grow. Pushes may therefore arrive in any order and
-any number of times, with the same result (rule W3).
+Every number in a push is the whole count for a target's hour or day up to a time (`as_of`), not an increment. A row
+replaces the stored row unless the stored row is newer. If two rows have the same `as_of`, a final row counts as newer
+than a row that is not final. Otherwise, the row with the larger counts is newer, because counts only grow. Pushes may
+therefore arrive in any order and any number of times, with the same result (rule W3).
 
-A day that was imported from another product has an `as_of` of 0, so a worker's push always replaces it.
+A day that was imported from another product has an `as_of` of 0, so a Worker's push always replaces it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from svc.store.tx import Row
     from svc.worker.pushed import PushedPart
 
-# The worker keeps a part (the totals of one day) for 35 days. One more day allows for clock differences, and another
-# for the last push.
+# The oldest accepted day, in days before today. The Worker keeps a part (the totals of one day) for 35 days. One more
+# day allows for clock differences, and another for the last push.
 OLDEST_DAYS = 37
 
-# A part that is further in the future than this stays in the worker's queue until the service's clock has caught up.
+# A part that is further in the future than this is not accepted yet. It stays in the Worker's queue and is sent again
+# later.
 EARLY_MS = 5 * 60_000
 
 Refusal = Literal["too_old", "invalid"]
@@ -36,7 +37,10 @@ Refusal = Literal["too_old", "invalid"]
 
 @dataclass(frozen=True)
 class Ingested:
-    """The result of a push. Parts that it omits are early: neither accepted nor refused, and sent again later."""
+    """The result of a push.
+
+    Early parts are neither accepted nor refused and are not listed; the Worker sends them again later.
+    """
 
     accepted: tuple[int, ...]
     refused: tuple[tuple[int, Refusal], ...]
@@ -69,13 +73,13 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
 
 
 def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> Tx[list[Ingested]]:
-    """Store several pushes with no more statements than a single push needs.
+    """Store several pushes with as many statements as a single push needs.
 
     A push consists of an account id and its parts. A part is refused as `invalid` if its hours are outside its day or
-    had not ended at its `as_of`. It is refused as `too_old` if no report could show it. Early parts stay in the
-    worker's queue. Rows of targets that do not belong to the account are skipped, and the targets are listed in the
-    result. The accounts must exist, and the transaction must already have locked them, for example with
-    `accounts.record_pushes`, so that they are not deleted concurrently.
+    had not ended at its `as_of`. It is refused as `too_old` if its day is before the oldest accepted day. Early parts
+    stay in the Worker's queue. Rows of targets that do not belong to the account are skipped, and the result lists
+    these targets. The accounts must exist and be locked by the transaction, for example by `accounts.record_pushes`, so
+    that they are not deleted concurrently.
     """
     split = [(account_id, *_split(parts, now)) for account_id, parts in pushes]
     named = [_named_targets(good) for _, good, _ in split]
@@ -133,7 +137,7 @@ def _named_targets(parts: Sequence[PushedPart]) -> set[str]:
 def _store(
     parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow], days: list[_TotalRow], now: int
 ) -> Tx[None]:
-    """Store the rows, and each account's refused hours, final days and newest as_of from its parts."""
+    """Store the rows. Also store each account's refused hours, final days and newest `as_of` from its parts."""
     parts = [(account_id, part) for account_id, good in parts_of.items() for part in good]
     refused_hours = {(account_id, at) for account_id, part in parts for at in part.refused_hours}
     final_days = {(account_id, part.day) for account_id, part in parts if part.final}
@@ -163,8 +167,8 @@ def _store(
 def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[tuple[str, int]]:
     """Return (site id, time) for each site if its first view in these parts is earlier than the stored first view.
 
-    The time is the start of the first hour with views, or the start of the day if no hours were pushed for it. It is
-    never before the site's creation.
+    The time is the start of the first hour with views, or the start of the day if no hours of that day were pushed. The
+    time is never before the site's creation.
     """
     ids = {row["id"] for row in site_rows}
     hours = [
@@ -191,7 +195,7 @@ def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[
     return found
 
 
-# target id, start of the hour or day number, views, bots, visitors, as_of, final
+# (target id, start of the hour (epoch ms) or epoch day, views, bots, visitors, as_of, final)
 _TotalRow = tuple[str, int, int, int, int, int, int]
 
 
@@ -212,7 +216,7 @@ def refusal(part: PushedPart, now: int) -> Refusal | None:
         return "invalid"
     if any(not first <= hour.at <= part.as_of - HOUR_MS or hour.at % HOUR_MS for hour in part.hours):
         return "invalid"
-    # The worker's write budget can refuse points for the current hour, so the refused hours need not have ended.
+    # The Worker's write budget can refuse to count events in the current hour, so refused hours may not have ended yet.
     if any(not first <= at < end or at % HOUR_MS for at in part.refused_hours):
         return "invalid"
     if part.day < day_of(now) - OLDEST_DAYS:
@@ -221,12 +225,15 @@ def refusal(part: PushedPart, now: int) -> Refusal | None:
 
 
 def is_early(part: PushedPart, now: int) -> bool:
-    """Return True if a part is in the future, because the service's clock or the worker's is wrong. No I/O."""
+    """Return True if a part is in the future because the clock of the service or of the Worker is wrong. No I/O."""
     return max(part.as_of, *part.refused_hours, 0) > now + EARLY_MS
 
 
 def is_settled(part: PushedPart, now: int) -> bool:
-    """Return True if a part is accepted or refused now, so that the worker deletes it from its queue. No I/O."""
+    """Return True if a part is accepted or refused now, which means that the Worker deletes it from its queue.
+
+    No I/O.
+    """
     return refusal(part, now) is not None or not is_early(part, now)
 
 
@@ -242,9 +249,10 @@ def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Cou
 
 
 def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Counts, int, bool]]]:
-    """Return the target's days in [from_day, to_day]: for each day, its counts, its `as_of`, and whether it is final.
+    """Return the target's stored days in [from_day, to_day] as day → (counts, `as_of`, True if the day is final).
 
-    A missing day had no views, provided that the account's worker has sent that day (`final_days`, `pushed_as_of`).
+    A missing day had no views if the account's Worker has sent the totals of that day (see `final_days`,
+    `pushed_as_of`).
     """
     rows = yield sql(
         "select day, views, bots, visitors, as_of, final from days where target = $1 and day >= $2 and day <= $3",
@@ -267,14 +275,14 @@ def imported_days(target: str, from_day: int, to_day: int) -> Tx[set[int]]:
 
 
 def first_day(target: str) -> Tx[int | None]:
-    """Return the first day for which the target has counts, its own or imported; None if it has none."""
+    """Return the first day with counts for the target, including imported counts; None if there are no counts."""
     rows = yield sql("select min(day) as day from days where target = $1", target)
     day: int | None = rows[0]["day"]
     return day
 
 
 def final_days(account_id: str, from_day: int, to_day: int) -> Tx[set[int]]:
-    """Return the days in [from_day, to_day] for which the account's worker has sent the final totals of all targets."""
+    """Return the days in [from_day, to_day] for which the account's Worker has sent the final totals of all targets."""
     rows = yield sql(
         "select day from final_days where account_id = $1 and day >= $2 and day <= $3", account_id, from_day, to_day
     )
@@ -282,13 +290,16 @@ def final_days(account_id: str, from_day: int, to_day: int) -> Tx[set[int]]:
 
 
 def pushed_as_of(account_id: str) -> Tx[int | None]:
-    """Return the end of the last closed hour that the account's worker has sent; None before its first push."""
+    """Return the end of the last closed hour that the account's Worker has sent; None before its first push."""
     rows = yield sql("select as_of from pushed where account_id = $1", account_id)
     return rows[0]["as_of"] if rows else None
 
 
 def oldest_push(account_ids: Sequence[str]) -> Tx[int | None]:
-    """Return the earliest `pushed_as_of` of these accounts, without those that have never pushed; None if none has."""
+    """Return the earliest `pushed_as_of` of these accounts.
+
+    Accounts that never pushed are ignored; None if none has pushed.
+    """
     if not account_ids:
         return None
     rows = yield sql(
@@ -300,7 +311,9 @@ def oldest_push(account_ids: Sequence[str]) -> Tx[int | None]:
 
 
 def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
-    """Return the hours that begin in [from_ms, to_ms) and had points refused by the worker's write budget, in order."""
+    """Return the hours, in order, that begin in [from_ms, to_ms) and have events refused by the Worker's
+    write budget.
+    """
     rows = yield sql(
         "select at from refused_hours where account_id = $1 and at >= $2 and at < $3 order by at",
         account_id,

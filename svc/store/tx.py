@@ -1,7 +1,8 @@
-"""Transactions as generators. All reads and writes of the store are written as such generators.
+"""Transactions as generators. All code that reads or writes the store consists of such generators.
 
 A transaction is a generator function that *yields* statements and *receives* their rows. An engine runs it, either in a
-thread (SQLite) or in a coroutine (PostgreSQL), and commits when the generator returns. The SQL is the same on both:
+thread (SQLite) or in a coroutine (PostgreSQL), and commits when the generator returns. The SQL is the same for both
+engines:
 
     def rename(account_id: str, name: str) -> Tx[bool]:
         rows = yield sql("update accounts set name = $2 where id = $1 returning id", account_id, name)
@@ -9,21 +10,22 @@ thread (SQLite) or in a coroutine (PostgreSQL), and commits when the generator r
 
     renamed = await store.run(rename("acc_…", "shop"))
 
-Each call is one transaction and one crossing into the engine's thread. If the transaction fails or is cancelled, it is
-rolled back. An exception raised inside a transaction rolls it back and propagates to the caller. `yield from` combines
-transactions. A transaction must not wait for anything outside the store.
+Each call of `run` is one transaction, and passes it to the engine's thread once. If the transaction fails or is
+cancelled, it is rolled back. An exception raised inside a transaction rolls it back and propagates to the caller.
+`yield from` combines transactions. A transaction must not wait for anything outside the store.
 
 If a transaction changes data that an account's actor depends on, it also yields `Changed(edge_account_id)`. The
 listeners (`store/engines/changes.py`) are notified after the commit, even if the caller was cancelled.
 
 A transaction that changes something for a user also yields an `Event`, which is written to the audit log in the same
-transaction (`store/events.py`). If the transaction finds nothing to change, it yields `UNCHANGED`, and its events are
+transaction (`store/events.py`). If a transaction finds nothing to change, it yields `UNCHANGED`, and its events are
 discarded.
 
-SQL must run on both engines. Parameters are written `$1`, with a cast where the type is ambiguous. A list is a single
-parameter: `id = any($1)`. Times (epoch ms) and booleans are integers, JSON is text, sums are cast to bigint, and now()
-is not used. On PostgreSQL, a row may change after it was read. If two transactions may conflict, a single statement
-must therefore decide the outcome (`on conflict do nothing returning`, `update … where state = … returning`).
+SQL must run on both engines. Parameters are written as `$1`, with a cast where the type is ambiguous. A list is a
+single parameter: `id = any($1)`. Times (epoch ms) and booleans are stored as integers, and JSON as text. Sums are cast
+to bigint, and now() is not used. On PostgreSQL, a row may change after it was read. If two transactions may conflict, a
+single statement must therefore decide the outcome (`on conflict do nothing returning`, `update … where state = …
+returning`).
 """
 
 from __future__ import annotations
@@ -46,17 +48,17 @@ T = TypeVar("T")
 
 # The values of a row by column name.
 Row = Mapping[str, Any]
-# A tuple of texts of any length is one parameter: `… where id = any($1)`.
+# A tuple of strings is one parameter, regardless of its length: `… where id = any($1)`.
 Parameter = str | int | bytes | None | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A SQL statement and the parameters of each run, starting with $1. `repr` does not show the parameters."""
+    """A SQL statement, and a tuple of parameters ($1, $2, …) for each run. `repr` does not show the parameters."""
 
     text: str
     runs: Sequence[tuple[Parameter, ...]] = field(repr=False)
-    responses: bool = True  # False: there may be any number of runs, and they return no rows
+    responses: bool = True  # False if the runs, of which there may be any number, return no rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ Tx = Generator[Statement | Changed | Event | Unchanged, list[Row], T]
 
 
 def sql(text: str, *parameters: Parameter) -> Statement:
-    """Return a statement that runs once. Raises ValueError if the parameters in its text are not exactly $1 … $n."""
+    """Return a statement that runs once. Raises ValueError if the placeholders in `text` are not exactly $1 to $n."""
     if _parameters_of(text) != len(parameters):
         raise ValueError(f"{len(parameters)} parameters given to: {text}")
     return Statement(text, (parameters,))
@@ -87,8 +89,8 @@ def sql(text: str, *parameters: Parameter) -> Statement:
 def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
     """Return a statement that runs once for each tuple of parameters, in order. It returns no rows.
 
-    Two runs of an upsert (`on conflict do update`) must not have the same key, because PostgreSQL runs them as one
-    statement. Raises ValueError if a tuple does not match the parameters in the text.
+    Two runs of an upsert (`on conflict do update`) must not have the same key, because the PostgreSQL engine combines
+    the runs into one statement. Raises ValueError if a tuple does not match the placeholders in `text`.
     """
     wanted = _parameters_of(text)
     if any(len(parameters) != wanted for parameters in runs):
@@ -103,12 +105,15 @@ def constant(value: T) -> Tx[T]:
 
 
 def placeholders(count: int, first: int = 1) -> str:
-    """Return `count` placeholders for a list: `$1, $2, $3`. An empty list becomes `null`, which matches nothing."""
+    """Return `count` placeholders for an SQL list, such as `$1, $2, $3`.
+
+    If `count` is 0, return `null`, which matches no row.
+    """
     return ", ".join(f"${number}" for number in range(first, first + count)) or "null"
 
 
 def to_json(value: object) -> str | None:
-    """Return the value as JSON text, with dataclasses as objects; None (null in SQL) for None."""
+    """Return the value as JSON text; None (null in SQL) for None. Dataclasses become JSON objects."""
     return None if value is None else json.dumps(value, default=vars)
 
 
@@ -151,10 +156,13 @@ class Store(Protocol):
     changes: Changes
 
     async def run(self, tx: Tx[T]) -> T:
-        """Run a transaction and return its result once its commit is durable. Raises what the transaction raises.
+        """Run a transaction and return its result after the commit is durable.
 
-        Raises StoreUnavailable if the engine cannot run the transaction now. In that case, nothing is committed, unless
-        the message says that the change may have been saved. If the call raises Cancelled, nothing is committed.
+        Raises the exceptions of the transaction.
+
+        Raises StoreUnavailable if the engine cannot run the transaction now. In that case, nothing was committed,
+        unless the error's message says that the change may have been saved. If the call raises Cancelled, nothing was
+        committed.
         """
         ...
 
@@ -163,7 +171,7 @@ class Store(Protocol):
         ...
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run a transaction that reads a few rows by key, at a fraction of the cost of `read`.
+        """Run a transaction that reads a few rows by key. This takes a fraction of the CPU time of `read`.
 
         Do not use it for lists. SQLite reads on the caller's thread. PostgreSQL reads without a snapshot, so the rows
         of different statements may be inconsistent. Raises StoreUnavailable.
@@ -173,7 +181,7 @@ class Store(Protocol):
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
         """Run a small transaction to check the store's health, even while the store refuses other transactions.
 
-        The result decides whether the store refuses other transactions afterwards. `writes`: the transaction changes
+        The result determines whether the store refuses other transactions afterwards. `writes`: True if `tx` changes
         the store. Raises StoreUnavailable.
         """
         ...

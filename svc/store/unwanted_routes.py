@@ -1,4 +1,7 @@
-"""Transactions on unwanted routes, which are stored until the account's actor has removed them from Cloudflare."""
+"""Transactions on unwanted routes.
+
+A route is stored as unwanted until the account's actor has removed it at Cloudflare.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ def of_account(account_id: str) -> Tx[list[ObsoleteRoute]]:
 
 
 def schedule_retry(route: ObsoleteRoute, again_at: int) -> Tx[None]:
-    """Schedule another search at `again_at` for a route that was not found. An earlier call may still create it."""
+    """Schedule another search at `again_at` for a route that was not found.
+
+    An earlier call may still create the route.
+    """
     yield sql(
         "update unwanted_routes set again_at = $4 where account_id = $1 and zone_id = $2 and pattern = $3",
         route.account_id,
@@ -53,7 +59,10 @@ def schedule_retry(route: ObsoleteRoute, again_at: int) -> Tx[None]:
 
 
 def forget(route: ObsoleteRoute, error: ErrorNote | None = None) -> Tx[None]:
-    """Remove the route from the unwanted routes. `error`: why it was left in place; the route's site shows this."""
+    """Remove the route from the unwanted routes.
+
+    `error`: the reason why the route was not removed, which is shown on the route's site.
+    """
     yield from _delete(route.account_id, route.zone_id, route.pattern)
     if error is not None and route.site_id is not None:
         yield sql("update sites set error = $2 where id = $1", route.site_id, to_json(error))

@@ -1,9 +1,9 @@
-"""Transactions on the deletion of users.
+"""Transactions that delete users.
 
-The first transaction deletes keys, sessions, known browsers, queued emails and the links in emails. Another user can
-then use the email address. Afterwards, only the session that requested the deletion can still ask for the result. The
-remaining data is deleted in batches, so that other writers do not have to wait. The user's row is deleted last, with
-all rows that reference it.
+The first transaction deletes keys, sessions, known browsers, queued emails and the tokens of links in emails.
+Afterwards, another user can use the email address. Only the session that requested the deletion can still ask for the
+result. The remaining data is deleted in batches, so that other writers do not have to wait. The user's row is deleted
+last, with all rows that reference it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TARGETS = 50
 
 
 def begin(user_id: int, verified: str, access_digest: str, now: int, language: Language | None = None) -> Tx[None]:
-    """Begin the deletion of a user. Does nothing if it has already begun.
+    """Begin the deletion of a user. Does nothing if the deletion has already begun.
 
     `verified`: the stored hash against which the password was verified. `access_digest`: the digest of the access token
     with which the deletion was requested. `language`: the request's language, for the final email to a user who has
@@ -50,8 +50,8 @@ def begin(user_id: int, verified: str, access_digest: str, now: int, language: L
 def begin_by_operator(user_id: int, identifier: str, now: int) -> Tx[bool]:
     """Begin the deletion of a user for the operator, even if the user is disabled.
 
-    `identifier`: under which `end` stores the result; see `take_result`. Returns False if there is no such user, or the
-    user is already being deleted.
+    `identifier`: the name under which `end` stores the result; see `take_result`. Returns False if there is no such
+    user, or the user is already being deleted.
     """
     yield from lock_user(user_id)
     user = yield from get_user(user_id)
@@ -85,7 +85,7 @@ def _detach(
     yield sql("delete from keys where user_id = $1", user_id)
     yield sql("delete from sessions where user_id = $1", user_id)
     yield sql("delete from devices where user_id = $1", user_id)
-    # Delete emails before tokens, so that the token of an email that is being composed is deleted too.
+    # Delete emails before tokens, so that the token for an email that is being composed is also deleted.
     yield from outbox.forget(user_id, user.email)
     yield from forget_mail_tokens(user_id)
     # Keep the password hash until the end, because a repeated request must give the password again.
@@ -121,7 +121,7 @@ def mark_for_result(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
 
 
 def forget_totals(user_id: int) -> Tx[bool]:
-    """Delete a batch of sites' and links' totals, and the sites and links that then have no totals.
+    """Delete a batch of totals, and the sites and links whose totals are all deleted.
 
     Returns True if more may remain.
     """
@@ -150,7 +150,8 @@ def forget_refused_hours(user_id: int) -> Tx[bool]:
 def forget_operations(user_id: int) -> Tx[bool]:
     """Delete a batch of the operations of disconnected accounts. Returns True if more may remain.
 
-    These rows are no longer needed: the disconnect's outcome lists what the operations may have left at Cloudflare.
+    These rows are no longer needed, because the outcomes of the disconnects list the resources that may remain at
+    Cloudflare.
     """
     return (yield from _delete("operations", "id", _OF_FORMER, user_id)) == BATCH
 
@@ -165,8 +166,8 @@ def forget_responses(user_id: int) -> Tx[bool]:
     return (yield from _delete("idempotency", "user_id, method, path, key", "user_id = $1", user_id)) == BATCH
 
 
-# These run in this order, each until it returns False. Deleting the user's row would also delete the rows that
-# reference it, but in one long transaction.
+# The transactions that delete the user's data. They run in this order, each until it returns False. Deleting the user's
+# row would also delete all rows that reference it, but in one long transaction.
 FORGET = (forget_totals, forget_notes, forget_refused_hours, forget_operations, forget_events, forget_responses)
 
 _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
@@ -202,8 +203,8 @@ def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
             now,
             to_json(facts),
         )
-    if rows[0]["email_confirmed"]:  # otherwise the address may belong to someone else
-        # Without a user id, because emails that have one are deleted together with the user.
+    if rows[0]["email_confirmed"]:  # an unconfirmed address may belong to another person
+        # The email has no user id, because emails with a user id are deleted together with the user.
         yield from outbox.post(
             "user_deleted",
             rows[0]["email"],

@@ -1,4 +1,4 @@
-"""Transactions with which the operator finds users and changes their access."""
+"""Transactions for the operator's commands that find users and change their access."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ def page(
 
 
 def with_address(email: str) -> Tx[list[Entry]]:
-    """Return the user with this email address, ignoring case, or else all sign-ups with it, newest first."""
+    """Return the user with this email address, ignoring case.
+
+    If there is none, return all sign-ups with the address, newest first.
+    """
     rows = yield sql(
         f"select u.*, {_COUNTS} from users u where lower(u.email) = lower(cast($1 as text))"  # noqa: S608  # SQL of this module
         " order by u.email_confirmed desc, u.id desc",
@@ -105,7 +108,7 @@ def enable(user_id: int) -> Tx[bool]:
 
 
 def confirm(user_id: int) -> Tx[bool]:
-    """Confirm the address of a sign-up without an email; see `users.confirm_sign_up`.
+    """Confirm the address of a sign-up without sending an email; see `users.confirm_sign_up`.
 
     Returns False if the address is already confirmed.
     """

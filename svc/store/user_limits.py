@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def limit_of(user_id: int, kind: LimitedKind, default: int) -> Tx[int]:
-    """Return the maximum number of the user's objects of this kind. `default`: the limit without an own limit.
+    """Return the maximum number of the user's objects of this kind.
+
+    `default`: the limit that applies if the operator has set none for the user.
 
     Use this in the transaction that counts the objects, after it has locked the user.
     """
@@ -24,19 +26,22 @@ def limit_of(user_id: int, kind: LimitedKind, default: int) -> Tx[int]:
 
 
 def own_limits(user_id: int) -> Tx[dict[LimitedKind, int]]:
-    """Return the limits that the operator has set for this user. Other kinds have the service's limits."""
+    """Return the limits that the operator has set for this user. For other kinds, the service's limits apply."""
     rows = yield sql("select accounts, sites, links, keys from user_limits where user_id = $1", user_id)
     return {kind: value for kind, value in dict(rows[0]).items() if value is not None} if rows else {}  # type: ignore[misc]  # the columns are the kinds
 
 
 def limits_of(user_id: int, plan: Plan, limits: LimitsConfig) -> Tx[dict[LimitedKind, int]]:
-    """Return the user's limits: those that the operator has set for this user, or else the service's limits."""
+    """Return the user's limits.
+
+    The service's limits apply to kinds for which the operator has set no limit for this user.
+    """
     own = yield from own_limits(user_id)
     return {**limits.per_user(plan), **own}
 
 
 def set_limits(user_id: int, changes: Mapping[LimitedKind, int | None]) -> Tx[bool]:
-    """Set the user's own limits; None removes one. Returns False if this changes nothing."""
+    """Set limits for this user; None removes a limit. Returns False if nothing changes."""
     before = yield from own_limits(user_id)
     after = {kind: value for kind, value in {**before, **changes}.items() if value is not None}
     if after == before:

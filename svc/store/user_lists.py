@@ -1,4 +1,4 @@
-"""Code shared by the lists of sites and of links: the filter by user, and the number of days shown."""
+"""Code shared by the lists of sites and the lists of links: the filter by user, and the number of days shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UserConditions(Conditions):
         *,
         deleted: bool,
     ) -> None:
-        """Select rows of the user's accounts. If `deleted` is set, also select rows of disconnected accounts.
+        """Select rows of the user's accounts. If `deleted` is True, also select rows of disconnected accounts.
 
         `account_id` and `edge_accounts`: select only rows of these accounts; None means any account.
         """

@@ -1,4 +1,4 @@
-"""Transactions on users, their sign-ups, and the tokens of links in emails to them."""
+"""Transactions on users, on sign-ups, and on the tokens of links in emails."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 MailPurpose = Literal["confirm", "reset"]
 
-# The user id for tokens of unknown addresses.
+# The user id under which tokens for unknown addresses are stored.
 UNKNOWN_USER = 0
-# The maximum number of unconfirmed sign-ups with the same address. Beyond that, the oldest sign-up is deleted. The
-# service sends at most five emails an hour to an address, so a sign-up cannot be displaced within its first hour.
+# The maximum number of unconfirmed sign-ups with the same address. If there are more, the oldest sign-up is deleted.
+# The service sends at most five emails an hour to an address, so a sign-up cannot be displaced within its first hour.
 MAX_SIGN_UPS = 10
 
 
@@ -34,8 +34,8 @@ def add_user(
 ) -> Tx[User | None]:
     """Add a user on the plan `free`. Returns None if another user has confirmed the address, ignoring case.
 
-    A confirmed user replaces all sign-ups with the address, and uses up an invitation for it. An unconfirmed user is
-    called a sign-up. Several sign-ups may have the same address.
+    Adding a confirmed user deletes all sign-ups with the address, and an invitation for the address. An unconfirmed
+    user is called a sign-up. Several sign-ups may have the same address.
     """
     rows = yield sql(
         "insert into users (email, password_hash, email_confirmed, plan, created_at, language)"
@@ -62,8 +62,8 @@ def add_user(
 def invalidate_sign_ups(email: str) -> Tx[None]:
     """Invalidate the passwords and sessions of all sign-ups with this address.
 
-    Use this if there were more sign-ups than emails, because the sign-ups cannot then be confirmed separately. The
-    link in each email still confirms the address, and the user then chooses a password.
+    Use this if there were more sign-ups than emails, because a confirmation then cannot be assigned to one of the
+    sign-ups. The link in each email still confirms the address, and the user then chooses a password.
     """
     same = "lower(email) = lower(cast($1 as text)) and email_confirmed = 0"
     yield sql(f"delete from sessions where user_id in (select id from users where {same})", email)  # noqa: S608  # constant text
@@ -139,10 +139,12 @@ def set_plan(user_id: int, plan: Plan) -> Tx[bool]:
 def put_mail_token(
     user_id: int, purpose: MailPurpose, digest: str, expires_at: int, mail_id: str | None = None
 ) -> Tx[None]:
-    """Store the token of an email. Tokens in the user's earlier emails for the same purpose become invalid.
+    """Store the token for the link in an email.
 
-    `mail_id`: the email's id, or None for a new email. The tokens in earlier copies of the same email stay valid for
-    as long as this token. Does nothing if the user was deleted or is being deleted.
+    Tokens in the user's earlier emails for the same purpose become invalid.
+
+    `mail_id`: the email's id, or None for a new email. The tokens in earlier copies of the same email stay valid as
+    long as this token. Does nothing if the user was deleted or is being deleted.
     """
     user = yield from get_user(user_id)  # also for UNKNOWN_USER, so that unknown addresses take the same time
     if user is None and user_id != UNKNOWN_USER:
@@ -163,7 +165,10 @@ def put_mail_token(
 
 
 def has_mail_token(mail_id: str) -> Tx[bool]:
-    """Return True if the email still has a token. Otherwise its link was used, or a newer email has replaced it."""
+    """Return True if the email still has a token.
+
+    If not, the link in the email was used, or a newer email has replaced this email.
+    """
     rows = yield sql("select digest from mail_tokens where mail_id = $1", mail_id)
     return bool(rows)
 
@@ -171,7 +176,7 @@ def has_mail_token(mail_id: str) -> Tx[bool]:
 def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | None = None) -> Tx[User | None]:
     """Store a token that resets the password of the user with this address. Returns the user.
 
-    If there is no such user, returns None after the same amount of work.
+    If there is no such user, returns None after the same time.
     """
     found = yield from find_user(email)
     yield from put_mail_token(found[0].id if found else UNKNOWN_USER, "reset", digest, expires_at, mail_id)
@@ -183,9 +188,9 @@ def put_confirm_token(
 ) -> Tx[tuple[User | None, int]]:
     """Store a token that confirms the address. Returns the newest sign-up and the number of sign-ups.
 
-    If there are several sign-ups, the token also sets a new password, because the service cannot know which sign-up
-    belongs to the address's owner. If mail servers refuse a confirmed address, its user may confirm it again. If there
-    is nothing to confirm, returns (None, 0) after the same amount of work.
+    If there are several sign-ups, the token also sets a new password, because the service cannot know which of them was
+    made by the owner of the address. If mail servers refuse a confirmed address, the user can confirm the address
+    again. If there is nothing to confirm, returns (None, 0) after the same time.
     """
     found = yield from find_user(email)
     waiting = yield from _sign_ups(email)
@@ -213,7 +218,7 @@ def switch_address(user_id: int, email: str) -> Tx[bool]:
 
     Deletes the sign-ups with the address, and an invitation for it.
     """
-    # Lock these sign-ups first, so that none of them is confirmed at the same time.
+    # Lock these sign-ups first, so that no other transaction confirms one of them at the same time.
     yield sql("update users set plan = plan where lower(email) = lower(cast($1 as text))", email)
     yield from withdraw(email)
     found = yield from find_user(email)
@@ -260,7 +265,7 @@ def forget_mail_tokens(user_id: int) -> Tx[None]:
 
 
 def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | None]:
-    """Use up a token and return its user id; None if the token is unknown, used or expired.
+    """Delete a token and return its user id; None if the token is unknown, used or expired.
 
     Locks all users with the same address, so that only one of them is confirmed.
     """
@@ -291,7 +296,7 @@ def confirm_sign_up(user_id: int) -> Tx[User | None]:
     """Confirm the user's address. Returns the user; None if another user has the address or the user was deleted.
 
     Deletes the other sign-ups with the address, their sessions, and an invitation for the address. Also revokes the
-    user's existing keys. Otherwise a person who signed up with someone else's address would keep a key, because a
+    user's existing API keys. Otherwise, a person who signed up with someone else's address could keep a key, because a
     password reset only ends sessions.
     """
     rows = yield sql("select * from users where id = $1", user_id)

@@ -1,7 +1,9 @@
-"""The version of an account's configuration. Every change that the account's worker needs increments the version.
+"""The version of an account's configuration.
 
-Incrementing the version wakes the account's actor. Changes to sites, links, the link host or the days kept therefore
-need not wake the actor separately.
+Every change that must be synced to the account's Worker increments the version.
+
+Incrementing the version wakes the account's actor. Transactions that change sites, links, the link host or the days
+kept therefore need not wake the actor separately.
 """
 
 from __future__ import annotations

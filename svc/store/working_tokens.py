@@ -1,8 +1,8 @@
-"""Transactions on an account's working token, on its other tokens that may still be valid, and on all sealed tokens.
+"""Transactions on an account's working token, and on other tokens of the account that may still be valid.
 
 Each other token is identified by the operation that requested it (`operations.with_open_token`). If the operation
-succeeded, its token was once the account's own and has since been replaced. If the operation failed, its token may or
-may not exist.
+succeeded, its token was once the account's working token and was replaced later. If the operation failed, its token may
+or may not exist.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from svc.model import AccountState, AccountWarning
 
 _ABOUT_OTHERS: frozenset[AccountWarning] = frozenset({"orphan_not_deleted", "old_token_not_deleted"})
-# Warnings that are omitted from a response that is stored before the other tokens are deleted.
+# Warnings about other tokens. They are omitted from responses that are stored before the service deletes these tokens.
 ABOUT_TOKENS: frozenset[AccountWarning] = _ABOUT_OTHERS | {"bootstrap_not_deleted", "token_expires_soon"}
 
-# The states that change when the working token expires. A running install detects the expiry without this.
+# The states in which an account becomes `revoked` when its working token expires. A running install detects the expiry
+# itself.
 EXPIRING: tuple[AccountState, ...] = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
 
 
@@ -40,10 +41,12 @@ class WorkingToken:
 
 
 def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int) -> Tx[None]:
-    """Store the token that an operation created as the account's own. The caller then deletes the previous token.
+    """Store the token that an operation created as the account's working token.
 
-    The warnings about the bootstrap token and other tokens are stored in the same transaction. They therefore remain if
-    the process is killed before it has deleted these tokens.
+    The caller then deletes the previous token.
+
+    Warnings about the bootstrap token and other tokens are stored in the same transaction, so that they remain if the
+    process is killed before it has deleted these tokens.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
     if account.token_id is not None:
@@ -73,8 +76,8 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
 def record_others(account_id: str, *, verified: bool) -> Tx[None]:
     """Store the names of the account's other tokens that may still be valid, and warn about them.
 
-    `verified`: the service has searched for tokens of lost attempts and deleted them. Such a token can exist only if it
-    was created since then.
+    `verified`: True if the service has searched for tokens of lost attempts and deleted them. After that, such a token
+    can exist only if it was created later.
     """
     account = yield from accounts.locked(account_id)
     if account is None:
@@ -117,7 +120,10 @@ def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
 
 
 def reseal(account_id: str, old: bytes, new: bytes) -> Tx[bool]:
-    """Replace the sealed token `old` with the same token sealed with another key. Returns False if it has changed."""
+    """Replace the encrypted token `old` with `new`, which is the same token encrypted with another key.
+
+    Returns False if the account's encrypted token is no longer `old`.
+    """
     rows = yield sql(
         "update accounts set sealed_token = $3 where id = $1 and sealed_token = $2 returning id", account_id, old, new
     )
@@ -125,6 +131,6 @@ def reseal(account_id: str, old: bytes, new: bytes) -> Tx[bool]:
 
 
 def sealed_tokens() -> Tx[dict[str, bytes]]:
-    """Return the sealed working tokens by account id."""
+    """Return the encrypted working tokens by account id."""
     rows = yield sql("select id, sealed_token from accounts where sealed_token is not null")
     return {row["id"]: row["sealed_token"] for row in rows}

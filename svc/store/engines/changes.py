@@ -1,6 +1,8 @@
-"""Notify listeners of committed changes. The supervisor wakes the accounts' actors, and the outbox checks for emails.
+"""Notifies listeners of committed changes.
 
-Only listeners in this process are notified. This is enough, because only one service can use a store.
+The supervisor then wakes the actors of changed accounts, and the outbox checks for emails.
+
+Only listeners in this process are notified. This is sufficient, because only one service can use a store.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-# A transaction that queues an email yields this name instead of the id of an account.
+# A transaction that queues an email yields this name instead of an account id.
 OUTBOX = "outbox"
 
 
@@ -25,7 +27,12 @@ class Changes:
 
     @contextmanager
     def subscribe(self, listener: Callable[[str], None]) -> Iterator[None]:
-        """Call `listener` with the Cloudflare account id of every change until the block ends. It must not raise."""
+        """Return a context manager.
+
+        Until its block ends, `listener` is called with the Cloudflare account id of each change.
+
+        `listener` must not raise.
+        """
         self._listeners.append(listener)
         try:
             yield
@@ -34,7 +41,10 @@ class Changes:
 
     @contextmanager
     def on_email_posted(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call `listener` after each commit that queues an email, until the block ends. It must not raise."""
+        """Return a context manager. Until its block ends, `listener` is called after each commit that queues an email.
+
+        `listener` must not raise.
+        """
         self._mail_listeners.append(listener)
         try:
             yield
@@ -42,7 +52,9 @@ class Changes:
             self._mail_listeners.remove(listener)
 
     def notify(self, changed: Iterable[str]) -> None:
-        """Notify the listeners that a transaction changed these accounts, or queued an email.
+        """Notify the listeners.
+
+        `changed`: the ids of the changed Cloudflare accounts, and `OUTBOX` if an email was queued.
 
         The engines call this after the commit.
         """

@@ -1,6 +1,6 @@
 """Store health. An outage is logged once when it begins and once when it ends, and /readyz reports it.
 
-The engines report failed transactions; the watch (`store/engines/watch.py`) reports the results of its checks.
+The engines report failed transactions, and `store/engines/watch.py` reports the results of its checks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A full or read-only disk is detected within this time, at the cost of one small write.
+# The interval of test writes, which detect a full or read-only disk.
 _WRITE_EVERY_S = 30.0
 
 
@@ -35,16 +35,16 @@ class Condition:
 
     @property
     def problem(self) -> str | None:
-        """The reason why the store cannot be used, as a sentence for people; None while the store works."""
+        """The reason why the store cannot be used, as a sentence for users; None while the store works."""
         return self._problem
 
     @property
     def write_is_due(self) -> bool:
-        """True if the next check must write, because a read would not show whether the store works."""
+        """True if the next check must write to the store, because a read would not show whether the store works."""
         return self._problem is not None or time.monotonic() - self._written_at >= _WRITE_EVERY_S
 
     def failed(self, error: StoreUnavailable) -> None:
-        """Record a failure of the store. The cause of `error` is the engine's exception."""
+        """Record a failure of the store. `error.__cause__` is the engine's exception."""
         with self._lock:
             begins = self._problem is None
             self._problem = error.message
@@ -60,8 +60,8 @@ class Condition:
     def written(self, since: float) -> None:
         """Record that a check which began at `since` (monotonic seconds) wrote to the store.
 
-        The store then counts as working, unless a failure was recorded since then. Only checks call this, because other
-        transactions may not have written anything.
+        The store then counts as working, unless a failure was recorded after `since`. Only checks call this, because
+        other transactions do not always write anything.
         """
         with self._lock:
             if self._failed_at > since:

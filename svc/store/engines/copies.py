@@ -1,4 +1,4 @@
-"""Copy a whole store of either engine to one SQLite file, and replace a store with the contents of that file.
+"""Copies a whole store of either engine to one SQLite file, and replaces a store with the contents of such a file.
 
 These functions block: call them from commands, outside Trio.
 """
@@ -25,7 +25,7 @@ _WORK = ".restoring"
 def copy(config: StoreConfig, target: Path) -> None:
     """Copy a consistent snapshot of the store into the new file `target`. A service may be running.
 
-    Raises ConfigError if there is no store, if a newer program created it, or if it cannot be copied.
+    Raises ConfigError if there is no store, if a newer program created the store, or if the store cannot be copied.
     """
     if config.engine == "sqlite":
         sqlite_file.copy(config.path, target)
@@ -50,7 +50,9 @@ def copy_alone(config: StoreConfig, target: Path) -> None:
 
 @contextmanager
 def replacement_folder(config: StoreConfig) -> Iterator[Path]:
-    """Yield an empty folder for the file that `put` expects. A SQLite store is locked until the block ends.
+    """Return a context manager that yields an empty folder for the file to pass to `put`.
+
+    A SQLite store is locked until the block ends.
 
     Raises ConfigError if a service is running or the folder cannot be created.
     """
@@ -63,7 +65,7 @@ def replacement_folder(config: StoreConfig) -> Iterator[Path]:
         folder = sqlite_place.beside(path, _WORK)  # on the same disk
         try:
             sqlite_place.finish(path)
-            shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left it
+            shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left this folder
             folder.mkdir(mode=0o700)
         except OSError as error:
             raise ConfigError(f"The store {path} cannot be replaced: {error}") from error
@@ -74,7 +76,7 @@ def replacement_folder(config: StoreConfig) -> Iterator[Path]:
 
 
 def store_exists(config: StoreConfig) -> bool:
-    """Return True if there is a store or part of one. Raises ConfigError if this cannot be determined."""
+    """Return True if there is a store or part of a store. Raises ConfigError if this cannot be determined."""
     if config.engine == "sqlite":
         return sqlite_place.store_exists(config.path)
     from svc.store.engines import postgres_place
@@ -83,11 +85,11 @@ def store_exists(config: StoreConfig) -> bool:
 
 
 def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str | None:
-    """Replace the store with the file `source`, which must be in the folder that `replacement_folder` yields.
+    """Replace the store with the file `source`, which must be in the folder from `replacement_folder`.
 
-    If the process is killed at any time, either the old store or the new store remains. The old store is moved to a
-    name that contains `stamp`. Returns the old store's new location as text for a message; None if there was no store.
-    Raises ConfigError if there is a store and `replace` is False, or if the store cannot be replaced.
+    If the process is killed at any time, either the old store or the new store is complete. The old store is renamed to
+    a name that contains `stamp`. Returns the old store's new location as text for a message; None if there was no
+    store. Raises ConfigError if there is a store and `replace` is False, or if the store cannot be replaced.
     """
     if config.engine == "postgres":
         from svc.store.engines import postgres_place

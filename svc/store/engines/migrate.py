@@ -1,7 +1,7 @@
 """Schema migrations: numbered SQL files, applied in order, each in one transaction.
 
-The service refuses a store if its schema is newer than the program's. Never edit a committed file, because stores that
-have already applied the file would not get the change. Add a new file instead.
+The service refuses to open a store whose schema is newer than the program's. Never edit a committed migration, because
+stores that have already applied it would not get the change. Add a new file instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from svc.config import ConfigError
 Engine = Literal["sqlite", "postgres"]
 
 FOLDER = Path(__file__).parents[1] / "schema"
-# Placeholders in the SQL files for the words that differ between the engines.
+# Placeholder in the SQL files → replacement, for words that differ between the engines.
 _WORDS: dict[Engine, dict[str, str]] = {
     "sqlite": {
         "IDENTITY": "integer primary key autoincrement",
@@ -58,8 +58,8 @@ def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
 def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:
     """Return the migrations after `version`.
 
-    Raises ConfigError if the store is newer than this program. If a copy from before the migration exists next to
-    `store`, the message names that copy.
+    Raises ConfigError if the store is newer than this program. If a copy that was made before the migration exists next
+    to `store`, the message names that copy.
     """
     newest = known[-1].number
     if version > newest:
@@ -73,13 +73,16 @@ def pending(known: list[Migration], version: int, store: Path | None = None) -> 
 
 
 class NotReady(ConfigError):
-    """There is no store yet, or it has an older schema. The service creates or migrates the store at its next start."""
+    """Raised if there is no store, or if the store has an older schema.
+
+    The service creates or migrates the store at its next start.
+    """
 
 
 def require_current_schema(known: list[Migration], version: int, *, may_create: bool) -> None:
     """Raise NotReady if the store needs a migration, or if there is no store and `may_create` is False.
 
-    Commands never migrate a store, because a service of the previous version may be using it.
+    Commands never migrate a store, because a running service of the previous version may be using the store.
     """
     newest = known[-1].number
     if 0 < version < newest:
@@ -91,7 +94,7 @@ def require_current_schema(known: list[Migration], version: int, *, may_create: 
 
 
 def copy_before(store: Path, version: int) -> Path:
-    """Return the path of the copy that is made before a store is migrated from this schema version."""
+    """Return the path of the copy of `store` that is made before it is migrated from this schema version."""
     return store.with_name(f"{store.name}.schema-{version}.backup")
 
 

@@ -1,25 +1,29 @@
-"""The PostgreSQL engine: asyncpg on a uvloop event loop in its own thread. Each transaction crosses to the loop once.
+"""The PostgreSQL engine, which uses asyncpg on a uvloop event loop in a separate thread.
+
+Each transaction is passed to the loop once.
 
 The loop's thread runs the whole transaction, so cancellation is all or nothing: asyncio cancels asyncpg, which stops
-the statement on the server, rolls back and returns the connection to the pool. Once the commit has been sent, it is too
-late to cancel. The engine then waits for the commit and returns its result, as on SQLite.
+the statement on the server, rolls back and returns the connection to the pool. After the commit has been sent, the
+transaction can no longer be cancelled. The engine then waits for the commit and returns the result, as the SQLite
+engine does.
 
 The isolation level is read committed. A transaction is a generator, which cannot run twice, so the engine never retries
-it. Transactions that must not overlap leave the decision to a single statement, or first lock the row that they share.
-They lock the user first, then the account, then other rows in key order. If a transaction still loses a conflict, it
-raises StoreUnavailable.
+a transaction. If two transactions may conflict, either a single statement decides the outcome, or both first lock a row
+that they share. The order of locks is the user, then the account, then other rows in key order. A transaction that
+nevertheless loses a conflict raises StoreUnavailable.
 
 Only one service may use a store. Each of the service's connections holds a shared advisory lock for as long as it is
 open. At startup, a service acquires the lock exclusively for a moment, which fails while another service has a
-connection, and increments the store's epoch. Later, it uses a new connection only if the epoch has not changed. Only
-the service that started last can therefore write, without an additional query in each transaction. After the server
-restarts, the next connection either acquires the lock again or shows that another service has taken over the store.
+connection, and increments the store's epoch. Later, it uses a new connection only if the epoch has not changed.
+Therefore, only the service that started last can write, and transactions need no additional query to ensure this. After
+the PostgreSQL server restarts, each new connection either acquires the lock again or shows that another service has
+taken over the store.
 
 A server that hangs or has become unreachable does not close its connections. A check every second detects this. The
-check has its own connection, so long statements and a full pool cannot delay it. While the last check is unanswered,
-transactions are refused immediately. After the second unanswered check in a row, all connections are closed. Running
-transactions then end as if the server had been killed. When the server is available again, transactions do not use
-connections that it has dropped.
+check has its own connection, so that long statements and a full pool cannot delay it. If a check gets no response, new
+transactions are refused immediately. If the next check gets no response either, all connections are closed, and running
+transactions end as if the server had been killed. When the server is available again, transactions therefore do not use
+connections that the server has dropped.
 """
 
 from __future__ import annotations
@@ -66,15 +70,15 @@ T = TypeVar("T")
 _MIGRATION_LOCK = 727_301
 # The advisory lock of the running service. Its second key is the schema, because a database can hold several stores.
 _SERVING_LOCK = 727_302
-# The connections of a killed service take a moment to close.
+# Attempts to acquire the lock at startup. The connections of a killed service take a moment to close.
 _LOCK_TRIES = 10
 _LOCK_WAIT_S = 0.2
 # The longest wait for a free connection.
 ACQUIRE_S = 10.0
-# TCP limits after which the server drops the connection to a machine that has disappeared, and releases the machine's
-# locks. With these limits, this takes ten seconds instead of hours. The first three apply to an idle connection, the
-# last to a connection with unacknowledged data. Unix sockets ignore them. The client's end of the connection has the
-# same limits.
+# TCP keepalive settings. If the service's host disappears, the PostgreSQL server closes the host's connections and
+# releases their locks after ten seconds instead of hours. The first three settings apply to an idle connection, and the
+# last to a connection with unacknowledged data. Unix sockets ignore these settings. The client side of the connection
+# uses the same values.
 _KEEPALIVE_IDLE_S = 4
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_COUNT = 3
@@ -92,31 +96,31 @@ SETTINGS = {
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# Settings for work on the whole store, which may take a long time. The lock timeout is long enough for the server to
-# drop the locks of a machine that has disappeared.
+# Settings for work on the whole store, which may take a long time. The lock timeout is longer than the time after which
+# the server releases the locks of a host that has disappeared.
 _SETTINGS_ALONE = {
     **_SESSION,
     "lock_timeout": "30s",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
-# The client's limit on a statement. It is longer than the server's own limits, so if it is exceeded, the server cannot
-# be reached. This is for commands; a service detects this sooner through its checks.
+# The client's timeout for a statement. It is longer than the server's timeouts, so if it is exceeded, the server cannot
+# be reached. It matters for commands; a service detects an unreachable server sooner through its checks.
 _ANSWER_S = 40.0
 # After this many unanswered checks in a row, the connections are closed. This is about five seconds after the server's
-# last response. After a single unanswered check, running transactions continue, because the server may only have been
-# busy for a moment.
+# last response. After a single unanswered check, running transactions continue, because the server may only be busy for
+# a moment.
 _UNANSWERED_CHECKS = 2
 # At shutdown, connections that are still in use after this time are terminated.
 _CLOSE_S = 5.0
-# Conflicts with other transactions, and timeouts: a retry may succeed.
+# Error classes for conflicts with other transactions and for timeouts. A retry may succeed.
 _CONFLICTS = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
 )
-# Failures of the server rather than of the transaction.
+# Error classes for failures of the server, as opposed to failures of the transaction.
 SERVER_FAILURES = (
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
@@ -127,18 +131,18 @@ DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg
 
 
 class _Replaced(Exception):
-    """Another service has taken over the store."""
+    """Raised if another service has taken over the store."""
 
 
 class Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types
-    """A connection that the kernel closes when the server's machine disappears, even during a long statement."""
+    """A connection that the kernel closes if the server's host disappears, even during a long statement."""
 
     def __init__(self, protocol: Any, transport: asyncio.BaseTransport, *arguments: Any) -> None:
         super().__init__(protocol, transport, *arguments)
         _limit_silence(transport.get_extra_info("socket"))
 
     def get_reset_query(self) -> str:
-        """Return no query, so that a reset ends a transaction but keeps the session, which holds the store's lock."""
+        """Return an empty query, so that a reset ends a transaction but keeps the session with the store's lock."""
         return ""
 
 
@@ -179,7 +183,7 @@ class _Pools:
 
 
 class _Crossing:
-    """The state of one transaction on the loop's thread."""
+    """The state of one transaction that was passed to the loop's thread."""
 
     def __init__(self) -> None:
         self.task: asyncio.Task[Any] | None = None
@@ -218,7 +222,7 @@ class PostgresStore:
         return await self._cross(lambda crossing: self._read(tx, crossing))
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run read-only statements without a transaction, which saves three messages compared with `read`."""
+        """Run read-only statements without a transaction. This needs three fewer messages to the server than `read`."""
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
@@ -226,7 +230,7 @@ class PostgresStore:
         await self._cross(lambda crossing: self._check(tx, crossing, writes))
 
     async def size_bytes(self) -> int:
-        """Return the size of the whole database, including other programs' tables."""
+        """Return the size of the whole database, including tables of other programs."""
         return await self.peek(_size())
 
     async def _cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
@@ -241,7 +245,7 @@ class PostgresStore:
         named: set[str] = set()
         async with self._connection(crossing) as connection, connection.transaction():
             value = await _drive(connection, tx, named)
-            # If several services ever share a store, call pg_notify here: it takes effect with the commit.
+            # If several services ever share a store, call pg_notify here, because it takes effect with the commit.
             crossing.committing = True
             changes |= named
             return value
@@ -273,7 +277,8 @@ class PostgresStore:
             is_late = True
             self._pools.checks.cut()
 
-        # asyncpg cancels a statement by asking the server, so only closing the connection ends a check in time.
+        # asyncpg cancels a statement with a request to the server, which may not respond. Only closing the connection
+        # ends a check in time.
         end = asyncio.get_running_loop().call_later(ANSWER_S, give_up)
         try:
             connection = await self._pools.checks.acquire(ANSWER_S)
@@ -298,11 +303,12 @@ class PostgresStore:
         self._unanswered_checks = 0
 
     def _record_failed_check(self, error: BaseException | None, is_late: bool) -> None:
-        """Decide whether to refuse transactions, based on why a check failed."""
+        """Decide whether to refuse transactions, based on the reason why a check failed."""
         if isinstance(error, asyncpg.PostgresError) and not isinstance(error, asyncpg.PostgresConnectionError):
             self._unanswered_checks = 0  # the server has responded, although with an error
             return
-        # A closed or refused connection makes each transaction fail without delay, so there is nothing to refuse.
+        # With a closed or refused connection, each transaction fails without delay, so transactions need not be
+        # refused.
         if self._unanswered_checks or is_late or isinstance(error, TimeoutError):
             self._unanswered_checks += 1
         if self._unanswered_checks >= _UNANSWERED_CHECKS:
@@ -342,7 +348,7 @@ class PostgresStore:
 
     @contextmanager
     def _failures(self, connection: Any, crossing: _Crossing) -> Iterator[None]:
-        """Raise StoreUnavailable if the block fails for a reason other than the transaction itself."""
+        """Return a context manager that raises StoreUnavailable if its block fails because of the server."""
         try:
             yield
         except _CONFLICTS as error:
@@ -389,7 +395,9 @@ def _is_lost(connection: Any) -> bool:
 
 
 def _terminate(connection: Any) -> None:
-    """Close a connection to a server that does not respond. A rollback or a release would wait for the server again."""
+    """Close a connection to a server that does not respond, without a rollback, which would wait for the
+    server again.
+    """
     with contextlib.suppress(*DRIVER_ERRORS):  # the pool has already dropped a broken connection
         connection.terminate()
 
@@ -410,10 +418,11 @@ async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
 
 
 async def _end_transaction(connection: Any) -> None:
-    """Make a connection usable for the next transaction after a transaction has failed or been cancelled.
+    """Make a connection usable again after a transaction has failed or was cancelled.
 
-    If BEGIN is cancelled, the transaction stays open. asyncpg would then nest the next transaction in it, and that
-    transaction would end without a commit. If ROLLBACK is cancelled, asyncpg considers the transaction ended.
+    If BEGIN is cancelled, the transaction stays open. asyncpg would nest the next transaction in the open transaction,
+    and the next transaction would never be committed. If ROLLBACK is cancelled, asyncpg wrongly considers the
+    transaction ended.
     """
     if connection.is_closed():
         return
@@ -421,7 +430,7 @@ async def _end_transaction(connection: Any) -> None:
         if connection.is_in_transaction():
             await connection.execute("rollback")
         await connection.reset()
-    except DRIVER_ERRORS:  # the connection broke; the error of the transaction is raised
+    except DRIVER_ERRORS:  # the connection is broken; the transaction's own error is raised
         connection.terminate()
     except BaseException:
         connection.terminate()
@@ -431,9 +440,9 @@ async def _end_transaction(connection: Any) -> None:
 async def _end_statement(connection: Any) -> None:
     """End an interrupted statement.
 
-    asyncpg sends a statement in two parts. If it is cancelled between them, or a parameter cannot be encoded, the
-    server is still in the statement's implicit transaction. asyncpg does not know this. The next transaction on the
-    connection would fail.
+    asyncpg sends a statement in two parts. If the statement is cancelled between the two parts, or a parameter cannot
+    be encoded, the server stays in the statement's implicit transaction. asyncpg does not detect this, and the next
+    transaction on the connection would fail.
     """
     with contextlib.suppress(*DRIVER_ERRORS):  # the pool drops a broken connection
         await connection.execute("select 1")
@@ -457,7 +466,7 @@ async def _execute(connection: Any, statement: Statement) -> list[Row]:
 async def _execute_many(connection: Any, statement: Statement) -> None:
     """Run a statement once for each tuple of parameters.
 
-    The rows of an insert are sent as one statement with an array per column. This halves the server's time.
+    The rows of an insert are sent as one statement with an array per column, which halves the server's CPU time.
     """
     types = tuple(_ARRAYS.get(type(value)) for value in statement.runs[0])
     text = _with_arrays(statement.text, types)
@@ -492,13 +501,16 @@ class LoopThread:
         self._loop = uvloop.new_event_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._token = trio.lowlevel.current_trio_token()
-        self._ended: list[Callable[[], None]] = []  # wake the callers of tasks that ended in this turn of the loop
+        self._ended: list[Callable[[], None]] = []  # wake the callers of tasks that ended in this iteration of the loop
         self._closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="postgres loop", daemon=True)
         self._thread.start()
 
     async def cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
-        """Run `work` on the loop and wait for it. If the caller is cancelled, cancel `work` and wait until it ends."""
+        """Run `work` on the loop and return its result.
+
+        If the caller is cancelled, cancel `work` and wait until it ends.
+        """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise trio.ClosedResourceError("the store is closed")
@@ -511,7 +523,8 @@ class LoopThread:
 
         def done(task: asyncio.Task[T]) -> None:
             self._tasks.discard(task)
-            # A task that was cancelled before its first step has run none of its code, so only this callback runs.
+            # If a task is cancelled before its first step, none of its code runs, so this callback has to set the
+            # result.
             result = None if task.cancelled() else outcome.capture(task.result)
             if not self._ended:
                 self._loop.call_soon(self._wake_callers)
@@ -533,9 +546,10 @@ class LoopThread:
         return value
 
     def _wake_callers(self) -> None:
-        """Wake all callers whose tasks have ended since the last turn of the loop.
+        """Wake all callers whose tasks have ended since the loop's last iteration.
 
-        Each message to Trio's thread hands over the interpreter's lock, which takes longer than a small statement.
+        They are woken together, because each message to Trio's thread passes the GIL to that thread, which takes longer
+        than a small statement.
         """
         ended, self._ended = self._ended, []
 
@@ -567,9 +581,9 @@ async def open_postgres(
 ) -> AsyncIterator[PostgresStore]:
     """Open the store in the database at `url`, and create or migrate it as described in `store.open_store`.
 
-    `copies`: the folder for the copy that is made before a migration; if it is None, no copy is made. `known`: the
-    migrations, by default this program's. Raises Served or NotReady. Raises ConfigError if the store cannot be reached
-    or copied, or if a newer program created it.
+    `copies`: the folder for the copy that is made before a migration; None: no copy is made. `known`: the migrations;
+    by default, those of this program. Raises Served or NotReady. Raises ConfigError if the store cannot be reached or
+    copied, or if a newer program created the store.
     """
     known = known or migrations("postgres")
     loop_thread = LoopThread()
@@ -597,7 +611,7 @@ _LOCKED = (
 
 
 def refused(what: str, error: Exception) -> ConfigError:
-    """Return the ConfigError for a driver error. `what`: the participle in "cannot be opened" or "cannot be used"."""
+    """Return the ConfigError for a driver error. `what`: completes the message "The PostgreSQL store cannot be …"."""
     if isinstance(error, asyncpg.LockNotAvailableError):
         return ConfigError(_LOCKED)
     # Do not show the URL, which may contain a password.
@@ -605,7 +619,7 @@ def refused(what: str, error: Exception) -> ConfigError:
 
 
 async def connect_alone(url: str) -> asyncpg.Connection:
-    """Open a separate connection for work on the whole store."""
+    """Open a separate connection for long work on the whole store."""
     return await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SETTINGS_ALONE, connection_class=Connection)
 
 
@@ -615,7 +629,7 @@ async def _open(
     epoch = await _prepare(url, serving, as_is, copies, known)
 
     async def hold(connection: asyncpg.Connection) -> None:
-        """Acquire the store's lock on this connection. Raises _Replaced if another service has taken over."""
+        """Acquire the shared lock on this connection. Raises _Replaced if another service has taken over the store."""
         await connection.fetchval(
             "select pg_advisory_lock_shared($1, hashtext(current_schema()))", _SERVING_LOCK, timeout=ACQUIRE_S
         )
@@ -639,7 +653,7 @@ async def _open(
 async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]) -> int:
     """Migrate the schema and, for a service, increment the store's epoch. Returns the epoch.
 
-    This is atomic. If two services start at the same time, one waits here for the other.
+    This is one transaction. If two services start at the same time, one of them waits here for the other.
     """
     connection = await connect_alone(url)
     try:
@@ -662,7 +676,7 @@ async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, kn
 
 
 async def _columns_by_table(connection: asyncpg.Connection) -> dict[str, set[str]]:
-    """Return the columns of each table of the store."""
+    """Return the column names of the store's tables, by table."""
     found: dict[str, set[str]] = {}
     for table, column in await connection.fetch(
         "select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid"
@@ -695,7 +709,7 @@ async def try_lock_alone(connection: asyncpg.Connection) -> bool:
 
 
 async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, known: list[Migration]) -> None:
-    """Copy the store into `folder` if it is about to be migrated. Raises ConfigError if it cannot be copied."""
+    """Copy the store into `folder` if the store is about to be migrated. Raises ConfigError if it cannot be copied."""
     version = await schema_version(connection)
     names = await connection.fetchrow("select current_database() as database, current_schema() as schema")
     store = folder / f"{names['database']}-{names['schema']}"

@@ -1,8 +1,8 @@
-"""Copy all rows of a PostgreSQL store to a SQLite file, the format of backups, and back.
+"""Copies all rows of a PostgreSQL store to a SQLite file, which is the format of backups, and back.
 
-`pg_dump` is not suitable. It refuses servers that are newer than itself, and its files can be inspected only with a
-server and restored only to PostgreSQL. The conversion to SQLite is lossless, because all columns are text, 64-bit
-integers or bytes.
+`pg_dump` is not suitable for backups. It refuses servers that are newer than itself, and its files can be inspected
+only with a PostgreSQL server and restored only to PostgreSQL. The conversion to SQLite is lossless, because all columns
+are text, 64-bit integers or bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ async def schema_version(connection: asyncpg.Connection) -> int:
 async def copy_to_file(connection: asyncpg.Connection, target: Path) -> None:
     """Copy a snapshot of the store into the new file `target`.
 
-    Raises ConfigError if there is no store, or if a newer program created it.
+    Raises ConfigError if there is no store, or if a newer program created the store.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         schema = await schema_version(connection)
@@ -54,7 +54,7 @@ async def fill(connection: asyncpg.Connection, source: Path) -> None:
     """Replace all rows in the store with the rows from the file `source`, which must have the same schema."""
     with opened(source) as file:
         ordered = tables(file)
-        for table in reversed(ordered):  # migrations may have inserted rows
+        for table in reversed(ordered):  # the migrations may have inserted rows
             await connection.execute(f"delete from {table}")  # noqa: S608  # a name of the schema
         for table in ordered:
             names = columns(file, table)
@@ -66,7 +66,7 @@ async def fill(connection: asyncpg.Connection, source: Path) -> None:
 
 
 async def counts(connection: asyncpg.Connection, names: list[str]) -> dict[str, int]:
-    """Return the number of rows of each table."""
+    """Return the number of rows by table."""
     return {table: int(await connection.fetchval(f"select count(*) from {table}")) for table in names}  # noqa: S608  # names of the schema
 
 

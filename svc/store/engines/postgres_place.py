@@ -1,4 +1,4 @@
-"""Copy and replace a whole PostgreSQL store. These functions block: call them from commands, outside Trio."""
+"""Copies and replaces a whole PostgreSQL store. These functions block: call them from commands, outside Trio."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
                 expected = sqlite_file.row_counts(file)
             await migrate(connection, [step for step in migrations("postgres") if step.number <= schema])
             await postgres_copy.fill(connection, source)
-            # If a service of the old store reconnects late, it must not mistake the new store for its own.
+            # A service that was using the old store may reconnect later. It must not consider the new store its own.
             await connection.execute(
                 "update serving set epoch = 1 + case when epoch > $1 then epoch else $1 end", int(epoch)
             )
@@ -82,7 +82,8 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
 async def _move_aside(connection: Any, version: int, stamp: str) -> str:
     """Move the store's tables into a separate schema, and return its name.
 
-    If a newer program created the store, this moves all tables, because the names of the store's tables are not known.
+    If a newer program created the store, all tables in the schema are moved, because the names of the store's tables
+    are not known.
     """
     known = migrations("postgres")
     names = {"schema_version"} | {

@@ -1,7 +1,7 @@
-"""Poll whether a PostgreSQL store is free, on one connection, without changing anything.
+"""Polls whether a PostgreSQL store is free, on one connection and without changing anything.
 
-Polling avoids the server's lock queue. A session that is waiting there for the exclusive lock blocks all later lock
-requests, so the running service could not open new connections.
+A standby polls the lock instead of waiting for it. A session that waits for the exclusive lock blocks all later lock
+requests in the server's queue, so the running service could not open new connections.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from svc.store.engines.migrate import Migration
 
-# A service checks the store every second. If it loses its connections, for example because the server restarts, it
-# reconnects within this time. Without this delay, the service and the standby would race for the store each time the
-# server restarts.
+# How long a store must be free before a standby takes it over. A running service that loses its connections, for
+# example because the PostgreSQL server restarts, reconnects within this time. Without the delay, the service and the
+# standby would compete for the store after each restart of the server.
 _QUIET_S = 2.0
 _ANSWER_S = 5.0
 
@@ -49,10 +49,10 @@ class _Poll:
         self._taken_at = -math.inf  # when the store was last found in use or unreachable (monotonic seconds)
 
     async def is_free(self) -> bool:
-        """Return True if the store has been free for `_QUIET_S`, or since the first poll.
+        """Return True if the store has been free for `_QUIET_S`, or in all polls so far.
 
         Raises Away if the server cannot be reached or is a replica. Raises ConfigError if a newer program created the
-        store, or for another error that waiting does not fix.
+        store, or for other problems that waiting does not solve.
         """
         try:
             free = await self._try_lock()
@@ -71,9 +71,9 @@ class _Poll:
                 self._url, timeout=ACQUIRE_S, command_timeout=_ANSWER_S, server_settings=SETTINGS
             )
             if await self._connection.fetchval("select pg_is_in_recovery()"):
-                # Another server in the URL may be the primary, or this server may be promoted.
+                # Temporary, because another server in the URL may be the primary, or this server may be promoted.
                 raise OSError("the server is a replica")
-        # Report a newer schema now instead of at the takeover.
+        # Report a newer schema now instead of during the takeover.
         pending(self._known, await schema_version(self._connection))
         return await try_lock_alone(self._connection)
 
@@ -85,7 +85,10 @@ class _Poll:
 
 
 def _is_temporary(error: Exception) -> bool:
-    """Return True if the error is caused by the server's state and may be temporary, unlike a wrong password."""
+    """Return True if the error may be temporary because it depends on the server's state.
+
+    A wrong password, for example, is not temporary.
+    """
     passing = (asyncpg.PostgresConnectionError, *SERVER_FAILURES)
     return isinstance(error, passing) or not isinstance(error, asyncpg.PostgresError)
 

@@ -1,4 +1,4 @@
-"""A pool of PostgreSQL connections with very little overhead for each transaction.
+"""A pool of PostgreSQL connections with little overhead per transaction.
 
 For each use of a connection, the driver's own pool starts two timers and a task, and resets the session. This costs as
 much CPU time as a statement. The store's transactions never change session settings (`postgres.SETTINGS`), so a
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Pool:
     """At most `size` connections, opened when needed and kept until they break. Use it on the loop's thread only.
 
-    `open_connection` receives a function, and must call it with the new connection as soon as the connection is open.
-    `cut` can then close a connection that is still being prepared.
+    `open_connection` receives a callback, which it must call with the new connection as soon as the connection is open,
+    so that `cut` can close a connection that is still being prepared.
     """
 
     def __init__(
@@ -33,13 +33,13 @@ class Pool:
         self._size = size
         self._opened = 0  # open connections, including those that are being opened
         self._connections: set[Connection] = set()
-        self._idle: list[Connection] = []  # the most recently used is taken first
-        # The waiting tasks, the one that has waited longest first. Each gets a connection, or None if it may open one.
+        self._idle: list[Connection] = []  # the most recently used connection is used first
+        # The waiting tasks, longest wait first. Each task gets a connection, or None if it may open a new connection.
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
         self._limits: set[asyncio.Timeout] = set()  # timeouts of these tasks and of tasks that are opening a connection
 
     async def acquire(self, timeout_s: float) -> Connection:
-        """Return an open connection; give it back with `release`.
+        """Return an open connection. The caller must return it with `release`.
 
         Raises TimeoutError and the errors of `open_connection`.
         """
@@ -67,7 +67,10 @@ class Pool:
             self._idle.append(connection)
 
     def cut(self) -> None:
-        """Close all connections without waiting for the server. Tasks that are waiting for one get a TimeoutError."""
+        """Close all connections without waiting for the server.
+
+        Tasks that are waiting for a connection get a TimeoutError.
+        """
         for limit in self._limits:
             limit.reschedule(asyncio.get_running_loop().time())
         self._limits.clear()
@@ -133,7 +136,7 @@ class Pool:
             else:
                 self.release(waiter.result())
             raise
-        if connection is not None and connection.is_closed():  # it was closed after `_give` passed it on
+        if connection is not None and connection.is_closed():  # the connection was closed after `_give` passed it on
             self._remove(connection)
             return None
         return connection

@@ -6,8 +6,8 @@ from svc.config import ConfigError
 
 
 class Served(ConfigError):
-    """Another service or a command with exclusive access is using the store."""
+    """Raised if another service, or a command with exclusive access, is using the store."""
 
 
 class Away(ConfigError):
-    """The store cannot be reached or written at the moment."""
+    """Raised if the store cannot be reached or written at the moment."""

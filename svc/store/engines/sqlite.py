@@ -4,8 +4,8 @@ The writer takes all waiting transactions, runs each in a SAVEPOINT of one SQL t
 transactions therefore share a disk flush (synchronous=FULL). If a transaction fails, only its own changes are rolled
 back. No caller gets its result before the commit.
 
-Failures of the store (a full disk, a file that another program keeps locked) raise StoreUnavailable, and the writer
-continues with the next transaction.
+If the store fails, for example because the disk is full or another program keeps the file locked, the transaction
+raises StoreUnavailable, and the writer continues with the next transaction.
 """
 
 from __future__ import annotations
@@ -54,18 +54,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The maximum number of transactions in one commit. This is enough to share the flush, but few enough that the first
-# transaction waits only about 10 ms.
+# The maximum number of transactions in one commit. The number is large enough to share the disk flush, but so small
+# that the first transaction waits only about 10 ms.
 _GROUP = 200
 _READERS = 4
 # How long to wait while another process (a command, a backup) holds the file's write lock.
 _BUSY_MS = 5_000
 _WAL_PAUSE_S = 0.01
-# A push writes about as many pages as it has targets. With SQLite's defaults (a cache of 2 MB, a checkpoint after 1,000
-# pages), each push reads most pages again and every tenth push starts a checkpoint, which costs 20% more CPU time.
+# A push writes about as many database pages as it has sites and links. With SQLite's defaults (a cache of 2 MB, a
+# checkpoint after 1,000 pages), each push would read most pages again, and every tenth push would start a checkpoint.
+# This would take 20% more CPU time.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
-# Messages by SQLite's primary result code, for failures of the store rather than of the transaction.
+# Messages for failures of the store (not of the transaction), by SQLite's primary result code.
 _BROKEN = "The service's store does not work."
 _HELD = "Another program has locked the service's store."
 _REPLACED = "The file of the service's store was moved, deleted or replaced."
@@ -81,21 +82,21 @@ _STORE_FAILURES = {
     sqlite3.SQLITE_PROTOCOL: _BROKEN,
     sqlite3.SQLITE_NOTADB: _BROKEN,
 }
-# Reader connections are always read-only, because a transaction that writes there is a bug.
+# Reader connections are read-only, so a write in a read-only transaction is a bug and not a failure of the store.
 _READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
-# For SQLite, "$1" is a parameter with the name "1". A tuple would be bound in the order in which parameters appear.
+# For SQLite, "$1" is a parameter with the name "1". Parameters are bound by name, because SQLite would bind a tuple in
+# the order in which the parameters appear in the text.
 _NAMES = tuple(str(number) for number in range(1, 1_101))  # enough for most statements
 
 
 class _FileReplacedError(Exception):
-    """The store's path no longer refers to the open file. The message says what to do."""
+    """Raised if the store's path no longer refers to the open file. The message says what to do."""
 
 
 class _Job:
-    """A transaction in a thread's queue. Either the thread or a cancellation claims it, but never both.
+    """A transaction in a thread's queue. It is claimed either by the thread or by a cancellation, but never by both.
 
-    The queues have no limit. Each job has a task that waits for it, so the number of tasks limits the
-    length of the queues.
+    The queues have no limit. Each job has a waiting task, so the number of tasks limits the length of the queues.
     """
 
     __slots__ = ("_claimed", "asked_at", "changes", "result", "task", "token", "tx")
@@ -110,14 +111,14 @@ class _Job:
         self._claimed = threading.Lock()
 
     def claim(self) -> bool:
-        """Return True for the first caller only."""
+        """Claim the job. Return True for the first caller, and False for all later callers."""
         return self._claimed.acquire(blocking=False)
 
 
 # Rows per multi-row insert. 64 rows of seven columns are far below SQLite's limit of 32,766 parameters.
 _ROWS_AT_ONCE = (64, 8)
 
-# None stops one thread.
+# The item None stops one thread.
 _Queue = queue.SimpleQueue[_Job | None]
 
 
@@ -134,7 +135,7 @@ class SqliteStore:
     ) -> None:
         self.condition = Condition()
         self._opened = _identity(path)
-        self._is_replaced = False  # as of the last check
+        self._is_replaced = False  # according to the last check
         self._files = (path, path.with_name(f"{path.name}-wal"))
         self._metrics = metrics
         metrics.at_scrape(self._show_load)
@@ -161,8 +162,8 @@ class SqliteStore:
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction on the writer thread.
 
-        If the caller is cancelled before the writer takes the transaction, nothing is done. Once the writer has taken
-        the transaction, it finishes and its result is returned.
+        If the caller is cancelled before the writer starts the transaction, the transaction does not run. After that,
+        it cannot be cancelled, and its result is returned.
         """
         if self._is_replaced:
             await trio.lowlevel.checkpoint()
@@ -181,7 +182,7 @@ class SqliteStore:
     async def peek(self, tx: Tx[T]) -> T:
         """Run a read-only transaction on the caller's thread.
 
-        This takes about 20 µs. It would take ten times as long on another thread.
+        This takes about 20 µs. Passing the transaction to another thread would take ten times as long.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
@@ -199,7 +200,8 @@ class SqliteStore:
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
         """Run a small transaction, unless the store's path no longer refers to the open file.
 
-        In that case, writes are refused until the file is back, because they would be lost at the next start.
+        If the path refers to another file, writes are refused until the open file is back, because they would be lost
+        at the next start.
         """
         self._is_replaced = _identity(self._files[0]) != self._opened
         if self._is_replaced:
@@ -275,10 +277,11 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, m
             for each in group:
                 metrics.observe(STORE_WAIT, began_at - each.asked_at, "write")
             if isinstance(committed, outcome.Error):
-                # None of the group's jobs were committed: the disk is full, or the file is locked or deleted.
+                # None of the group's jobs were committed, for example because the disk is full, or the file is locked
+                # or deleted.
                 for failed in group:
-                    # Each task gets its own exception, because a shared exception's traceback would grow with each task
-                    # that raises it.
+                    # Each task gets its own exception, because the traceback of a shared exception would grow with each
+                    # task that raises it.
                     failed.result = outcome.Error(_copy_of(committed.error))
             _convert_failures(group, _STORE_FAILURES, condition, metrics)
             _respond(group)
@@ -297,7 +300,7 @@ def _code_of(error: BaseException) -> int:
 
 
 def _convert_failures(jobs: list[_Job], failures: dict[int, str], condition: Condition, metrics: Metrics) -> None:
-    """Replace the results of jobs that failed because of the store with StoreUnavailable."""
+    """Change the results of jobs that failed because of the store to StoreUnavailable."""
     for job in jobs:
         if isinstance(job.result, outcome.Error):
             unavailable = _unavailable(job.result.error, failures, condition)
@@ -326,7 +329,7 @@ def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
             connection.execute("savepoint job")
             job.result = outcome.capture(_drive, connection, job.tx, job.changes)
             if isinstance(job.result, outcome.Error):
-                if not connection.in_transaction:  # SQLite rolled back the whole group, as it does when a disk fails
+                if not connection.in_transaction:  # SQLite rolled back the whole group, as after a disk error
                     raise job.result.error
                 connection.execute("rollback to job")
             connection.execute("release job")
@@ -346,7 +349,7 @@ def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, me
             metrics.observe(STORE_WAIT, began_at - job.asked_at, "read")
             _convert_failures([job], _READER_FAILURES, condition, metrics)
             _respond([job])
-        del job  # free its rows, because the next job may not arrive for a long time
+        del job  # free the job's rows, because the next job may not arrive for a long time
 
 
 def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
@@ -407,7 +410,7 @@ def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
 def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) -> None:
     """Run a statement for each of `runs`. Inserts are combined into multi-row statements.
 
-    Each statement releases the GIL and acquires it again. While the Trio thread is busy, this takes up to 5 ms. With
+    Each statement releases the GIL and acquires it again, which takes up to 5 ms while the Trio thread is busy. With
     one statement per row, a transaction would spend most of its time waiting for the GIL.
     """
     first = 0
@@ -427,15 +430,15 @@ def _with_rows(text: str, rows: int) -> str | None:
     return found and f"{found[1]}{', '.join([found[2]] * rows)}{found[3]}"
 
 
-# The last group must not contain a parameter.
+# The third group must not contain a parameter.
 _VALUES = re.compile(r"(insert into [^?]* values )(\(\?(?:, \?)*\))([^?]*)")
 
 
 @functools.lru_cache(maxsize=1_000)
 def _binding(text: str) -> tuple[str, Callable[[tuple[Parameter, ...]], Any]]:
-    """Return the text for SQLite, and a function that converts the parameters of a run for it.
+    """Return the statement's text for SQLite, and a function that converts the parameters of a run for this text.
 
-    If each parameter occurs once and in order, the text uses `?`, because binding a tuple costs a third as much as
+    If each parameter occurs once and in order, the text uses `?`, because binding a tuple takes a third of the time of
     binding names. SQLite has no array parameters, so a list is passed as JSON.
     """
     numbers = [int(number) for number in re.findall(r"\$(\d+)", text)]
@@ -463,7 +466,7 @@ def _by_name(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open a connection with the service's settings: WAL, durable commits, foreign keys enforced.
 
-    Only one thread at a time may use it.
+    Only one thread at a time may use the connection.
     """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
     with contextlib.ExitStack() as on_failure:  # the file may not be a database, or not writable
@@ -479,10 +482,10 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 
 
 def _set_wal(connection: sqlite3.Connection) -> None:
-    """Set the file's journal mode, which is stored in the file.
+    """Set the journal mode to WAL. SQLite stores the mode in the file.
 
-    If two connections set the mode of a new file concurrently, SQLite refuses one of them immediately. The busy timeout
-    does not apply to lock upgrades. This function therefore retries. Raises sqlite3.OperationalError.
+    If two connections set the mode of a new file at the same time, SQLite refuses one of them immediately, because the
+    busy timeout does not apply to lock upgrades. This function therefore retries. Raises sqlite3.OperationalError.
     """
     ends_at = time.monotonic() + _BUSY_MS / 1000
     while True:
@@ -506,8 +509,8 @@ async def open_sqlite(
 ) -> AsyncIterator[SqliteStore]:
     """Open the store in the file `path`, and create or migrate it as described in `store.open_store`.
 
-    `known`: the migrations, by default this program's. Raises Served, NotReady, or ConfigError if the file is not a
-    database or if a newer program created it.
+    `known`: the migrations; by default, those of this program. Raises Served or NotReady. Raises ConfigError if the
+    file is not a database or was created by a newer program.
     """
     known = known or migrations("sqlite")
     with _locked(path, serving=serving):
@@ -517,13 +520,16 @@ async def open_sqlite(
         try:
             yield store
         finally:
-            with trio.CancelScope(shield=True):  # bounded: the threads finish only what is queued
+            with trio.CancelScope(shield=True):  # bounded, because the threads finish only the queued jobs
                 await trio.to_thread.run_sync(store.close)
 
 
 @contextlib.contextmanager
 def _locked(path: Path, *, serving: bool) -> Iterator[None]:
-    """Hold the store's lock, for a service. Finishes an interrupted restore first. Raises ConfigError."""
+    """Return a context manager that holds the store's lock if `serving` is True.
+
+    Finishes an interrupted restore first. Raises ConfigError.
+    """
     with contextlib.ExitStack() as held:
         try:
             if serving or is_unfinished(path):
@@ -543,7 +549,8 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
         raise NotReady(f"There is no store {path} yet: the first start of the service creates it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The file holds password hashes and sealed tokens. SQLite gives its other files the same mode.
+        # Only the owner may read the file, which contains password hashes and encrypted tokens. SQLite gives its other
+        # files the same mode.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         connections.append(connect(path))
         connections[0].execute(f"pragma cache_size = -{_WRITER_CACHE_KIB}")
@@ -574,7 +581,7 @@ def _check_can_be_created(path: Path) -> None:
 def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:
     """Apply the pending migrations. An existing store is first copied to `<path>.schema-<n>.backup`.
 
-    Raises ConfigError if the schema is newer, or if the tables do not match its version.
+    Raises ConfigError if the schema is newer than the program's, or if the tables do not match the schema version.
     """
     version = schema_version(connection)
     if 0 < version <= known[-1].number:
@@ -589,14 +596,14 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
 
 
 def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
-    """Run a transaction on a separate connection, without notifying listeners."""
+    """Run a transaction on `connection` and return its value. Does not notify listeners."""
     with _exclusive_transaction(connection):
         value: T = _drive(connection, tx, set())
     return value
 
 
 def _copy(path: Path, target: Path) -> None:
-    """Copy a snapshot of the database. The target is created only when the copy is complete."""
+    """Copy a snapshot of the database. The file `target` appears only when the copy is complete."""
     partial = target.with_name(f"{target.name}.part")
     partial.unlink(missing_ok=True)
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT, 0o600))

@@ -1,4 +1,4 @@
-"""A whole store in one SQLite file. Backups of both engines have this format."""
+"""Reads and writes a whole store as one SQLite file, which is the format of backups for both engines."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _MAX_PROBLEMS = 3
 
 
 class NotAStore(Exception):
-    """The file is not a store of this service, or it is damaged. The message gives the reason."""
+    """Raised if a file is not a store of this service or is damaged. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The contents of a file: its schema version, the number of rows by table, and the sealed tokens by account id."""
+    """A summary of a file: its schema version, the number of rows by table, and the encrypted tokens by account id."""
 
     schema: int
     rows: dict[str, int]
@@ -41,8 +41,8 @@ class Contents:
 def copy(path: Path, target: Path) -> None:
     """Copy a snapshot of the SQLite store at `path` into the new file `target` (mode 0600).
 
-    A service may be running: the copy and the service do not wait for each other. The copy does not contain any data
-    from deleted rows. Raises ConfigError if there is no store or if it cannot be copied.
+    A service may be running; the copy and the service do not wait for each other. The copy contains no data from
+    deleted rows. Raises ConfigError if there is no store or it cannot be copied.
     """
     try:
         _create(target)
@@ -54,9 +54,9 @@ def copy(path: Path, target: Path) -> None:
 
 
 def contents(path: Path) -> Contents:
-    """Verify every page of a store's file and return its contents.
+    """Verify every page of a store's file, and return a summary of the file.
 
-    Raises NotAStore; ConfigError if a newer program created it.
+    Raises NotAStore. Raises ConfigError if a newer program created the file.
     """
     try:
         with contextlib.closing(_opened(path, "ro")) as file:
@@ -93,7 +93,10 @@ def change_file(path: Path, tx: Tx[object]) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, schema: int) -> Iterator[sqlite3.Connection]:
-    """Yield a new file with this schema's tables, which the caller fills. It is flushed to disk when the block ends."""
+    """Return a context manager that yields a new file with the tables of this schema version.
+
+    The caller inserts the rows. The file is flushed to disk when the block ends.
+    """
     _create(path)
     with contextlib.closing(_opened(path, "rw")) as file:
         file.execute("pragma journal_mode = off")  # an incomplete file is discarded
@@ -107,7 +110,7 @@ def new_file(path: Path, schema: int) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a store's file for reading."""
+    """Return a context manager that opens a store's file for reading."""
     with contextlib.closing(_opened(path, "ro")) as file:
         yield file
 
@@ -121,7 +124,7 @@ def row_counts(file: sqlite3.Connection) -> dict[str, int]:
 
 
 def tables(file: sqlite3.Connection) -> list[str]:
-    """Return the names of a store's tables. Each table comes after the tables that it references."""
+    """Return the names of a store's tables, ordered so that each table follows the tables that it references."""
     refers = {
         name: {str(row[2]) for row in file.execute(f'pragma foreign_key_list("{name}")')}
         for name in sorted(columns_by_table(file))
@@ -156,7 +159,7 @@ def set_counter(file: sqlite3.Connection, table: str, last: int) -> None:
 
 
 def _create(path: Path) -> None:
-    # The file will hold password hashes and sealed tokens.
+    # Only the owner may read the file, which will contain password hashes and encrypted tokens.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 

@@ -1,4 +1,4 @@
-"""The tables of a SQLite database: run migrations, and compare the tables with a schema version."""
+"""Runs migrations in a SQLite database, and compares its tables with a schema version."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """Return the database's schema version, or 0 if it has none."""
+    """Return the database's schema version, or 0 if the database has no schema."""
     return int(connection.execute("pragma user_version").fetchone()[0])
 
 
 def run_migrations(connection: sqlite3.Connection, steps: Iterable[Migration]) -> None:
-    """Run the statements of each step and record its number. The caller holds the transaction."""
+    """Run the statements of each migration and record the migration's number.
+
+    The caller must have opened a transaction.
+    """
     for step in steps:
         for statement in step.statements:
             connection.execute(statement)
@@ -30,14 +33,14 @@ def run_migrations(connection: sqlite3.Connection, steps: Iterable[Migration]) -
 
 
 def make_tables(connection: sqlite3.Connection, schema: int) -> None:
-    """Create the tables of this schema in an empty database, without any rows."""
+    """Create the tables of this schema version in an empty database, without any rows."""
     run_migrations(connection, _steps_to(schema))
     for table in columns_by_table(connection):  # the caller also copies the rows that migrations insert
         connection.execute(f'delete from "{table}"')  # noqa: S608  # a name of the schema
 
 
 def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    """Return the columns of each table of the database."""
+    """Return the column names of the database's tables, by table."""
     found: dict[str, set[str]] = {}
     for table, column in connection.execute(
         "select t.name, c.name from sqlite_master t, pragma_table_info(t.name) c"
@@ -49,7 +52,7 @@ def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]
 
 @functools.cache  # constant, and needed each time that a store is opened
 def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
-    """Return the columns of each table in this schema version. They are the same on both engines."""
+    """Return the column names by table in this schema version. Both engines have the same columns."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         run_migrations(database, _steps_to(version))
         return columns_by_table(database)
@@ -58,7 +61,7 @@ def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
 def check_tables(version: int, found: Mapping[str, Collection[str]]) -> None:
     """Check that the store's tables have the columns of its schema version. Other tables are ignored.
 
-    Raises ConfigError if they differ. In that case, an unreleased version of the program created the store.
+    Raises ConfigError if the columns differ, which means that an unreleased version of the program created the store.
     """
     different = []
     for table, columns in sorted(columns_of_schema(version).items()):

@@ -1,6 +1,6 @@
-"""Check the service's store every second, with a read or a small write.
+"""Checks the service's store every second, with a read or a small write.
 
-An outage is therefore detected even if there are no requests. It counts as over once a write has reached the disk.
+An outage is therefore detected even if there are no requests. An outage ends when a write has reached the disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 # The time from the start of one check to the start of the next check.
 _CHECK_EVERY_S = 1.0
-# If the store takes longer than this for a check, it counts as unavailable.
+# If a check takes longer than this, the store counts as unavailable.
 ANSWER_S = 2.0
 
 
@@ -57,7 +57,7 @@ async def _check(store: Store) -> None:
 
 
 async def _report_silence(store: Store) -> None:
-    """Report a slow check as a failure before it ends, because it may never end if the disk hangs."""
+    """Report a slow check as a failure before the check ends, because it may never end if the disk hangs."""
     await trio.sleep(ANSWER_S)
     store.condition.failed(StoreUnavailable())
 
