@@ -27,13 +27,13 @@ _LABELS: Mapping[Language, Sequence[str]] = {
 
 
 def operator_links(identity: Identity, language: Language) -> list[OperatorLink]:
-    """Return the links that the operator has set."""
+    """Return the links that the operator has configured, with labels in `language`."""
     urls = (identity.imprint_url, identity.privacy_url, identity.terms_url, identity.contact_url)
     return [OperatorLink(label, url) for label, url in zip(_LABELS[language], urls, strict=True) if url]
 
 
 def footer_html(identity: Identity, *languages: Language) -> str:
-    """Return the links as the footer of a page, in each language, or "" if there are none.
+    """Return a page footer (HTML) with the links in each language, or "" if there are no links.
 
     The style sheet shows the links in the language of the page.
     """

@@ -1,7 +1,7 @@
-"""The operator's logo: a PNG or SVG file. The content determines its type, whatever the file is called.
+"""The operator's logo, which is a PNG or SVG file. The content determines the type, regardless of the file's name.
 
 An SVG file is a document that can contain scripts and load other files. Only drawings without such content are
-accepted. As a second protection, the service sends logos with a Content-Security-Policy that blocks all of it.
+accepted. In addition, the service sends logos with a Content-Security-Policy that blocks scripts and loading.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_BYTES = 65_536
-# Decoding a picture of this size takes 16 MB of the browser's memory.
+# Maximum width and height. A decoded picture of this size takes 16 MB of the browser's memory.
 _MAX_PIXELS = 2_048
 
 _PNG_START = b"\x89PNG\r\n\x1a\n"
 _BOM = b"\xef\xbb\xbf"
 _SVG = "http://www.w3.org/2000/svg"
-# Elements that draw. Missing on purpose: script, foreignObject, a, image, feImage, iframe and animations, which can
-# change the target of a link.
+# Allowed elements, all of which only draw. Not allowed are script, foreignObject, a, image, feImage, iframe, and
+# animations, which can change where a link leads.
 _ELEMENTS = frozenset(
     [
         "svg", "g", "defs", "symbol", "use", "switch", "title", "desc", "metadata", "style", "path", "rect",
@@ -48,16 +48,16 @@ _IGNORED_NAMESPACES = (
     "http://www.bohemiancoding.com/sketch/ns",
     "http://www.serif.com/",
 )
-# CSS that loads a file: url() of anything but an element of the drawing, and functions and rules that do the same.
-# A backslash could hide these words.
+# CSS that loads a file: url() that does not refer to an element of the drawing, and other functions and rules that load
+# files. Backslashes are also rejected, because they could hide these words.
 _LOADS = re.compile(r"url\((?!\s*[\"']?\s*#)|(image-set|image|src|cross-fade)\(|@import|\\|javascript:", re.IGNORECASE)
-# Declarations that would give an element attributes, or define text that is inserted elsewhere.
+# Declarations that could add attributes to elements, or define text that is inserted elsewhere.
 _DECLARATIONS = re.compile(rb"<!(ENTITY|ATTLIST|ELEMENT|NOTATION)", re.IGNORECASE)
 _ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)")
 
 
 class LogoError(Exception):
-    """The logo cannot be used. The message says why, and what the operator can do."""
+    """Raised if the logo cannot be used. The message gives the reason and what the operator can do."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class _Drawing:
 
     def __init__(self) -> None:
         self._open: list[str] = []
-        self._style = ""  # the text of the style element so far; the parser splits it around comments
+        self._style = ""  # the text of the current style element; the parser splits the text at comments
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Check an element. Raises LogoError."""

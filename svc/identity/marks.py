@@ -1,4 +1,7 @@
-"""The places in built pages where the service puts the operator's name and logo. The build needs only this module."""
+"""Markers in built pages that the service replaces with the operator's name and logo.
+
+The build imports only this module.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identity:
-    """The operator's identity. Texts that are not set are empty. `contact`: an email address or an https URL."""
+    """The operator's identity.
+
+    Strings that are not configured are empty. `contact`: an email address or an https URL.
+    """
 
     name: str = DEFAULT_NAME
     logo: Logo | None = None
@@ -29,7 +32,7 @@ class Identity:
 
     @property
     def contact_url(self) -> str:
-        """The contact as a URL, or ""."""
+        """The contact as a URL, or "" if no contact is configured."""
         if not self.contact or "://" in self.contact:
             return self.contact
         return f"mailto:{quote(self.contact, safe='@!$*+-')}"

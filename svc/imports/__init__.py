@@ -1,6 +1,6 @@
 """The code shared by `svc import links` and `svc import totals`.
 
 reader     reads an export as text: detects the encoding and the delimiter, and limits the length of rows
-accounts   finds the accounts selected by the options
+accounts   finds the accounts that the command's options select
 temporary  a temporary database for rows that may not fit in memory
 """

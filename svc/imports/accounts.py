@@ -1,4 +1,4 @@
-"""Find the accounts that the options `--account` and `--user` select."""
+"""Finds the accounts that the options `--account` and `--user` select."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account]]:
-    """Return the accounts that match both selections. Without an account id, these are all of the user's accounts."""
+    """Return the accounts that match both options.
+
+    If `account_id` is None, return all accounts of the user with this email address.
+    """
     user_id = None
     if email is not None:
         user_and_hash = yield from users.find_user(email)

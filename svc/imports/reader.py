@@ -1,4 +1,4 @@
-"""Read an export as CSV: detect the encoding and the delimiter, and limit the length of rows."""
+"""Reads an export as CSV: detects the encoding and the delimiter, and limits the length of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The maximum length of a row. A page's title or URL usually has a few hundred characters.
 MAX_ROW_CHARS = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
-# The first bytes of a ZIP archive (one with files, and an empty one) and of a gzip file.
+# The first bytes of a ZIP archive with files, of an empty ZIP archive, and of a gzip file.
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 GZIP = b"\x1f\x8b"
 # The first line of an export for Excel, which sets the delimiter.
@@ -24,19 +24,19 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codec
 
 
 class NotReadable(ValueError):
-    """The file cannot be read, or its format is unknown. The message gives the reason."""
+    """Raised if the file cannot be read or its format is unknown. The message gives the reason."""
 
 
 class RowTooLong(ValueError):
-    """A row has more than `MAX_ROW_CHARS` characters. The message contains the line number."""
+    """Raised if a row has more than `MAX_ROW_CHARS` characters. The message contains the line number."""
 
 
 class Lines:
     """The lines of a text. At most `MAX_ROW_CHARS` characters of a row are read into memory.
 
     `line` is the number of the last line that was read, counting from 1. Iterating raises RowTooLong. With
-    `skip_long_rows`, a row that is too long but has only one line is skipped instead: the iterator returns an empty
-    line, and `too_long` is True until the next row.
+    `skip_long_rows`, a row that is too long and has only one line does not raise: the iterator returns an empty line
+    instead, and `too_long` is True until the next row.
     """
 
     def __init__(self, text: io.TextIOWrapper, *, skip_long_rows: bool = False) -> None:
@@ -64,12 +64,15 @@ class Lines:
         return ""
 
     def next_row(self) -> None:
-        """Mark the start of a row, so that its characters are counted from 0."""
+        """Mark the start of a row. The characters of the new row are counted from 0."""
         self._in_row = 0
         self.too_long = False
 
     def _skip(self, line: str) -> bool:
-        """Read the rest of a line. Return True if its quotation marks are balanced, so that the row ends with it."""
+        """Read and discard the rest of a line.
+
+        Return True if the line's quotation marks are balanced, so that the row ends with the line.
+        """
         quotes = line.count('"')
         while line and not line.endswith(("\n", "\r")):
             line = self._text.readline(MAX_ROW_CHARS)
@@ -89,7 +92,8 @@ def csv_reader(lines: Iterable[str], delimiter: str) -> _csv.Reader:
 def detect_encoding(start: bytes) -> str | None:
     """Return the encoding that the first bytes indicate, or None if it is unknown.
 
-    A byte order mark indicates UTF-8 or UTF-16. Without one, an initial ASCII character indicates UTF-16.
+    A byte order mark indicates UTF-8 or UTF-16. Without a byte order mark, the bytes of an ASCII character in UTF-16
+    indicate UTF-16.
     """
     for mark, encoding in _BOMS:
         if start.startswith(mark):

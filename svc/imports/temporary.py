@@ -14,12 +14,14 @@ Database = sqlite3.Connection
 
 
 class CannotWrite(Exception):
-    """The temporary database cannot be written, usually because the disk is full."""
+    """Raised if the temporary database cannot be written, usually because the disk is full."""
 
 
 @contextmanager
 def temporary_database(tables: str) -> Iterator[Database]:
-    """Open a database with these tables (SQL). It is deleted at the end of the block.
+    """Return a context manager that yields a database with these tables (SQL).
+
+    The database is deleted at the end of the block.
 
     Raises CannotWrite if the folder for temporary files has no space left.
     """

@@ -1,4 +1,4 @@
-"""Create the plain text and HTML parts of an email from the same text. No I/O.
+"""Creates the plain text and HTML parts of an email from the same text. No I/O.
 
 Empty lines in the text separate paragraphs. Other line breaks are kept. In HTML, a paragraph that consists only of a
 URL becomes a link, and all other text is escaped.
@@ -40,7 +40,7 @@ def as_plain(text: str) -> str:
 def as_html(title: str, text: str, language: Language, button: str = "", foot: str = "") -> str:
     """Return the text as an HTML page. Special characters are escaped.
 
-    `button`: the label of the button above the link, which stays for readers who want to see or copy the URL.
+    `button`: the label of a button above the link. The link is kept for recipients who want to see or copy the URL.
     `foot`: the last paragraph. Each of its lines may end with a URL, which becomes a link.
     """
     paragraphs = [part for part in re.split(r"\n{2,}", text.strip()) if part]

@@ -1,9 +1,9 @@
-"""Compose the email for a row of the outbox, if it is still needed.
+"""Composes the email for a row of the outbox, if the email is still needed.
 
-Composing is a transaction. It creates the token for a link and stores the token's digest, so the token's lifetime
-starts when the email is sent. Each retry creates another token. Earlier tokens stay valid, because an earlier copy of
-the email may have arrived. For an address without a user, the transaction runs the same statements, and the email is
-then discarded.
+Composing is a transaction. The transaction creates the token for a link and stores the token's digest, so the token's
+lifetime starts when the email is sent. Each retry creates another token. Earlier tokens stay valid, because an earlier
+copy of the email may have arrived. For an address without a user, the transaction runs the same statements, and the
+email is then discarded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _WITH_LINK: tuple[MailKind, ...] = ("sign_up", "resend", "reset", "choose_passwo
 
 @dataclass(frozen=True)
 class Terms:
-    """The service's public URL without a trailing slash, the lifetime of links in seconds, and the service's name."""
+    """The service's public URL without a trailing slash, the lifetime of email links (seconds), and the
+    service's name.
+    """
 
     service_url: str
     link_s: float
@@ -55,7 +57,7 @@ class Terms:
         return Link(f"{self.service_url}/{path}?token={token}", round(self.link_s / 3600, 1))
 
     def invitation_url(self, token: str) -> str:
-        """Return the URL of the link for an invitation's token."""
+        """Return the URL of the sign-up page for an invitation's token."""
         return f"{self.service_url}/sign-up?invitation={token}"
 
 
@@ -93,8 +95,8 @@ def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
     row = yield from outbox.begin(mail_id, again_at)
     if row is None:
         return None
-    # The token no longer exists if its link was used (so an earlier copy has arrived), or if a newer email replaced
-    # this one.
+    # The token no longer exists if the link was used (so an earlier copy of the email has arrived), or if a newer email
+    # has replaced this email.
     stale = row.attempts > 1 and row.kind in _WITH_LINK and not (yield from users.has_mail_token(row.id))
     composed = None if stale else (yield from _KINDS[row.kind](row, draft))
     if composed is None:
@@ -195,7 +197,7 @@ def _account_disconnected(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the last email to a deleted user, which lists the remaining resources.
 
-    After the deletion, only this row still has the address.
+    After the deletion, only the email's row still contains the address.
     """
     # Earlier versions of the service stored sentences in `left`.
     left = row.facts.get("left") or [RemainingResource(**one) for one in row.facts.get("leftovers", ())]
@@ -205,7 +207,7 @@ def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _invitation(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the email with the link of an invitation, unless the invitation is no longer valid."""
+    """Compose the email with an invitation link, unless the invitation is no longer valid."""
     invitation = yield from invitations.get_invitation(row.facts["invitation"], draft.now)
     if invitation is None:
         return None
@@ -226,7 +228,8 @@ def _email_change(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     change = yield from email_changes.get_change(row.facts["change"])
     if change is None or change.confirmed_at is not None or change.expires_at <= draft.now:
         return None
-    # The same statements for every address, so that the timing does not reveal whether the address has a user.
+    # Run the same statements for every address, so that the timing does not reveal whether the address belongs to a
+    # user.
     yield from email_changes.add_token(change.id, "confirm", digest(draft.token))
     found = yield from users.find_user(row.address)
     requester = yield from users.get_user(change.user_id)
@@ -259,7 +262,7 @@ def _email_change_notice(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _language(row: Waiting, user: User | None) -> Language:
-    """Return the language that the user has chosen, or else the request's language, or else the default.
+    """Return the language of the email: the user's choice, otherwise the request's language, otherwise the default.
 
     For an unconfirmed user, the request's language comes first, because a stranger may have signed up with the address.
     """

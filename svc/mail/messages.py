@@ -1,4 +1,4 @@
-"""Create each kind of email in the reader's language. No I/O. The texts are in `english.py` and `german.py`."""
+"""Creates each kind of email in the recipient's language. No I/O. The texts are in `english.py` and `german.py`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ WORDS: Mapping[Language, Words] = {"en": ENGLISH, "de": GERMAN}
 
 # Users choose the names of their accounts, so names are truncated to this many characters.
 _MAX_NAME = 100
-# Error messages may quote Cloudflare's API, so they are truncated as well.
+# Error messages may quote messages from Cloudflare's API, so they are also truncated.
 _MAX_MESSAGE = 1_000
 _MB = 1_000_000
 
-# For each problem that may come without an error, the error code whose remedy is shown.
+# For each problem that may have no stored error, the error code whose remedy the email shows.
 _CODES: Mapping[Problem, Code] = {
     "revoked": "revoked",
     "permission_error": "permission_error",
@@ -102,7 +102,7 @@ def account_exists(language: Language, to: str, service: Service, *, mail_id: st
 
 
 def password_changed(language: Language, to: str, service: Service, *, mail_id: str = "") -> Email:
-    """Create the notice that the password was changed. It has no link, because links in emails never sign a user in."""
+    """Create the notice that the password was changed. It contains no link that signs the user in."""
     subject, text, _ = WORDS[language].password_changed
     return Email(
         to, subject.format(service=service.name), text.format(service_url=service.url), id=mail_id, language=language
@@ -110,7 +110,7 @@ def password_changed(language: Language, to: str, service: Service, *, mail_id: 
 
 
 def invitation(language: Language, to: str, url: str, expires_at: int, service: Service, *, mail_id: str = "") -> Email:
-    """Create the email with the link of an invitation to sign up. `expires_at` is in epoch ms."""
+    """Create the email with an invitation link. `expires_at`: epoch ms."""
     words = WORDS[language]
     subject, text, button = words.invitation
     text = text.format(link=url, expiry=words.moment(expires_at), service_url=service.url)
@@ -197,7 +197,7 @@ def about_account(
 ) -> Email:
     """Create the email about an account's problem or recovery.
 
-    `notice`: the stored facts. After a recovery, `well` is true. Otherwise, `trouble` names the problem
+    `notice`: the stored facts. If all problems are resolved, `well` is true. Otherwise, `trouble` names the problem
     (see `problems_of` in actors/service/notifications.py). Facts that an earlier version of the service did not store
     may be absent.
     """
@@ -221,7 +221,7 @@ def about_account(
 def about_target(language: Language, to: str, facts: Mapping[str, Any], link: str, *, mail_id: str = "") -> Email:
     """Create the email about a site or link that the operator has disabled, with the reason, or enabled again.
 
-    `facts`: the stored facts `kind` and `name`, and the `reason` if the operator disabled the object.
+    `facts`: the stored facts `kind` and `name`, and `reason` if the operator disabled the site or link.
     """
     words, name, reason = WORDS[language], _shown(facts["name"], _MAX_NAME), facts.get("reason")
     subject, text, button = (words.enabled if reason is None else words.disabled)[facts["kind"]]

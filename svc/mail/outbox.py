@@ -1,4 +1,4 @@
-"""Send the emails of the outbox table.
+"""Sends the emails in the outbox table.
 
 A transaction that causes an email adds a row to the table (`store/outbox.py`), and its commit wakes the outbox. Several
 senders, each with its own connection, send the emails for the rows that are due. A failed email is retried with
@@ -45,18 +45,19 @@ log = logging.getLogger(__name__)
 # New emails wake the outbox. Polling finds emails that are due for a retry.
 _POLL_EVERY_S = 5.0
 _BATCH = 100
-# There are several senders, so that one slow email does not delay the others. Some servers accept no more connections
-# than this.
+# There are several senders, so that one slow email does not delay the others. The number is not higher, because some
+# servers accept only this many connections.
 _SENDERS = 4
 # Idle connections are closed after this time. Servers close idle connections after five minutes.
 _IDLE_S = 5.0
-# The delay before an email is retried. It doubles each time, and varies by a quarter so that retries spread out.
+# The delay before an email is retried. The delay doubles with each retry, and varies randomly by a quarter, so that
+# retries are spread out.
 _FIRST_WAIT_MS = 60_000
 _LONGEST_WAIT_MS = 3_600_000
-# The delay before the service tries an unavailable server again. It doubles after each failure.
+# The delay before the service tries an unavailable mail server again. The delay doubles with each failure.
 _FIRST_AWAY_MS = 5_000
 _LONGEST_AWAY_MS = 300_000
-# The maximum number of times that an email is sent if the outcome stays unknown. The server may accept every copy.
+# The maximum number of attempts with an unknown outcome. The server may have accepted the email each time.
 _MAX_COPIES = 2
 # At shutdown, the service waits this long for emails that are being sent. After the next start, it sends interrupted
 # emails again.
@@ -90,7 +91,7 @@ class Outbox:
         self._away_until = 0
         self._away_ms = 0
         self._wakes = 0  # number of calls of `wake`
-        self._settled = 0  # the value of `_wakes` at the last check that found no due emails
+        self._settled = 0  # the value of `_wakes` before the last check that found no due emails
         self._stopping = False
         self._wake = trio.Event()
         self._progress = trio.Event()
@@ -101,7 +102,7 @@ class Outbox:
         self._wake.set()
 
     async def settled(self) -> None:
-        """Wait until the service has tried to send all emails that are due now."""
+        """Wait until an attempt was made to send each email that is due now."""
         self.wake()
         target = self._wakes
         while self._settled < target:
@@ -120,7 +121,7 @@ class Outbox:
             for _ in range(_SENDERS):
                 nursery.start_soon(self._run_sender, from_outbox)
             while True:
-                # The store logs its own failures, and the next poll finds the emails that are waiting.
+                # The store logs its own failures, and the next poll finds the emails that are still queued.
                 with contained(log, "outbox failed"), suppress(StoreUnavailable):
                     await self._dispatch(to_senders)
                 with trio.move_on_after(_POLL_EVERY_S):
@@ -138,7 +139,8 @@ class Outbox:
             log.error("emails expired before delivery; run: svc check", extra={"count": expired})
         in_progress = frozenset(self._under_way)
         while not self._away():
-            # A sender may finish during the read. The result then still includes the email that was sent.
+            # A sender may finish during the read. The result of the read may then include an email that was already
+            # sent.
             in_progress = frozenset(self._under_way)
             found = await self._store.read(outbox.due(self._clock(), _BATCH))
             waiting = [one for one in found if one.id not in in_progress]
@@ -147,8 +149,8 @@ class Outbox:
                 await to_senders.send(one)
             if not waiting:
                 break
-        # If a sender finished during the read, the next email about the same account may be due. The sender then calls
-        # `wake`.
+        # If a sender finished during the read, the next email about the same account may be due. In that case, the
+        # sender calls `wake`.
         if not in_progress and not self._under_way:
             self._settled = wakes
             self._notify_progress()
@@ -204,7 +206,10 @@ class Outbox:
                 self._server_is_away(error)
 
     async def _hand_over(self, row: Waiting, composed: Composed, sender: Sender, again_at: int) -> None:
-        """Send a composed email and record the outcome. Raises ServerUnavailable."""
+        """Send a composed email and record the outcome.
+
+        Raises ServerUnavailable if the mail server accepts no emails now.
+        """
         user, now = composed.user, self._clock()
         try:
             await sender.send(composed.email)
@@ -233,7 +238,10 @@ class Outbox:
         self._server_is_there()
 
     async def _record_sent(self, mail_id: str, user: User | None) -> None:
-        """Delete a sent email's row. If the store is unavailable, a later poll deletes it without sending again."""
+        """Delete a sent email's row.
+
+        If the store is unavailable, a later poll deletes the row without sending the email again.
+        """
         await self._store.run(_mark_sent(mail_id, user.id if user is not None and user.email_refused_at else None))
         self._sent.discard(mail_id)
 

@@ -1,7 +1,14 @@
-"""A connection to a mail server, for several emails. Its calls block, so `transport.py` runs them in a thread.
+"""A connection to a mail server, which can send several emails.
 
-The class of an error states what happened: the server currently accepts no emails (`ServerUnavailable`), did not accept
-this email (`NotAccepted`), refused the address (`AddressRefused`), or may have accepted the email (`OutcomeUnknown`).
+Its methods block, so `transport.py` runs them in a thread.
+
+The class of an error states what happened:
+
+- `ServerUnavailable`: the server currently accepts no emails
+- `NotAccepted`: the server did not accept this email
+- `AddressRefused`: the server refused the address
+- `OutcomeUnknown`: the server may have accepted the email
+
 Error messages contain the step and the response codes, but not the response text, which may quote the address.
 """
 
@@ -23,29 +30,35 @@ if TYPE_CHECKING:
 # The maximum size of a response. Real responses have a few hundred bytes.
 _MAX_RESPONSE_BYTES = 65_536
 _ENHANCED = re.compile(rb"([245])\.(\d{1,3})\.(\d{1,3})\b")
-# RFC 3463: these subjects mean that the problem is the address (1), its mailbox (2), routing (4), or unspecified (0).
-# With all other subjects, the cause is the service itself or the server: the server's state, the protocol, the content,
-# or a policy (7), such as forbidden relaying.
+# The second number of an enhanced status code (RFC 3463, subject). These values mean that the problem is the address
+# (1), its mailbox (2), routing (4), or unspecified (0). With all other values, the cause is the service or the mail
+# server: the server's state, the protocol, the content, or a policy (7), such as forbidden relaying.
 _ADDRESS_SUBJECTS = ("0", "1", "2", "4")
-# RFC 5321, 4.5.3.1.10: treat 552 for a recipient as transient. 503 means a bad sequence of commands. 530 means that the
-# client must sign in first.
+# Reply codes that do not mean a bad address. 552 for a recipient is transient (RFC 5321, 4.5.3.1.10). 503 means a bad
+# sequence of commands. 530 means that the client must sign in first.
 _NOT_ADDRESS_CODES = (503, 530, 552)
 _CLOSING = 421
 
 
 class MailError(Exception):
-    """An email could not be sent. The exception's text has the SMTP step and the reply codes: `RCPT 550 5.1.1`."""
+    """Raised if an email could not be sent.
+
+    The exception's text contains the SMTP step and the reply codes, such as `RCPT 550 5.1.1`.
+    """
 
 
 _Error = TypeVar("_Error", bound=MailError)
 
 
 class ServerUnavailable(MailError):
-    """The server cannot be reached, or rejects our credentials or sender, so no emails can be sent now."""
+    """Raised if the server cannot be reached or rejects the service's credentials or sender.
+
+    No emails can be sent now.
+    """
 
 
 class NotAccepted(MailError):
-    """The server did not accept this email, but a retry may succeed. `slow`: True if the server timed out."""
+    """Raised if the server did not accept this email, but a retry may succeed. `slow`: True if the server timed out."""
 
     def __init__(self, text: str, *, slow: bool = False) -> None:
         super().__init__(text)
@@ -53,19 +66,22 @@ class NotAccepted(MailError):
 
 
 class AddressRefused(MailError):
-    """The server permanently refuses this address."""
+    """Raised if the server permanently refuses this address."""
 
 
 class OutcomeUnknown(MailError):
-    """The whole email was sent, but the server did not clearly respond, so it may have accepted the email."""
+    """Raised if the whole email was sent, but the server neither confirmed nor rejected it.
+
+    The server may have accepted the email.
+    """
 
 
 @dataclass(frozen=True)
 class Patience:
     """Timeouts in seconds: for one step, for connecting and signing in, and for a whole email.
 
-    Once it has received an email, a server may take minutes to respond (RFC 5321, 4.5.3.2.6). If the timeout were
-    shorter, the service would send the email twice.
+    After a server has received an email, it may take minutes to respond (RFC 5321, 4.5.3.2.6). If the timeout for this
+    step were shorter, the service would send the email twice.
     """
 
     step_s: float = 30
@@ -210,7 +226,10 @@ class Connection:
             self._server.close()
 
     def cut(self) -> None:
-        """Shut down the socket from any thread. The thread that uses the connection gets an error and closes it."""
+        """Shut down the socket.
+
+        Any thread may call this. The thread that uses the connection then gets an error and closes the connection.
+        """
         with self._cutting:
             self._cut = True
             if self._socket is not None:
@@ -251,7 +270,9 @@ class Connection:
 
 
 class _Server(smtplib.SMTP):
-    """The standard library's client, with a socket that can be cut and a limit on the size of responses."""
+    """The standard library's SMTP client, with a socket that `cut` can shut down and a limit on the size
+    of responses.
+    """
 
     def __init__(self, connection: Connection, step_s: float) -> None:
         super().__init__(timeout=step_s)
@@ -277,7 +298,7 @@ class _Server(smtplib.SMTP):
 
 
 class _ServerTls(_Server, smtplib.SMTP_SSL):
-    """The same client, with TLS from the first byte."""
+    """The same client with implicit TLS."""
 
     def __init__(self, connection: Connection, step_s: float) -> None:
         smtplib.SMTP_SSL.__init__(self, timeout=step_s, context=ssl.create_default_context())

@@ -1,4 +1,4 @@
-"""Deliver emails by writing them to a folder, or by sending them to a mail server over a reused connection.
+"""Delivers emails by writing them to a folder, or by sending them to a mail server over a reused connection.
 
 `mail/outbox.py` decides when to send and retry emails.
 """
@@ -45,7 +45,7 @@ _LONGEST_WORD = 75  # RFC 2047, 2
 
 
 class _Policy(EmailPolicy):
-    """A policy that folds only the subject header, because some programs cannot read folded addresses.
+    """An email policy that folds only the subject header, because some mail software cannot read folded addresses.
 
     RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject or name needs several encoded
     words.
@@ -73,7 +73,8 @@ class _Policy(EmailPolicy):
 def _encoded(address: Address) -> str:
     """Return the address on one line, with a non-ASCII name as encoded words.
 
-    `EmailPolicy` writes the name as one word of any length, or, if it folds, loses the quotes of other names.
+    This is needed because `EmailPolicy` writes the name as one encoded word of any length, and loses the quotation
+    marks of other names if it folds the header.
     """
     name = address.display_name
     if name.isascii():
@@ -82,9 +83,9 @@ def _encoded(address: Address) -> str:
     return f"{words} <{address.addr_spec}>"
 
 
-# The policy for files, which people should be able to read.
+# The policy for emails in files, which should be readable for people.
 _READABLE = _Policy(max_line_length=998)
-# The policy for SMTP. Not every server supports 8BITMIME, so non-ASCII characters are encoded.
+# The policy for emails over SMTP. Non-ASCII characters are encoded, because not every server supports 8BITMIME.
 _WIRE = _Policy(max_line_length=998, cte_type="7bit", linesep="\r\n")
 
 
@@ -100,7 +101,7 @@ class Sender(Protocol):
         ...
 
     async def rest(self) -> None:
-        """Close the connection. The next `connect` opens a new one."""
+        """Close the connection. The next call of `connect` opens a new connection."""
         ...
 
 
@@ -141,7 +142,10 @@ class _Smtp:
             await _in_thread(connection, connection.connect, self._patience.connect_s)
 
     async def send(self, email: Email) -> None:
-        """Send an email. If the server has closed the connection, open a new one. Raises MailError, ValueError."""
+        """Send an email.
+
+        If the server has closed the connection, open a new connection first. Raises MailError, ValueError.
+        """
         message = await trio.to_thread.run_sync(_on_the_wire, self._config.sender, email, self._identity)
         if not email.send:
             return
@@ -188,9 +192,9 @@ async def _in_thread(connection: Connection, work: Callable[[], None], limit_s: 
 
 
 async def check_mail(config: MailConfig) -> None:
-    """Check that emails can be sent, without sending or writing one. Raises OSError if they cannot.
+    """Check that emails can be sent, without sending an email. Raises OSError if emails cannot be sent.
 
-    Checks that the folder is writable and private, or that the server accepts our credentials and sender.
+    Checks that the folder is writable and private, or that the server accepts the configured credentials and sender.
     """
     if config.transport == "file":
         await trio.to_thread.run_sync(_check_folder, config)

@@ -1,4 +1,4 @@
-"""Types for the texts of all emails in one language, and the language's number and date formats. No I/O.
+"""Types for the texts of emails in one language, and for the language's number and date formats. No I/O.
 
 The texts are in `english.py` and `german.py`. Templates have named parameters.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svc.errors import Code
     from svc.model import Language, Metric, Suggestion
 
-# The account problems that are reported by email. All except the last two are states of an account.
+# The account problems that are reported by email. All except the last two are account states.
 Problem = Literal["revoked", "permission_error", "resource_drift", "no_connection", "token_expires_soon", "over"]
 
 TargetKind = Literal["site", "link"]
@@ -66,8 +66,8 @@ class Formats:
 class Words:
     """The texts of all emails in one language.
 
-    `hour`, `hours`: templates for the lifetime of a link. `disabled`, `enabled`: the emails about an object that the
-    operator disabled or enabled again. `problems`: account problems; `other_problem`: the text for
+    `hour`, `hours`: templates for the lifetime of a link. `disabled`, `enabled`: the emails about a site or link that
+    the operator disabled or enabled again. `problems`: account problems; `other_problem`: the text for
     any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do
     about a limit, by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion.
     `remaining`: sentences about resources that a disconnect could not remove. The web application also uses the texts
@@ -120,7 +120,7 @@ class Words:
         return (self.hour if hours == 1 else self.hours).format(hours=self.number(hours))
 
     def day(self, day: int) -> str:
-        """Return a UTC day number as a date in the language's format."""
+        """Return an epoch day as a date in the language's format."""
         return self._date(date.fromisoformat(day_text(day)))
 
     def moment(self, at: int) -> str:

@@ -1,8 +1,8 @@
 """`svc serve --standby`: wait while another service uses the store, then serve.
 
-A waiting standby does not listen on its port, so load balancers detect immediately that it is not serving requests. It
-reports its state to systemd and, over a Unix socket in the abstract namespace, to `svc health`. The socket's name
-disappears when the process ends.
+A waiting standby does not listen on its port, so load balancers detect that it is not serving requests. It reports its
+state to systemd and, over a Unix socket in the abstract namespace, to `svc health`. The socket's name disappears when
+the process ends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _POLL_EVERY_S = 0.5
-# Timeout for sending the state to a client on the same machine.
+# Timeout for sending the state to a client on the same host.
 _ANSWER_S = 5.0
 _WAITS = "standby: another svc serve uses the store"
 _AWAY = "standby: the store is unavailable"
@@ -40,12 +40,12 @@ _TAKES = "standby: taking over the store"
 async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitable[None]]) -> None:
     """Wait until no other service uses the store, then call `serve`. Return when `serve` ends, or on SIGTERM or SIGINT.
 
-    Raises ConfigError if the store is unavailable at the start, or if this process has a problem that would remain
-    after the wait. Exceptions raised by `serve` propagate to the caller.
+    Raises ConfigError if the store is unavailable at the start, or if this process has a problem, such as a missing key
+    file, that waiting does not solve. Exceptions raised by `serve` propagate to the caller.
     """
     standby = _Standby(config, systemd)
     async with trio.open_nursery() as nursery:
-        # systemd considers a waiting standby started, so the standby must feed the watchdog during the takeover too.
+        # systemd considers a waiting standby started, so the standby must also notify the watchdog during the takeover.
         nursery.start_soon(systemd.keep_notified, lambda: None)
         while await standby.wait_for_store():
             try:
@@ -96,7 +96,7 @@ class _Standby:
             await self._report(_TAKES)
 
     def _check_setup(self) -> None:
-        """Check, while waiting, for problems that would prevent this process from serving later. Raises ConfigError."""
+        """Check for problems that would prevent this process from serving after the wait. Raises ConfigError."""
         key_file = self._config.vault.key_file
         if not key_file.exists():
             raise ConfigError(
@@ -115,7 +115,7 @@ class _Standby:
             await self._systemd.notify("READY=1", f"STATUS={state}")
 
     async def _serve_state(self) -> None:
-        """Report the state to clients on this machine (`svc health`)."""
+        """Report the state to clients on this host, such as `svc health`."""
         here = self._config.http.bind
         if addresses.parse_bind(here)[1] == 0:  # the socket's name depends on the port, which clients do not know
             return

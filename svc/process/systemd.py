@@ -1,8 +1,7 @@
 """The systemd interface: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3).
 
-The module also works with other supervisors that use this protocol. A socket that the supervisor holds outlives the
-process, so no connections are refused during a restart. If the environment variables are not set, the module does
-nothing.
+The module also works with other supervisors that use this protocol. Sockets that the supervisor opens stay open while
+the service restarts, so no connections are refused. If the environment variables are not set, the module does nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FIRST_DESCRIPTOR = 3
-# Timeout for a notification, which is one datagram on the same machine.
+# Timeout for a notification, which is one datagram on the same host.
 _TELL_S = 5.0
 # Interval at which the status is checked for changes if there is no watchdog.
 _STATUS_EVERY_S = 15.0
@@ -55,10 +54,10 @@ class Systemd:
             log.warning("systemd notification failed", extra={"what": lines[0], "error": str(error)})
 
     async def keep_notified(self, problem: Callable[[], str | None]) -> None:
-        """Feed the watchdog and report the status, until cancelled. `problem` returns the current problem, or None.
+        """Notify the watchdog and report the status until cancelled. `problem` returns the current problem, or None.
 
-        The watchdog detects a hung event loop. The service feeds it even while the store is unavailable, because a
-        restart would not help in that case.
+        The watchdog detects a blocked event loop. The service notifies the watchdog even while the store is
+        unavailable, because a restart would not help in that case.
         """
         if not self.notify_address:
             return
@@ -118,7 +117,7 @@ def _socket(descriptor: int) -> socket.socket:
         raise ConfigError(f"{problem} ({error.strerror}): {remedy}") from None
     kind = (found.family in (socket.AF_INET, socket.AF_INET6), found.type == socket.SOCK_STREAM)
     if not all(kind) or not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        found.detach()  # leave the descriptor open, since it is not ours
+        found.detach()  # leave the descriptor open, because this process did not open it
         raise ConfigError(f"{problem}: {remedy}")
     found.set_inheritable(False)
     return found

@@ -1,4 +1,4 @@
-"""Secrets: their formats, storage and rules; IP networks.
+"""The formats, rules and storage of secrets, and IP networks.
 
 api_key           the format of API keys
 ip_networks       IP networks in settings, keys and sites
@@ -6,5 +6,5 @@ passwords         argon2id hashes
 password_policy   rules against short and common passwords
 session_tokens    the tokens of a sign-in session
 vault             encryption of working tokens with the key file
-token_page        links to the Cloudflare page that creates a token, with the permissions filled in
+token_page        links to Cloudflare's token form with prefilled permissions
 """

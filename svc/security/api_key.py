@@ -4,7 +4,8 @@
 
 The characters are 0-9, A-Z and a-z, so that a double click selects the whole key. The checksum is the CRC-32 (zlib) of
 the random characters in base 62, with these characters as digits and the most significant digit first. Large code hosts
-use the same format. The checksum is not secret: it lets anyone verify offline that a string has the format of a key.
+use the same format. The checksum is not a secret. It lets scanners verify offline that a string has the format of a
+key.
 """
 
 from __future__ import annotations

@@ -7,14 +7,17 @@ import ipaddress
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# The prefix length before the IPv4 address in ::ffff:0:0/96.
+# The number of bits before the IPv4 address in an IPv4-mapped IPv6 address (::ffff:0:0/96).
 _MAPPED_BITS = 96
-# Internet providers give each customer at least this IPv6 network, and devices change their address within it.
+# Internet providers assign at least an IPv6 network of this prefix length to each customer, and devices change their
+# address within the network.
 _CUSTOMER_BITS = 64
 
 
 def network_of(text: str) -> IpNetwork:
-    """Parse an address or a network. Ignore host bits. An IPv4-mapped IPv6 network becomes IPv4.
+    """Return the network for the text of an IP address or network.
+
+    Ignores host bits. An IPv4-mapped IPv6 network becomes IPv4.
 
     Raises ValueError.
     """
@@ -26,7 +29,7 @@ def network_of(text: str) -> IpNetwork:
 
 
 def canonical_network(text: str) -> str:
-    """Return the network of `network_of` in its shortest form. A single address has no prefix length.
+    """Return the result of `network_of` as text in its shortest form. A single address has no prefix length.
 
     Raises ValueError.
     """

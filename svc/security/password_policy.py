@@ -2,8 +2,8 @@
 
 There are no composition rules. Common passwords, words and names, the names of the product and the user, and repeated
 characters count as easy to guess. The lists of common passwords are from the package zxcvbn. The service does not use
-zxcvbn's strength estimate, because it would keep 14 MB in memory and take 60 ms of CPU for some passwords. In addition,
-zxcvbn keeps user inputs in its lists for the next call (zxcvbn issue 84).
+zxcvbn's strength estimate, because it would keep 14 MB in memory and take 60 ms of CPU time for some passwords. In
+addition, zxcvbn keeps the user inputs of one call for later calls (zxcvbn issue 84).
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from importlib.machinery import PathFinder
 
 from svc.security.passwords import normalised
 
-# In characters.
+# The minimum number of characters.
 SHORTEST = 8
-# In characters. The maximum limits the time that hashing takes.
+# The maximum number of characters, which limits the time that hashing takes.
 LONGEST = 200
 
 # Names of the product as they may appear in passwords, letters only.
 _PRODUCT = ("svc", "svcedge", "pagecounter", "pagecounters", "shortlink", "shortlinks")
-# Names with fewer letters are ignored, because a password with such a name consists mostly of digits.
+# Names with fewer letters are not compared: a password that contains only one or two letters consists mostly of other
+# characters, so it does not resemble the name.
 _SHORTEST_NAME = 3
 _NON_LETTERS = re.compile(r"[\W\d_]+")
 _SEPARATOR = "\n"
 
 
 def password_problem(password: str) -> str | None:
-    """Return an error message if the password is not allowed for any user, otherwise None."""
+    """Return an error message if no user may use the password, otherwise None."""
     shown = normalised(password)
     if min(len(password), len(shown)) < SHORTEST:
         return f"must have at least {SHORTEST} characters"
@@ -41,7 +42,7 @@ def password_problem(password: str) -> str | None:
 
 
 def password_problem_for_user(address: str, password: str) -> str | None:
-    """Return an error message if the user with this email address must not use the password, otherwise None."""
+    """Return an error message if the user with this email address may not use the password, otherwise None."""
     shown, name = normalised(password).casefold(), address.partition("@")[0]
     letters = _letters(shown)
     same = shown in (address.casefold(), name.casefold())

@@ -1,4 +1,4 @@
-"""Password hashes (argon2id). Each takes about 50 ms and 64 MiB, so compute only a few at the same time, in threads.
+"""Password hashes (argon2id). A hash takes about 50 ms and 64 MiB, so compute only a few at the same time, in threads.
 
 The password rules are in `password_policy.py`.
 """
@@ -18,9 +18,9 @@ _HASHER = PasswordHasher()
 
 
 def normalised(password: str) -> str:
-    """Return the password in Unicode form NFKC, as systems encode the same text differently (ä, full-width letters).
+    """Return the password in Unicode form NFKC. Systems encode the same text differently (ä, full-width letters).
 
-    Nothing else changes: spaces, upper case and all other characters are significant.
+    Nothing else is changed: spaces and upper case are significant.
     """
     return unicodedata.normalize("NFKC", password)
 
@@ -31,7 +31,10 @@ def hash_password(password: str) -> str:
 
 
 def slow_digest(text: bytes, name: bytes) -> str:
-    """Return a slow digest in hex, salted with `name`, for a text that may be as easy to guess as a password."""
+    """Return a digest (hex, salted with `name`) of a text that contains a password.
+
+    The digest is slow to compute, so that the password is hard to guess.
+    """
     return hash_secret_raw(
         text,
         hashlib.sha256(name).digest(),
@@ -44,7 +47,7 @@ def slow_digest(text: bytes, name: bytes) -> str:
 
 
 def dummy_hash() -> str:
-    """Return a hash that no password matches, and that takes as long to verify as a real one."""
+    """Return a hash that no password matches, and that takes as long to verify as a real hash."""
     salt, digest = (
         b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (_HASHER.salt_len, _HASHER.hash_len)
     )

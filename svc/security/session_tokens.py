@@ -1,9 +1,9 @@
-"""The access and refresh tokens of a sign-in session. Each pair is derived from the previous one. Pure functions.
+"""The access and refresh tokens of a sign-in session. Each pair is derived from the previous pair. No I/O.
 
 The store contains the digests of a session's tokens, and the salt of its newest pair. The previous refresh token and
-this salt determine the newest pair. A client may exchange the same token twice, in two tabs or after a lost response.
-It then gets the same pair both times, regardless of the order in which the responses arrive, and even if the service
-restarts in between. Deriving the pair requires both the salt and the token.
+this salt determine the newest pair. If a client exchanges the same token twice, in two tabs or after a lost response,
+it therefore gets the same pair both times, even if the service restarts in between. Neither the salt nor the token
+alone is sufficient to derive the pair.
 
 All refresh tokens of a session start with the same secret, called the family. The family identifies the session to
 which an old refresh token belongs, even though only the newest two tokens are stored.

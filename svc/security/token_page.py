@@ -1,8 +1,8 @@
-"""Links to the Cloudflare page that creates an account API token, with the permissions filled in.
+"""Links to Cloudflare's form for creating an account API token, with prefilled permissions.
 
-Source: Cloudflare's documentation of API token template URLs (account token URL format). The links cannot fill in the
-account, the zones or the expiry date; the dashboard asks for the account. The keys of the permissions are from
-Cloudflare's permission reference.
+Source: Cloudflare's documentation of API token template URLs (account token URL format). The links cannot prefill the
+account, the zones or the expiry date. The Cloudflare dashboard asks for the account. The keys of the permissions are
+from Cloudflare's permission reference.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _page(permissions: Sequence[tuple[str, str]]) -> str:
 
 # The page that lists an account's tokens.
 TOKENS_PAGE = "https://dash.cloudflare.com/?to=/:account/api-tokens"
-# The page that creates a token with the two permissions of a bootstrap token.
+# The form for creating a bootstrap token, with its two permissions.
 TOKEN_PAGE = _page(_BOOTSTRAP_PERMISSIONS)
-# The same page with the permissions of the working token added, for accounts where a token can grant only permissions
-# that it has.
+# The same form with the permissions of the working token added, for accounts in which a token can only grant
+# permissions that it has itself.
 FULL_TOKEN_PAGE = _page(tuple(dict.fromkeys(_BOOTSTRAP_PERMISSIONS + _WORKING_PERMISSIONS)))

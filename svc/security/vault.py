@@ -1,8 +1,10 @@
-"""Encrypt working tokens at rest, with AES-GCM and a key from the key file. Each token is bound to its account.
+"""Encrypts working tokens at rest, with AES-GCM and a key from the key file.
 
-The key file has one key per line (32 bytes in base64), newest key first. Sealing uses the first key and opening tries
-all keys, so `svc vault rotate` adds a new key at the top. If the service cannot open a stored token, it does not start.
-It never replaces a lost key file with a new one.
+An encrypted token can be decrypted only for the account for which it was encrypted.
+
+The key file has one key per line (32 bytes in base64), newest key first. Encryption (`seal`) uses the first key, and
+decryption (`open`) tries all keys, so `svc vault rotate` adds a new key at the top. If the service cannot decrypt a
+stored token, it does not start. The service never replaces a lost key file with a new file.
 """
 
 from __future__ import annotations
@@ -31,15 +33,15 @@ log = logging.getLogger(__name__)
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-# systemd creates a private folder here for each unit that has credentials.
+# In this folder, systemd creates a private folder for each unit that has credentials.
 _CREDENTIALS = Path("/run/credentials")
 
 
 class Vault:
-    """Seal and open secrets. The `repr` shows no keys.
+    """Encrypts and decrypts secrets. The `repr` shows no keys.
 
-    With `path`, keys can be rotated while the service is running. If the key file has changed, the vault reads it again
-    before it seals a secret, and when it cannot open one.
+    With `path`, keys can be rotated while the service is running. If the key file has changed, the vault reads the file
+    again before it encrypts a secret, and when it cannot decrypt a secret.
     """
 
     def __init__(self, keys: list[bytes], path: Path | None = None) -> None:
@@ -95,10 +97,10 @@ class Vault:
 
 
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
-    """Open the vault with the configured key file, and check that it opens all secrets in `sealed` (by owner id).
+    """Return the vault for the configured key file. Check that it can decrypt all secrets in `sealed` (by owner id).
 
-    If there is no key file and nothing is sealed, a file with a new key is created (mode 0600). If `make` is False, no
-    file is created, and the vault cannot seal secrets without a key. Raises ConfigError if the file cannot be read, can
+    If there is no key file and `sealed` is empty, a file with a new key is created (mode 0600). If `make` is False, no
+    file is created, and the returned vault cannot encrypt secrets. Raises ConfigError if the file cannot be read, can
     be read by other users or is damaged, or if a key is missing.
     """
     path = config.key_file
@@ -136,7 +138,7 @@ _FIX = (
 
 
 def _file_state(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change when the file changes, or None if the file cannot be accessed."""
+    """Return values that differ after the file has changed, or None if the file cannot be accessed."""
     try:
         found = path.stat()
     except OSError:
@@ -195,10 +197,12 @@ def _is_credential(path: Path) -> bool:
 
 @contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Hold a lock while a command reads and changes the key file and re-encrypts tokens. Other commands wait.
+    """Return a context manager that holds a lock on the key file.
 
-    Without the lock, a command could overwrite a new key with which another command has already encrypted tokens.
-    Raises OSError.
+    A command holds the lock while it changes the key file and re-encrypts tokens. Other commands wait.
+
+    Without the lock, a command could remove a new key with which another command has already encrypted tokens. Raises
+    OSError.
     """
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)

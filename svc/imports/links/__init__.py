@@ -3,5 +3,5 @@
 table          reads the file: detects the encoding, the delimiter, and the columns with codes and destinations
 restrictions   reads the columns that mark links as banned, expired, password-protected and so on
 staging        stores the rows temporarily on disk
-run            performs the import or its dry run, in batches of one transaction each
+run            performs the import or a dry run, in batches of one transaction each
 """

@@ -1,4 +1,4 @@
-"""Read the columns in which other products mark restricted links, such as expired or password-protected ones. No I/O.
+"""Reads the columns in which other products mark restricted links, such as expired or password-protected links. No I/O.
 
 This service's short links have no restrictions, so an imported link works for all visitors at any time.
 """
@@ -35,7 +35,7 @@ FLAGS = {
     "password": ("password", "passwordhash", "haspassword", "passwordprotected", "passwordenabledat"),
 }
 ACTIVE = ("active", "isactive", "enabled", "isenabled")
-# Despite its name, Kutt's `expire_in` contains a point in time.
+# Columns with expiry times. Despite its name, Kutt's `expire_in` contains a point in time, not a duration.
 ENDS = (
     "expirein",
     "expiresat",
@@ -75,7 +75,7 @@ class Restricted(NamedTuple):
     """A link's restrictions.
 
     `expires`: True if the link has an expiry date in the future. `unreadable`: the restriction, column and value of a
-    date that cannot be parsed.
+    date that could not be parsed, if any.
     """
 
     kinds: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class _Unreadable(ValueError):
 
 
 class Restrictions:
-    """The columns of a table that contain link restrictions. `columns` has their names."""
+    """The columns of a table that contain link restrictions. `columns`: the names of these columns."""
 
     def __init__(self, names: Sequence[str], plain: Sequence[str], now: int) -> None:
         self._now = now
@@ -118,7 +118,10 @@ class Restrictions:
         self.columns = tuple(names[place].strip() for place in places)
 
     def read(self, fields: Sequence[str]) -> Restricted:
-        """Return the restrictions of the link in a row with these fields. Unreadable dates do not raise an error."""
+        """Return the restrictions of the link in a row with these fields.
+
+        Dates that cannot be parsed do not raise an error.
+        """
         kinds = {STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
         unreadable = None
         for place, kind, restricts in self._checks:

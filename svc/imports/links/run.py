@@ -1,4 +1,4 @@
-"""Import a table of links into one account, or perform a dry run."""
+"""Imports a table of links into one account, or performs a dry run."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ BATCH = 1_000
 
 
 class NoAccount(ValueError):
-    """The options match no account, or more than one. The message says what to do."""
+    """Raised if the options match no account or several accounts. The message says what to do."""
 
 
 @dataclass
 class Report:
     """The number of rows for each result of the import or dry run.
 
-    `created`: rows whose links are created. `existing`: rows whose links exist already.
-    `skipped`: rows in this service's exports that contain deleted links or another Cloudflare account's links.
+    `created`: rows whose links are created. `existing`: rows whose links already exist.
+
+    `skipped`: rows in an export of this service that contain a deleted link or a link of another Cloudflare account.
     `restricted`: for each restriction, the rows that are skipped because another product restricted the link.
     `included`: for each restriction, the restricted rows that are imported because of `--include`.
     `expiring`: rows that are imported without their expiry date.
-    `refused`: rejected rows. The staging database stores each of them with the reason.
+    `refused`: rejected rows, which the staging database stores with the reasons.
     `stopped`: the reason why the import stopped at a batch, or "". That batch was not written.
-    `unprocessed`: rows of that batch and of all later batches.
+    `unprocessed`: rows in that batch and in all later batches.
     """
 
     rows: int = 0
@@ -98,12 +99,13 @@ async def import_links(
 
     All rows are read into the empty `staging` before the first batch. `limit`: the maximum number of links
     per user, unless the operator has set another one for this user.
-    `https`: change http destinations to https. `export_account_id`: if the export has several Cloudflare accounts, the
-    account whose links are imported; None means `account` itself. `include`: other products' restrictions to ignore.
+    `https`: change http destinations to https. `export_account_id`: if the export contains several Cloudflare accounts,
+    the id of the account whose links are imported; None means the id of `account`. `include`: other products'
+    restrictions to ignore.
 
-    The import stops if a whole batch fails, which happens if it would exceed the limit, if the account or its link host
-    was removed, or if the store is unavailable. Links that exist with the same destination and rules are not changed,
-    so an import can be repeated.
+    The import stops if a whole batch fails. This happens if the batch would exceed the limit, if the account or its
+    link host was removed, or if the store is unavailable. Links that exist with the same destination and rules are not
+    changed, so an import can be repeated.
     """
     report = Report()
     edge_account_id = export_account_id or account.edge_account_id
@@ -119,7 +121,7 @@ async def import_links(
     for batch in staging.batches(BATCH):
         wanted = [_wanted(staged) for staged in batch]
         try:
-            # In a dry run, each batch is rolled back, but the links of earlier batches count towards the limit.
+            # In a dry run, each batch is rolled back, but the links in earlier batches must count towards the limit.
             unstored = 0 if apply else report.created
             results = await _batch(store, account, batch, wanted, limit, now, unstored, apply=apply)
         except ServiceError as error:
@@ -238,7 +240,9 @@ def _add(
     *,
     apply: bool,
 ) -> Tx[list[str | None]]:
-    """Create the missing links. For each link, return None if it was created, "" if it existed, or the error.
+    """Create the links that do not exist.
+
+    For each link, return None if it was created, "" if it already existed, or the error.
 
     Without `apply`, raises _RolledBack with these results.
     """
@@ -266,7 +270,7 @@ def _conflict(row: Staged, wanted: WantedLink, link: Link | None) -> str | None:
         return None
     if link.url != wanted.url:
         return "the account has another link with this code"
-    # Other products' files have no rules, so keep any rules that the user has added to the link.
+    # Files from other products contain no rules, so keep rules that the user has added to the link.
     return "" if row.rules is None or link.rules == wanted.rules else "the account has this link with other rules"
 
 

@@ -1,4 +1,4 @@
-"""Store the rows of an import in a temporary database on disk.
+"""Stores the rows of an import in a temporary database on disk.
 
 The whole file is read before the first link is created, so that no links are created from a damaged file. The rows are
 kept on disk, because a file may have a million of them.
@@ -33,7 +33,10 @@ class Staging:
         self._database = database
 
     def add(self, row: Staged) -> Staged | None:
-        """Store a row and return None. If a row with the same code is stored already, return that row instead."""
+        """Store a row and return None.
+
+        If a row with the same code is already stored, return that row and store nothing.
+        """
         added = self._database.execute("insert into staged values (?, ?, ?, ?) on conflict (code) do nothing", row)
         if added.rowcount == 1:
             return None

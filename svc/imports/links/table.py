@@ -1,7 +1,7 @@
-"""Read exports of short links as tables, and detect their encoding, delimiter and columns.
+"""Reads exports of short links as tables, and detects their encoding, delimiter and columns.
 
 Files are read row by row, so they can be large. Columns are recognized by name. To support another product, add its
-column names here (docs/use/import-links.md).
+column names here and in docs/use/import-links.md.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
-# Column names in lower case, reduced to letters and digits. If several columns match, the first name in this list is
-# used. The web application uses these names and those in restrictions.py; see svc/web/wire.py.
+# Column names in lower case, reduced to letters and digits. If several columns match, the first name in this tuple is
+# used. The web application also uses these names and the names in restrictions.py; see svc/web/wire.py.
 ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
 CODES = (
     "code",
@@ -75,7 +75,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The column names and the rows of a file. The rows can be iterated only once, and iterating can raise NotReadable.
+    """The column names and the rows of a file.
+
+    `rows` can be iterated only once, and the iteration can raise NotReadable.
 
     `restrictions`: the columns in which another product marks restricted links.
     """
@@ -92,7 +94,10 @@ class Table:
 
 @contextmanager
 def open_seekable(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file as a seekable file. A pipe is first copied to a temporary file. Raises OSError."""
+    """Return a context manager that yields the file, which is seekable.
+
+    A pipe is first copied to a temporary file. Raises OSError.
+    """
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(path.open("rb"))
         if not file.seekable():
@@ -121,7 +126,7 @@ def read_table(file: IO[bytes], now: int) -> Table:
         try:
             names = next(csv_reader(io.StringIO(start[sep.end() if sep else 0 :], newline=""), delimiter), [])
         except csv.Error as error:
-            # With any other delimiter, a quoted name that is followed by the actual delimiter is an error.
+            # With a wrong delimiter, a quoted name that is followed by the actual delimiter is an error.
             first_error = first_error or error
             continue
         plain = [_plain(name) for name in names]
@@ -129,7 +134,8 @@ def read_table(file: IO[bytes], now: int) -> Table:
         if columns is None:
             best = max(best, names, key=len)
             continue
-        # This service's exports have a column for the state, which marks deleted links, and no other restrictions.
+        # Exports of this service have a column for the state, which marks deleted links, and no columns with
+        # restrictions.
         restrictions = Restrictions(names, [""] * len(plain) if columns.state is not None else plain, now)
         restricting = restrictions.columns if columns.state is None else (names[columns.state].strip(),)
         by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
@@ -141,7 +147,7 @@ def read_table(file: IO[bytes], now: int) -> Table:
 
 
 def _unknown_columns(names: Sequence[str]) -> str:
-    """Return the error message for a first line that has no known columns, including how to fix it."""
+    """Return the error message for a first line without known columns. The message says how to fix the file."""
     named = ", ".join(name.strip()[:40] for name in names[:20]) or "none"
     if any(_ADDRESS.match(name.strip()) for name in names):
         return (
@@ -156,7 +162,10 @@ def _unknown_columns(names: Sequence[str]) -> str:
 
 
 class _Columns(NamedTuple):
-    """The positions of the columns. `code` or `short` may be None. Only this service's exports have the last three."""
+    """The positions of the columns.
+
+    `code` or `short` may be None. Only exports of this service have the last three columns.
+    """
 
     code: int | None
     short: int | None
@@ -216,9 +225,10 @@ def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrict
 
 
 def _invalid_csv(line: int, error: csv.Error) -> NotReadable:
-    """Return the error with the number of the row's first line.
+    """Return the error for an invalid row. `line`: the number of the row's first line.
 
-    A missing quotation mark is detected only many lines later, so the last line read would not help to find it.
+    A missing quotation mark is detected only many lines later, so the number of the last line would not help the user
+    find it.
     """
     return NotReadable(f"the row that starts in line {line} is not valid CSV: {error}")
 
@@ -239,7 +249,10 @@ def _plain(name: str) -> str:
 
 
 def _code_from_url(short_address: str) -> str:
-    """Return `abc` for `https://sho.rt/abc?x` and for `sho.rt/abc`. Return other text unchanged."""
+    """Return the code in a short URL, with or without scheme and query. Return text that is not a URL unchanged.
+
+    Example: `abc` for `https://sho.rt/abc?x`.
+    """
     rest = short_address.partition("://")[2] or short_address
     if "/" not in rest:
         return rest
@@ -247,7 +260,9 @@ def _code_from_url(short_address: str) -> str:
 
 
 def _encoding(file: IO[bytes]) -> str:
-    """Return the encoding that the first bytes indicate, or else UTF-8 or Windows-1252, whichever decodes the file.
+    """Return the encoding that the first bytes indicate.
+
+    If they indicate none, return UTF-8 if the whole file is valid UTF-8, otherwise Windows-1252.
 
     Raises NotReadable if the file is not text.
     """
@@ -284,7 +299,10 @@ def _line_of_nul(file: IO[bytes]) -> int:
 
 @contextmanager
 def _text(file: IO[bytes], encoding: str) -> Iterator[io.TextIOWrapper]:
-    """Open the file as text from its start, with unchanged line breaks. `file` stays open after the block."""
+    """Return a context manager that yields `file` as text from its start, with unchanged line breaks.
+
+    `file` stays open afterwards.
+    """
     file.seek(0)
     text = io.TextIOWrapper(cast("io.BufferedReader", file), encoding, newline="")
     try:

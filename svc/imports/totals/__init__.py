@@ -7,6 +7,6 @@ matomo, google_analytics, counterscale
           read the formats of these products
 reading   describes how a file was read
 tally     stores the totals by day temporarily on disk
-run       performs the import or its dry run, in one transaction per target
-upload    reads a file that a user uploads for one target
+run       performs the import or a dry run, in one transaction per site or link
+upload    reads a file that a user uploads for one site or link
 """

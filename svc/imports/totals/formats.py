@@ -1,7 +1,7 @@
-"""Read export files of other products and of this service. The columns of a file identify its format.
+"""Reads export files of other products and of this service. The columns of a file identify its format.
 
-This is based on the products' source code. docs/use/import-totals.md lists the versions, and explains how the products'
-counts differ from those of this service.
+The formats are taken from the products' source code. docs/use/import-totals.md lists the versions, and explains how the
+products' counts differ from those of this service.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
     """Add an export's totals to the tally.
 
     `website`: the id of the website to read if an Umami export has several websites. Raises NotReadable if the format
-    is unknown, the file is damaged, or its rows do not represent days.
+    is unknown, the file is damaged, or its rows are not daily totals.
     """
     hits = source.find(begin="hit_stats", end=".jsonl")
     if hits is not None:
@@ -72,7 +72,9 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
 
 
 def _table_in(source: Source) -> str:
-    """Return the name of the file with the daily totals in a ZIP archive, or of the only file.
+    """Return the name of the file with the daily totals.
+
+    In a ZIP archive, this is a file with a known name; otherwise, it is the only file.
 
     Raises NotReadable if a ZIP archive has no known file.
     """
@@ -108,8 +110,8 @@ def _own(table: Table, tally: Tally) -> Reading:
                 raise Wrong("kind is neither `site` nor `link`")
             if not all(_NAME.fullmatch(one) for one in (name, target or "-", edge_account_id or "-")):
                 raise Wrong("name, target or edge_account_id is not valid")
-            # The export adds an apostrophe to some names, so that spreadsheets do not evaluate them as formulas. Names
-            # themselves have no apostrophes.
+            # The export adds an apostrophe to some names, so that spreadsheets do not evaluate them as formulas. Hosts
+            # and codes contain no apostrophes.
             of = Name(kind, name.removeprefix("'"), edge_account_id)
             counts = Counts(
                 read_count("views", views), read_count("bots", bots, 0), read_count("visitors", visitors, 0)
@@ -136,7 +138,7 @@ def _plain_table(table: Table, tally: Tally) -> Reading:
 
 
 def _goatcounter(table: Table, version: str, tally: Tally) -> Reading:
-    """Read a table with one row per hit. Version 1 includes hits by bots."""
+    """Read a GoatCounter table with one row per hit. Exports of format version 1 include hits by bots."""
     if version not in {"1", "2"}:
         raise NotReadable(f"version {version} of GoatCounter's export is not supported, only versions 1 and 2")
     for line, [at, session, bot, event] in table.rows("date", "session", "bot", "event"):
@@ -164,7 +166,7 @@ def _goatcounter(table: Table, version: str, tally: Tally) -> Reading:
 
 
 def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
-    """Read an export with counts by hour and page."""
+    """Read a GoatCounter export in JSON, which has counts by hour and page."""
     events = set()
     paths = source.find(begin="paths", end=".jsonl")
     if paths is not None:
@@ -220,10 +222,10 @@ def _plausible(table: Table, tally: Tally) -> Reading:
 
 
 def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
-    """Read an export of the dashboard.
+    """Read an export of Plausible's dashboard.
 
-    Depending on the graph, each row is a day, a week or a month. There are no gaps. Raises NotReadable if the rows are
-    not days.
+    Depending on the selected graph, each row is a day, a week or a month. There are no gaps between rows. Raises
+    NotReadable if the rows are not days.
     """
     found = add_days(table, tally, "date", "pageviews", "visitors")
     days = [day for _, day in found]

@@ -1,4 +1,4 @@
-"""Import daily totals into a user's sites and links, or perform a dry run."""
+"""Imports daily totals into a user's sites and links, or performs a dry run. A target is a site or link."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class NoTarget(ValueError):
-    """The options match no site or link, or more than one. The message says what to do."""
+    """Raised if the options match no site or link, or several. The message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ class Done:
     compared: Compared
     views: int = 0
     joined: int = 1  # the number of targets in the file that have this name
-    elsewhere: int = 0  # the number of days that this service already stores under earlier targets with this name
+    elsewhere: int = 0  # the number of days already stored under earlier targets with this name
     written: int = 0  # the number of days that are added or replaced
 
 
 @dataclass
 class Report:
-    """The result for a file.
+    """The result of importing a file.
 
-    `added`: the number of days that are added. `changed`: the number of days that exist with other numbers. `missing`:
-    names in the file that match no site or link, and the number of days of each. `stopped`: the target at which the
-    import stopped, and the reason.
+    `added`: the number of added days. `changed`: the number of days that are already imported with other numbers.
+    `missing`: names in the file that match no site or link, each with its number of days. `stopped`: the target at
+    which the import stopped, and the reason.
     """
 
     added: int = 0
@@ -65,12 +65,12 @@ async def import_totals(
     done: Callable[[Done], None],
     replace: bool = False,
 ) -> Report:
-    """Add each target's days, in one transaction per target. Without `apply`, only compare them.
+    """Add each target's days, in one transaction per target. Without `apply`, only compare the days with the store.
 
     `account_id`, `email`: the account or user of the targets. `named`: the target, if the file does not name it. `now`:
     the time in epoch ms. `done`: called after each target, because all results together may be too large to return.
     `replace`: overwrite imported numbers that differ from the file. Raises NoTarget, and StoreUnavailable if the store
-    fails before the first target. If it fails later, the import stops.
+    fails before the first target. If the store fails later, the import stops.
     """
     if account_id is None and email is None:
         raise NoTarget("select the user with --user, or the account with --account")
@@ -127,7 +127,7 @@ def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Tar
 def _import(
     target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
 ) -> Tx[Done]:
-    """Import a target's days, and record the event of the command."""
+    """Import a target's days with `import_target`, and record an event for the command."""
     done = yield from import_target(target, days_of, replace=replace, apply=apply, now=now)
     if apply and done.written:
         yield by_operator(target.user_id, "totals.import", now, target.id, target.edge_account_id, done.written)
@@ -137,11 +137,13 @@ def _import(
 def import_target(
     target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
 ) -> Tx[Done]:
-    """Import the days of all targets in the file that have this target's name. Without `apply`, only compare them.
+    """Import the days of all targets in the file that have this target's name.
 
-    Days of other targets that this service knows are skipped, because they are already stored under those targets.
-    `days_of`: the days by the id of the target in the file, which is "" if the file has no ids. Raises NotFound if the
-    account is no longer connected.
+    Without `apply`, only compare the days with the store.
+
+    If the file has days of another target that exists in this service, these days are skipped, because they are already
+    stored for that target. `days_of`: the days by the id of the target in the file, which is "" if the file has no ids.
+    Raises NotFound if the account is no longer connected.
     """
     known = yield from known_targets([one for one in days_of if one not in {"", target.id}])
     days: dict[int, Counts] = {}
@@ -164,7 +166,7 @@ def import_target(
 
 
 def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
-    """Return lines of text about a target, with the numbers of days that are added, skipped or replaced."""
+    """Return the lines to print about a target, with the number of days that are added, skipped or replaced."""
     target, found = done.target, done.compared
     added = f"{_count(len(found.added), 'day')} {'imported' if apply else 'to import'}"
     if found.added:
@@ -187,7 +189,9 @@ def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
 
 
 def _days(days: Sequence[int]) -> str:
-    """Format days like `4 days (2026-01-01, 2026-01-02, 2026-01-03, …)`."""
+    """Return text with the number of days and the first days, such as `4 days (2026-01-01, 2026-01-02,
+    2026-01-03, …)`.
+    """
     named = ", ".join(day_text(day) for day in days[:3])
     return f"{_count(len(days), 'day')} ({named}{', …' if len(days) > 3 else ''})"
 

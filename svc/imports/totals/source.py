@@ -1,4 +1,4 @@
-"""Read an export from a plain file, a gzip file or a ZIP archive, without extracting it to disk.
+"""Reads an export from a plain file, a gzip file or a ZIP archive, without extracting the export to disk.
 
 Files are decompressed and read row by row, so they can be large. `MAX_ROW_CHARS` (svc/imports/reader.py) limits the
 length of a row.
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # The maximum size, in characters, of a file that is read into memory. Ten thousand days take 1 MB.
 MAX_TEXT_CHARS = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
-# The errno values of OSErrors that are caused by a file's content. bzip2 sets none; a negative offset in a ZIP archive
-# sets EINVAL.
+# The `errno` of OSErrors that a file's content causes: None for invalid bzip2 data, EINVAL for a negative offset in a
+# ZIP archive.
 _CONTENT_ERRNOS = (None, errno.EINVAL)
 
 
@@ -51,7 +51,7 @@ class _Limited(io.RawIOBase):
 
 
 class Source:
-    """An export file. `names` has the names of the files in a ZIP archive, or only "" for any other file.
+    """An export file. `names`: the names of the files in a ZIP archive; for any other file, only "".
 
     `most_bytes`: the maximum size of a file after decompression; None means no limit.
     """
@@ -74,7 +74,7 @@ class Source:
         self.names = tuple(self._entries)
 
     def find(self, *, begin: str, end: str) -> str | None:
-        """Find a file in the ZIP archive by the start and end of its base name.
+        """Return the name of the file whose base name has this start and end, or None.
 
         Raises NotReadable if several files match.
         """
@@ -87,7 +87,10 @@ class Source:
 
     @contextmanager
     def lines(self, name: str) -> Iterator[Lines]:
-        """Open one of the files in `names` as lines. Reading a line that is too long raises NotReadable."""
+        """Return a context manager that yields the lines of one of the files in `names`.
+
+        Reading a line that is too long raises NotReadable.
+        """
         with self._text(name) as text:
             try:
                 yield Lines(text)
@@ -135,7 +138,7 @@ class Source:
 
 @contextmanager
 def open_source(file: IO[bytes], most_bytes: int | None = None) -> Iterator[Source]:
-    """Read an export file. Raises OSError and NotReadable, both on opening and while the file is read."""
+    """Return a context manager that opens an export. Opening and reading it raise OSError and NotReadable."""
     try:
         yield Source(file, most_bytes)
     except _DAMAGED as error:

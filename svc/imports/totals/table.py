@@ -1,4 +1,4 @@
-"""Read CSV tables: detect the delimiter, select columns, and parse days and numbers."""
+"""Reads CSV tables: detects the delimiter, selects columns, and parses days and numbers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _NOTHING = {"", r"\N"}  # fields that mean a missing number
 
 
 class Wrong(ValueError):
-    """A line is not valid. The message gives the reason."""
+    """Raised if a line is not valid. The message gives the reason."""
 
 
 @dataclass
 class Table:
-    """A CSV table. Columns are selected by name, in lower case and with `_` instead of spaces."""
+    """A CSV table. Columns are selected by their names in lower case, with `_` instead of spaces."""
 
     lines: Lines
     names: Sequence[str]
@@ -66,7 +66,7 @@ def read_header(lines: Lines) -> Table:
     for delimiter in (sep[1],) if sep is not None else DELIMITERS:
         try:
             names = next(csv_reader([first], delimiter), [])
-        except csv.Error:  # a quoted name is followed by another delimiter
+        except csv.Error:  # a quoted name is followed by a different delimiter
             continue
         if table is None or len(names) > len(table.names):
             table = Table(lines, [name.strip().lower().replace(" ", "_") for name in names], delimiter)
@@ -76,7 +76,7 @@ def read_header(lines: Lines) -> Table:
 
 
 def read_day(text: str) -> int:
-    """Parse a date and return its day number. Raises Wrong."""
+    """Parse a date and return its epoch day. Raises Wrong."""
     try:
         if _DAY.fullmatch(text):
             return day_number(text)
@@ -86,7 +86,7 @@ def read_day(text: str) -> int:
 
 
 def read_day_of_moment(text: str) -> int:
-    """Parse a time and return the number of its UTC day. A time without a time zone is in UTC. Raises Wrong."""
+    """Parse a time and return the epoch day (UTC). A time without a time zone is in UTC. Raises Wrong."""
     try:
         if not _DAY.fullmatch(text[:10]) or text[10:11] not in {"T", " "}:
             raise ValueError
@@ -99,7 +99,10 @@ def read_day_of_moment(text: str) -> int:
 
 
 def read_count(column: str, text: str, missing: int | None = None) -> int:
-    """Parse a count. An empty field yields `missing`, if given. Raises Wrong."""
+    """Parse a count.
+
+    For an empty field, return `missing`, or raise Wrong if `missing` is None. Raises Wrong if the count is not valid.
+    """
     if missing is not None and text in _NOTHING:
         return missing
     if _COUNT.fullmatch(text) and int(text) <= LARGEST:

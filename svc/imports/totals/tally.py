@@ -1,7 +1,7 @@
 """An export's totals by target and day.
 
 The totals are stored in a temporary database on disk. They may not fit in memory if the export contains every page view
-and its session, or the days of all of a service's targets.
+with its session, or the days of all sites and links in a service.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from svc.model import Counts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Above any real daily total, but small enough that sums stay exact in every client.
+# The largest accepted number. It is larger than any real daily total, but so small that sums stay exact in every API
+# client.
 LARGEST = 10**12
 _SHOWN = 100
 # The maximum number of visits to buffer in memory, and the maximum total length of their session ids.
@@ -28,7 +29,9 @@ _BATCH_CHARACTERS = 1 << 21
 
 
 class Name(NamedTuple):
-    """A target's name: its kind (`site` or `link`), its host or code, and its Cloudflare account id, if given."""
+    """The name of a site or link: its kind (`site` or `link`), its host or code, and its Cloudflare account id,
+    if any.
+    """
 
     kind: str
     name: str
@@ -36,7 +39,7 @@ class Name(NamedTuple):
 
 
 class Refused:
-    """The number of invalid lines, and the line numbers and reasons of the first hundred.
+    """The number of invalid lines, and the line number and reason for each of the first hundred.
 
     `most`: the maximum number of invalid lines; None means no limit.
     """
@@ -59,7 +62,7 @@ class Refused:
 
 
 class Tally:
-    """Collects daily totals, or counts page views by day.
+    """Collects the daily totals in a file, or counts the page views in a file by day.
 
     `today`: the last valid day. `most_rows`: the maximum number of rows with daily totals, and of invalid lines; None
     means no limit.
@@ -77,7 +80,7 @@ class Tally:
         self._characters = 0
 
     def is_day(self, line: int, day: int) -> bool:
-        """Return True if a day is valid. Otherwise, record the line as invalid."""
+        """Return True if `day` is between 1970-01-01 and today. Otherwise, record the line as invalid."""
         if day < 0:
             self.refused.add(line, f"{day_text(day)} is before 1970")
         elif day > self._today:

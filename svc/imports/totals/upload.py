@@ -1,4 +1,4 @@
-"""Read a file with daily totals that a user uploads for one site or link."""
+"""Reads a file with daily totals that a user uploads for one site or link."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ if TYPE_CHECKING:
     from svc.imports.totals.tally import Name, Refused
     from svc.model import Counts
 
-# The maximum size of a file after decompression. Reading a page view takes about 10 µs, so this takes a few seconds.
+# The maximum size of a file after decompression. Reading takes about 10 µs per page view, so a file of this size takes
+# a few seconds.
 MAX_MIB = 32
-# The maximum number of daily totals in a file, such as those of a hundred links for ten years. Each takes about 20 µs.
+# The maximum number of daily totals in a file, such as those of a hundred links for ten years. Each total takes about
+# 20 µs.
 MAX_ROWS = 400_000
 
 
 @dataclass(frozen=True)
 class Uploaded:
-    """The content of a file. `days_of`: the days by the id of the target in the file ("" if the file has no ids)."""
+    """The content of a file.
+
+    `days_of`: the days by the id that the file has for the site or link ("" if the file has no ids).
+    """
 
     reading: Reading
     refused: Refused
@@ -32,11 +37,12 @@ class Uploaded:
 
 
 def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Uploaded:
-    """Return the totals of the target with this name. Blocks for seconds if the file is large.
+    """Return the totals for the site or link with this name. Blocks for seconds if the file is large.
 
-    If the file names its sites and links, only the totals of this site or link are returned. As in the command, its
-    Cloudflare account must match if the file names one. `today`: the last valid day. `website`: the website to read if
-    an Umami export has several. Raises NotReadable, CannotWrite.
+    If the file names its sites and links, only the totals of this site or link are returned. If the file contains
+    Cloudflare account ids, the account id must also match, as in `svc import totals`. `today`: the last valid day
+    (epoch day). `website`: the id of the website to read if an Umami export contains several websites. Raises
+    NotReadable, CannotWrite.
     """
     with open_source(io.BytesIO(data), MAX_MIB << 20) as source, tally(today, MAX_ROWS) as found:
         reading = read_totals(source, found, website)
