@@ -183,10 +183,11 @@ class Emulator:
         held: dict[str, Any] = await self.call("GET", f"/accounts/{account_id}")
         return held
 
-    async def set_usage(self, account_id: str, day: int | str | None = None, **usage: float) -> None:
+    async def set_usage(self, account_id: str, day: int | str | None = None, **usage: Any) -> None:
         """Set the account's usage of a day: `requests`, `rows_read`, `rows_written`, `pages_requests`, `size`.
 
-        `sample_interval`: that day's analytics keep only one in this many events.
+        `web_views`: page views and visits in Web Analytics, by host. `sample_interval`: that day's analytics keep only
+        one in this many events.
         """
         await self.call("POST", "/usage", {"account_id": account_id, "day": day, **usage})
 

@@ -328,6 +328,7 @@ class UsageCall(Body):
     rows_written: int | None = None
     pages_requests: int | None = None
     size: int | None = None
+    web_views: dict[str, tuple[int, int]] | None = None
     sample_interval: float | None = None
 
 

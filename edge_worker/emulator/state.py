@@ -77,6 +77,8 @@ class Usage(BaseModel):
     pages_requests: int = 0  # to Pages Functions, set by control; they also count towards the limit
     size: int | None = None  # of the account's first database in bytes, set by control
     measured_sizes: dict[str, int] = Field(default_factory=dict)  # database → its real size when last measured
+    # host → page views and visits in Web Analytics, set by control
+    web_views: dict[str, tuple[int, int]] = Field(default_factory=dict)
     sample_interval: float = Field(default=1, ge=1)  # analytics keep one in this many events of the day
     scripts: dict[str, dict[str, int]] = Field(default_factory=dict)  # name → requests, errors, subrequests
 

@@ -13,7 +13,7 @@ from pydantic import JsonValue, SecretStr
 
 from svc.actors.sync.script import build_upload
 from svc.clock import DAY_MS, day_of, system_clock
-from svc.edge import analytics, d1, routes, tokens, visits, workers, zones
+from svc.edge import analytics, d1, routes, tokens, visits, web_analytics, workers, zones
 from svc.edge.access import Bearer, Exchange
 from svc.edge.client import open_edge
 from svc.edge.responses import DailyLimit, Failed
@@ -172,6 +172,7 @@ class _Run:
         await self._install(zone_id)
         await self._ask_batch()
         await self._ask_analytics()
+        await self._ask_web_analytics(host)
         if zone_id is not None:
             await self._count_a_view(zone_id, host)
         if self.plan.uses_up_the_day:
@@ -346,6 +347,18 @@ class _Run:
         estimates = sum(one.at_least < one.at_most for one in figures)
         used = sum(one.value > 0 for one in figures)
         self.found.record("0.10", "reported with intervals", f"{estimates} of {used} figures are estimates")
+
+    async def _ask_web_analytics(self, host: str) -> None:
+        self.show("read 26 weeks of page views from Web Analytics (0.11)")
+        today = day_of(self.clock())
+        first = today - web_analytics.DAYS_AVAILABLE
+        try:
+            days = await web_analytics.view_days(self._works(), host or "field-check.invalid", first, today - 1)
+        except EdgeError as error:
+            self.found.record("0.11", _refusal(error), error.message)
+            return
+        estimates = sum(one.is_estimate for one in days)
+        self.found.record("0.11", "readable", f"{len(days)} days with views, {estimates} of them estimates")
 
     # ------------------------------------------------------------------------------------------------- count, report
 

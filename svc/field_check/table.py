@@ -90,6 +90,11 @@ QUESTIONS: dict[str, Question] = {
         "the advice on the plan",
         ("reported with intervals",),
     ),
+    "0.11": Question(
+        "Can the working token read Web Analytics for 26 weeks?",
+        "a future import of page views from Web Analytics",
+        ("readable",),
+    ),
     "job token": Question("Does the working token have the requested permissions?", "connecting", ("yes",)),
     "job worker": Question(
         "Are database, worker and cron trigger created, and workers.dev disabled?", "installing", ("yes",)

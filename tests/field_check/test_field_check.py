@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 ROUTES = "/zones/*/workers/routes"
 DATABASES = "*/d1/database"
 # The number of lines printed before the table if the account has a zone, and the run does not use up the day's quota.
-STEPS = 18
+STEPS = 19
 # The steps at which the process is killed. `make test` uses a random sample.
 KILLED_AT = range(1, STEPS + 1) if EVERYTHING else sorted(random.Random(SEED).sample(range(1, STEPS + 1), 3))
 
@@ -193,6 +193,7 @@ async def test_refused_analytics_query_is_reported(site):
     await site.emulator.fault("refuse", "/graphql", method="POST", status=400, code=7, message="unknown field")
     status, lines = await site.run(zone=False)
     assert rows(lines)["0.10"] == ("OTHER", "refused 400/7 (unknown field)")
+    assert rows(lines)["0.11"] == ("fits", "readable (0 days with views, 0 of them estimates)")
     assert status == 1
     assert await site.is_empty()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 routes = Blueprint("analytics", __name__)
-Row = dict[str, dict[str, Any]]  # "dimensions", "sum", "max", "avg" → field → value; "kept", "variance" of each sum
+Row = dict[str, Any]  # "dimensions", "sum", "max", "avg" → field → value; "kept", "variance" of each sum; "count"
 _LEVEL = 0.95
 _DEVIATIONS = 1.96
 
@@ -82,22 +82,31 @@ def _storage(day: str, usage: Usage, account: Account) -> list[Row]:
     ]
 
 
+def _page_loads(day: str, usage: Usage, account: Account) -> list[Row]:  # noqa: ARG001
+    return [
+        {"dimensions": {"date": day, "requestHost": host}, "count": views, "sum": {"visits": visits}}
+        for host, (views, visits) in usage.web_views.items()
+    ]
+
+
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset: the function that returns its rows of one day, and its retention in days."""
+    """A dataset: the function that returns its rows of one day, its retention, and the longest range of a query."""
 
     rows: Callable[[str, Usage, Account], list[Row]]
     oldest_days: int
+    widest_days: int = 32
 
 
-# Platform docs: Workers data is kept for three months, and a query can span one month. D1 data is kept for 31 days.
-_WIDEST_DAYS = 32
+# Platform docs: Workers data is kept for three months, and a query can span one month. D1 data is kept for 31 days. The
+# limits of Web Analytics are those of the error messages that users report.
 DATASETS = {
     "workersInvocationsAdaptive": Dataset(_invocations, 91),
     "pagesFunctionsInvocationsAdaptiveGroups": Dataset(_pages, 91),
     "d1AnalyticsAdaptiveGroups": Dataset(_d1, 31),
     "d1QueriesAdaptiveGroups": Dataset(_d1, 31),
     "d1StorageAdaptiveGroups": Dataset(_storage, 31),
+    "rumPageloadEventsAdaptiveGroups": Dataset(_page_loads, 184, 93),
 }
 MAX_ROWS = 10_000
 
@@ -115,10 +124,10 @@ def _check_range(account: Account, condition: dict[str, Any], dataset: Dataset) 
             f" requests data from {_weeks((now - first) // DAY_MS)} ago",
             "quota",
         )
-    if min(last or now, now) - first > _WIDEST_DAYS * DAY_MS:
+    if min(last or now, now) - first > dataset.widest_days * DAY_MS:
         raise QueryError(
-            f'account "{account.id}" cannot request a time range wider than {_weeks(_WIDEST_DAYS)}, but your query time'
-            f" range spans {_weeks((min(last or now, now) - first) // DAY_MS)}",
+            f'account "{account.id}" cannot request a time range wider than {_weeks(dataset.widest_days)}, but your'
+            f" query time range spans {_weeks((min(last or now, now) - first) // DAY_MS)}",
             "quota",
         )
 
@@ -174,8 +183,10 @@ def _merge(rows: list[Row], dimensions: list[Field]) -> list[Row]:
         except KeyError as error:
             raise QueryError(f"unknown dimension {error}") from None
         if key not in merged:
-            merged[key] = {part: dict(values) for part, values in row.items()}
+            merged[key] = {part: dict(values) if isinstance(values, dict) else values for part, values in row.items()}
             continue
+        if "count" in row:
+            merged[key]["count"] += row["count"]
         for part in ("sum", "kept", "variance"):
             for name, value in row.get(part, {}).items():
                 merged[key][part][name] += value
@@ -189,7 +200,9 @@ def _order(rows: list[Row], order: Any) -> list[Row]:
         name, _, direction = key.rpartition("_")
 
         def value(row: Row, name: str = name) -> Any:
-            return row["dimensions"].get(name, next((p[name] for p in row.values() if name in p), 0))
+            return row["dimensions"].get(
+                name, next((p[name] for p in row.values() if isinstance(p, dict) and name in p), 0)
+            )
 
         rows = sorted(rows, key=value, reverse=direction == "DESC")
     return rows
@@ -225,11 +238,20 @@ def _dataset(account: Account, field: Field) -> list[dict[str, Any]]:
         {
             part.alias: _confidence(row, part)
             if part.name == "confidence"
+            else _count(row)
+            if part.name == "count"
             else _select(row.get(part.name, empty), part.fields)
             for part in field.fields
         }
         for row in rows
     ]
+
+
+def _count(row: Row) -> int:
+    if "count" not in row:
+        raise QueryError("unknown field 'count'")
+    count: int = row["count"]
+    return count
 
 
 def _sampled(row: Row, interval: float) -> Row:
@@ -240,6 +262,8 @@ def _sampled(row: Row, interval: float) -> Row:
     estimates = {name: round(count * interval) for name, count in kept.items()}
     # The variance of a sum if each event was kept with probability 1 / interval. It is 0 if all were kept.
     variance = {name: count * interval * (interval - 1) for name, count in kept.items()}
+    if "count" in row:
+        row = {**row, "count": round(round(row["count"] / interval) * interval)}
     return {**row, "sum": estimates, "kept": kept, "variance": variance, "avg": {"sampleInterval": interval}}
 
 
