@@ -2,13 +2,13 @@
 
 cli          the command line; `commands` has a module for each command
 main         starts the service from the packages below; `process` connects it to systemd
-http         the HTTP server, and the endpoints under `/v1` and `/auth` and for pushes from workers
+http       the HTTP server, and the endpoints for `/v1`, `/auth` and pushes from Workers
 api          the API contract: what each endpoint accepts and returns
 actors       one actor per Cloudflare account: operations, health checks, syncs and duties
 mail         the email outbox, texts and delivery
-edge         the client of Cloudflare's API
+edge       the client for Cloudflare's API
 store        the database, on SQLite or PostgreSQL
-worker       the worker's bundle, configuration rows and counts
+worker       the Worker's bundle, configuration rows and counts
 security     passwords, API keys, tokens and the vault
 identity     the operator's name, logo and legal links
 german       German texts of errors and findings

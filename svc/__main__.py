@@ -1,4 +1,4 @@
-"""Run the command `svc` with `python -m svc`."""
+"""Runs the command `svc` if the package is run with `python -m svc`."""
 
 from svc.cli import main
 

@@ -47,7 +47,10 @@ def local_url(bind: str) -> str:
 
 
 def parse_email(text: str) -> str:
-    """Return the email address in lower case. Raises ValueError unless it is valid for every mail server."""
+    """Return the email address in lower case.
+
+    Raises ValueError unless every mail server would consider the address valid.
+    """
     address = parse_sender(text)
     host = address.rpartition("@")[2]
     if "." not in host or host.rpartition(".")[2].isdigit():

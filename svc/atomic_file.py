@@ -1,4 +1,4 @@
-"""Exclusive locks on folders, and atomic replacement of files that survives power loss."""
+"""Exclusive locks on folders, and atomic replacement of files, which is safe even if the power fails."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_creatable(path: Path) -> None:
 
 def check_writable(folder: Path) -> None:
     """Check that files can be created in the folder, without creating any. Raises OSError."""
-    # Check for the effective user, because `svc init` validates its answers as the user who will own the data.
+    # Check the permissions of the effective user, because `svc init` runs this check as the user who will own the data.
     effective = os.access in os.supports_effective_ids
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK, effective_ids=effective):
         raise OSError(f"{folder} is not a writable folder")
@@ -56,7 +56,9 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def locked_file(folder: Path, *, wait: bool) -> Iterator[None]:
-    """Hold an exclusive lock on the folder. The kernel releases the lock if the process dies.
+    """Return a context manager that holds an exclusive lock on the folder.
+
+    The kernel releases the lock if the process dies.
 
     Raises OSError, or BlockingIOError if another process holds the lock and `wait` is false.
     """

@@ -1,4 +1,4 @@
-"""The command line: parse arguments, load the configuration, run a command and set the exit status."""
+"""The command line: parses arguments, loads the configuration, runs a command and sets the exit status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command. Exit with status 0 on success, 1 on failure, or 2 if the arguments are not valid."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # characters that the terminal cannot show must not raise
+    if isinstance(sys.stdout, io.TextIOWrapper):  # printing characters that the terminal cannot show must not raise
         sys.stdout.reconfigure(errors="replace")
     given = sys.argv[1:] if argv is None else argv
     # `svc health` runs frequently. Without loading the other commands, it needs only a sixth of the CPU time. It reads

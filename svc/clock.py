@@ -1,4 +1,4 @@
-"""Wall-clock time as integers (epoch milliseconds, UTC), and its conversion to text and day numbers."""
+"""Wall-clock times as integers (epoch milliseconds, UTC), and their conversion to text and day numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All settings of the service, read from config.toml and the environment, validated and frozen.
+"""All settings of the service, which are read from config.toml and the environment, validated and frozen.
 
 config.toml in the repository documents the settings. A test checks that the file lists every setting with its default.
 """
@@ -48,7 +48,7 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
 _LONGEST_URL = 2_000
 # Longer names do not fit next to the navigation on a phone.
 _LONGEST_NAME = 40
-# Settings of earlier versions, by section. They may still be in operators' configuration files.
+# Settings of earlier versions, by section. Operators' configuration files may still contain them.
 _REMOVED = {
     "limits": {"exports_per_hour"},
     "timing": {
@@ -66,7 +66,7 @@ _IN_PASSWORDS = "in a user name or password, write / as %2F, ? as %3F, # as %23,
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MAX_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MAX_DAYS)]
-# Reports show the hours of the current UTC day. The second day allows for clock differences.
+# At least two days: reports show the hours of the current UTC day, and the second day allows for clock differences.
 HourDays = Annotated[float, Field(ge=2, le=_MAX_DAYS)]
 
 
@@ -106,7 +106,7 @@ def _store_url(value: SecretStr) -> SecretStr:
 
 
 def _https_url(value: str) -> str:
-    """Check a URL that is shown as a link. Raises ValueError."""
+    """Return a URL that is shown as a link. Raises ValueError if it is not an https URL."""
     if not value:
         return value
     if len(value) > _LONGEST_URL or not _URL_CHARACTERS.fullmatch(value):
@@ -120,7 +120,7 @@ def _https_url(value: str) -> str:
 
 
 def _contact(value: str) -> str:
-    """Check an email address or URL at which users reach the operator. Raises ValueError."""
+    """Return the operator's contact. Raises ValueError if it is not an email address or https URL."""
     if not value:
         return value
     try:
@@ -130,7 +130,7 @@ def _contact(value: str) -> str:
 
 
 def _service_name(value: str) -> str:
-    """Check the service's name, which becomes part of pages and of email headers. Raises ValueError."""
+    """Return the service's name, which appears in pages and email headers. Raises ValueError if it is not valid."""
     name = value.strip()
     # Mail programs would decode =?…?= in the sender's name, even if it is quoted.
     if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "=?" in name:
@@ -201,7 +201,10 @@ class StoreConfig(_Section):
 
     @property
     def path(self) -> Path:
-        """The file of an SQLite store. Symlinks are resolved, because SQLite's log files are next to the real file."""
+        """The path of the SQLite database file.
+
+        Symbolic links are resolved, because SQLite creates its write-ahead log next to the real file.
+        """
         return Path(self.url.get_secret_value().removeprefix("sqlite:///")).resolve()
 
 
@@ -223,7 +226,7 @@ class EdgeConfig(_Section):
 
 
 class WorkerConfig(_Section):
-    """Settings for installed workers and for rollouts of new versions."""
+    """Settings for installed Workers and for rollouts of new versions."""
 
     push_url: HttpUrl = ""
     allow_local_push: bool = False
@@ -260,7 +263,7 @@ class MailConfig(_Section):
 
 
 class AuthConfig(_Section):
-    """Settings of sign-up. `invite`: only addresses that the operator has invited."""
+    """Settings for sign-up. `invite` means that only invited addresses can sign up."""
 
     sign_up: SignUpMode = "open"
 
@@ -306,7 +309,10 @@ class LimitsConfig(_Section):
         return self.keys_api if plan == "api" else self.keys_free
 
     def per_user(self, plan: Plan) -> dict[LimitedKind, int]:
-        """Return the maximum numbers of a user's objects, unless the operator has set other limits for the user."""
+        """Return the limits on the number of a user's objects by kind.
+
+        They apply unless the operator has set other limits for the user.
+        """
         return {"accounts": self.accounts, "sites": self.sites, "links": self.links, "keys": self.keys_of(plan)}
 
 
@@ -358,14 +364,14 @@ class Config(_Section):
         return self
 
     def push_url(self, base_url: str) -> str:
-        """Return the URL that workers push to.
+        """Return the URL that Workers push to.
 
         This is [worker] push_url if set, otherwise a path below `base_url`. It is "" if both are empty.
         """
         return self.worker.push_url or (base_url and f"{base_url}/edge/push")
 
     def push_url_problem(self, push_url: str) -> str | None:
-        """Return the reason why workers cannot push to `push_url`, or None if no problem is known.
+        """Return the reason why Workers cannot push to `push_url`, or None if no problem is known.
 
         Workers can fetch only from host names in public DNS, not from IP addresses
         (developers.cloudflare.com/workers/platform/known-issues).
@@ -396,7 +402,8 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
     """Read the configuration from the file `path` and from the environment variables SVC_<SECTION>_<KEY>.
 
     The variables take precedence over the file. If `path` is None, no file is read. Raises ConfigError if the file
-    cannot be read, or if settings are unknown or invalid. In the latter case, the message lists all problems.
+    cannot be read, or if settings are unknown or invalid. If settings are unknown or invalid, the message lists all
+    problems.
     """
     settings = _read(path) if path is not None else {}
     unknown: list[str] = []
@@ -415,7 +422,10 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def made(settings: Mapping[str, object]) -> Config:
-    """Return the configuration with these settings, given by section. Raises ConfigError, which lists all problems."""
+    """Return the configuration with these settings, which are grouped by section.
+
+    Raises ConfigError, whose message lists all problems.
+    """
     return _validated(settings, [], {})
 
 
@@ -433,7 +443,7 @@ def _validated(settings: Mapping[str, object], problems: list[str], variables: M
     return config
 
 
-# Prefix of pydantic's error type → our message. The values in {…} come from the error's context.
+# Prefix of pydantic's error type → the service's message. The values in {…} come from the error's context.
 _MESSAGES = {
     "int_": "must be a whole number",
     "float_": "must be a number",
@@ -451,7 +461,7 @@ _MESSAGES = {
 
 
 def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> str:
-    """Return the problem of a setting, in the terms of the configuration file instead of pydantic's."""
+    """Return the error message for a setting, in the terms of the configuration file instead of pydantic's terms."""
     location = [str(part) for part in issue["loc"]]
     kind = issue["type"]
     if kind == "extra_forbidden":

@@ -1,6 +1,6 @@
 """The exceptions of the service and the catalogue of error codes.
 
-    ServiceError                      has a code, a status and, where useful, details
+    ServiceError                      has a code, a status and, if useful, details
       Invalid                         the request is malformed or has invalid values
       Unauthorized, Forbidden         the credential is not valid, or does not allow the request
       NotFound
@@ -171,8 +171,7 @@ _TRY_AGAIN = "Try again in a minute. A write with the same Idempotency-Key is ca
 _TRY_WITH_NEW_KEY = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
 _RENEW = "Renew the working token with a new bootstrap token."
 
-# The only place that defines statuses, messages and remedies. A test checks that the tables in docs/use/errors.md
-# match.
+# The statuses, messages and remedies of all codes. A test checks that the tables in docs/use/errors.md match.
 CATALOGUE: dict[Code, Meaning] = {
     "invalid_request": Meaning(400, "The request is not valid; details.issues lists the problems."),
     "unauthorized": Meaning(
@@ -414,7 +413,7 @@ class ErrorNote:
     """An error as stored with an account, operation, site or link host. `details` is JSON.
 
     `finding`: the health check finding that the message describes, as JSON. Emails in other languages are generated
-    from it (`finding.sentence`). Responses do not contain it.
+    from `finding` (`finding.sentence`). Responses do not contain this field.
     """
 
     code: Code
@@ -423,16 +422,18 @@ class ErrorNote:
     finding: dict[str, object] | None = None
 
 
-# Codes whose message quotes Cloudflare. The remedy refers to this quotation, so texts in other languages are followed
+# Codes whose message quotes Cloudflare. The remedy refers to the quoted text, so texts in other languages are followed
 # by the original message.
 QUOTES: tuple[Code, ...] = ("cloudflare_error", "edge_firewall")
 
 
 class ServiceError(Exception):
-    """An error that a response can show. `code` is stable and intended for programs; `message` is intended for people.
+    """An error that a response can show.
 
-    `status` is the response's HTTP status; `details` is JSON. `had_effect`: the request changed something before it
-    failed permanently, so a repeated request must not run again (see `svc.http.serving.idempotency`).
+    `code` is stable and intended for API clients; `message` is intended for people.
+
+    `status` is the response's HTTP status; `details` is JSON. `had_effect`: True if the request changed something
+    before it failed permanently, so that a repeated request must not run again (see `svc.http.serving.idempotency`).
     """
 
     def __init__(
@@ -456,7 +457,8 @@ class ServiceError(Exception):
     def body(self) -> dict[str, object]:
         """Return the response body `{error: {code, message, details?}}`, with the remedy in the details.
 
-        If the code has a `shown_as`, that code replaces it, and the original code moves to `details.reason`.
+        If the code has a `shown_as` in CATALOGUE, the body contains that code, and `details.reason` contains the
+        original code.
         """
         shown = with_remedy(self.to_note())
         shown_as = CATALOGUE[self.code].shown_as
@@ -472,7 +474,7 @@ class ServiceError(Exception):
 def with_remedy(note: ErrorNote) -> dict[str, Any]:
     """Return a stored error as `{code, message, details?}`. If there is a remedy, it is in `details.remedy`.
 
-    A remedy in the error's own details takes precedence over the catalogue's.
+    A remedy in the error's own details takes precedence over the remedy in CATALOGUE.
     """
     shown: dict[str, Any] = {"code": note.code, "message": note.message}
     remedy = CATALOGUE[note.code].remedy
@@ -532,7 +534,7 @@ class Stopping(ServiceError):
 class StoreUnavailable(ServiceError):
     """The store cannot run the transaction now: it is unreachable, full or read-only, or another change conflicts.
 
-    Nothing was changed, unless the message says that the outcome is unknown. The account did not cause the problem.
+    Nothing was changed, unless the message says that the outcome is unknown. The problem is not caused by the account.
     """
 
     def __init__(
@@ -581,7 +583,10 @@ class EdgeUnavailable(EdgeError):
 
 
 class EdgeUnknown(EdgeUnavailable):
-    """Cloudflare did not respond to a change, so the change may have happened. Check before repeating it."""
+    """Cloudflare did not respond to a change, so the change may have happened.
+
+    Check the state at Cloudflare before repeating the change.
+    """
 
 
 class CannotUnseal(ServiceError):

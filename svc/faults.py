@@ -1,4 +1,4 @@
-"""Fault isolation: log an exception once and suppress it, so that it does not reach the enclosing nursery.
+"""Fault isolation: logs an exception and suppresses it, so that the exception does not reach the enclosing nursery.
 
 Each connection, email, account and housekeeping run is isolated. Cancellation and process exit (KeyboardInterrupt,
 SystemExit) still propagate.

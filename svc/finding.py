@@ -1,7 +1,7 @@
-"""The kinds of health check findings, with their facts (for programs) and their texts (for people).
+"""The kinds of health check findings, with their facts (for API clients) and their texts (for people).
 
-The texts of a kind are templates that name its facts. The English templates are here; the German templates are in
-`german/findings.py`.
+The texts for a kind are templates, whose placeholders are the names of facts. The English templates are here; the
+German templates are in `german/findings.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# `other`: a finding of any other kind. The check that finds it also writes the text, and the finding has no facts.
+# `other`: a finding without a template. The check writes the text itself, and the finding has no facts.
 FindingKind = Literal[
     "script_deleted",
     "script_replaced",
@@ -77,7 +77,10 @@ class Words(NamedTuple):
 
 
 class Phrases(NamedTuple):
-    """The texts of all findings in one language. `refused` extends `found` with the reason for a refused repair."""
+    """The texts of all findings in one language.
+
+    `refused`: a template that adds the reason for a refused repair to `found`.
+    """
 
     things: Mapping[Subject, str]
     words: Mapping[FindingKind, Words]
@@ -184,7 +187,7 @@ ENGLISH = Phrases(THINGS, WORDS, "{found}; the repair was refused: {refusal}")
 
 def fill(template: str, facts: Mapping[str, str]) -> str:
     """Return a template with the facts filled in. Raises KeyError if a fact is missing."""
-    # Cloudflare's message ends with a full stop, which must not appear in the middle of our sentence.
+    # Cloudflare's message ends with a full stop, which must not appear in the middle of the sentence.
     said = {"said": facts["said"].removesuffix(".")} if "said" in facts else {}
     return template.format_map({**facts, **said})
 
@@ -197,7 +200,7 @@ def found_text(words: Words, variant: Variant, facts: Mapping[str, str]) -> str:
 def sentence(stored: Mapping[str, Any], phrases: Phrases, shown: Callable[[str, str], str]) -> str | None:
     """Return a stored finding (see `ErrorNote`) as a sentence, or None if this version does not know its kind or facts.
 
-    `shown` takes the name and value of a fact, and returns its text in this language.
+    `shown`: returns the text of a fact in the language of `phrases`, given the fact's name and value.
     """
     try:
         words = phrases.words[stored["kind"]]

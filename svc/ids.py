@@ -44,8 +44,8 @@ def number_of_base32(text: str) -> int:
 def new_site_path() -> str:
     """Return a path of one or two random segments for a site's counter.
 
-    The site's route matches every path that begins with this one. The path is therefore long enough that the path of a
-    page is unlikely to begin with it. It is no longer than that, because it is part of the snippet.
+    The site's route matches every path that begins with the new path. The new path is so long that the path of a web
+    page is unlikely to begin with it. It is not longer, because it is part of the snippet.
     """
     if secrets.randbelow(2):
         return f"/{random_base32(8)}"

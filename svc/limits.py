@@ -20,8 +20,8 @@ class Verdict:
     reset_s: int
 
 
-# Maximum number of names in memory; each needs 150 to 1,000 bytes. To evict a name, a client must use this many other
-# names.
+# Maximum number of names in memory; each needs 150 to 1,000 bytes. To remove a name from memory, a client would have to
+# use this many other names.
 MAX_NAMES = 20_000
 
 
@@ -51,12 +51,12 @@ class SlidingLimit:
         allowed = len(times) < quota
         if allowed:
             times.append(now)
-        first = times[max(0, len(times) - quota)]  # a slot becomes free when this request leaves the window
+        first = times[max(0, len(times) - quota)]  # a slot becomes free when this request is older than the window
         wait_ms = first + self.window_s * 1000 - now
         return Verdict(allowed, max(0, quota - len(times)), -(-wait_ms // 1000))
 
     def give_back(self, name: str) -> None:
-        """Undo the counting of the last request from `name`."""
+        """Do not count the last request from `name`, which was counted before."""
         if self._counted.get(name):
             self._counted[name].pop()
 
@@ -65,7 +65,7 @@ class SlidingLimit:
         return len(self._counted)
 
     def _forget_idle(self, now: int) -> None:
-        """Remove up to two idle names. This is enough, because each call of `count` adds at most one name."""
+        """Remove up to two idle names. Two are sufficient, because each call of `count` adds at most one name."""
         for name in list(self._first_two()):
             if not self._counted[name] or self._counted[name][-1] <= now - self.window_s * 1000:
                 del self._counted[name]

@@ -99,7 +99,7 @@ def set_up_logging(journal: str = "") -> None:
 def is_journal(stream: TextIO, journal: str) -> bool:
     """Return True if `stream` is the systemd journal. `journal` is JOURNAL_STREAM: the journal's device and inode.
 
-    Checking that the variable is set is not enough, because child processes inherit it even if their output is
+    It is not sufficient that the variable is set, because child processes inherit the variable even if their output is
     redirected.
     """
     try:

@@ -1,7 +1,7 @@
-"""Startup and shutdown: open the store, Cloudflare client, supervisor and HTTP server as nested context managers.
+"""Startup and shutdown: the store, Cloudflare client, supervisor and HTTP server are nested context managers.
 
 SIGTERM, SIGINT or SIGHUP starts a graceful shutdown. The service stops accepting connections. Running requests have
-`graceful_s` to finish, and running operations have `drain_s`. If the shutdown takes longer, a thread ends the process.
+`graceful_s` to finish, and running operations have `drain_s`. A thread ends the process if the shutdown takes longer.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def run(
     """Serve until SIGTERM, SIGINT or SIGHUP arrives.
 
     `announce`: called with the local URL when the service is ready.
-    `bundle`: the worker to install. The default is the worker in the package.
+    `bundle`: the Worker to install. The default is the Worker in the package.
     `systemd`: the sockets passed by systemd. If there are any, they replace `[http] bind`.
     `greet`: called after `announce`.
 
@@ -218,7 +218,7 @@ async def _listen(section: str, bind: str) -> tuple[list[trio.SocketListener], s
     """Listen on a section's `bind` address. Return the listeners, the host as configured, and the port.
 
     If the port is 0, only one socket is kept, because each socket would get a different port.
-    Raises ConfigError if the address is in use or does not belong to this machine.
+    Raises ConfigError if the address is in use or does not belong to this host.
     """
     host, port = parse_bind(bind)
     try:

@@ -1,4 +1,4 @@
-"""All metrics of the service, and the functions with which other packages report them.
+"""All metrics of the service, and the functions with which other packages update them.
 
 Each package receives the process's `Metrics` object and calls, for example,
 
@@ -9,8 +9,8 @@ Gauges that describe a state are updated only during a scrape (`at_scrape`). too
 docs/operate/metrics.md and the dashboard from `TABLE`.
 
 Label values are bounded: each label lists its allowed values, and any other value becomes `other`. If a label's values
-are names from the program itself (route templates, duties), the metric gets at most `MAX_CHILDREN` series. No label
-contains a user, an account, a host, a short code or an address.
+are names from the code (route templates, duties), the metric has at most `MAX_CHILDREN` series. No label contains a
+user, an account, a host, a short code or an address.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ _SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 200.0)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # gone: the client disconnected before the response began. broken: the response failed after it had begun.
 STATUSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "gone", "broken")
-# Replaces the error code of a response to a repeated request. This response comes from the store, where only the body
-# contains the code.
+# The label value that replaces the error code of a response to a repeated request. Such a response comes from the
+# store, where only the body contains the code.
 REPLAYED = "replayed"
 
 # ------------------------------------------------------------------------------------------------------------ requests
@@ -337,7 +337,7 @@ class Metrics(prometheus.registry.Collector):
     def at_scrape(self, read: Callable[[], None]) -> None:
         """Register a function that sets gauges before each scrape.
 
-        It runs on the Trio thread, and must neither block nor raise.
+        The function runs on the Trio thread, and must neither block nor raise.
         """
         self._sources.append(read)
 
@@ -349,7 +349,7 @@ class Metrics(prometheus.registry.Collector):
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format.
 
-        This takes a few milliseconds, so call it in a worker thread, and only one call at a time.
+        This takes a few milliseconds, so call it in a Worker thread, and only one call at a time.
         """
         return prometheus.generate_latest(self)
 
@@ -386,7 +386,7 @@ class Metrics(prometheus.registry.Collector):
 def _library_metric(metric: Metric) -> Any:
     """Return the Prometheus client's metric. If all labels of a counter have fixed values, its series start at 0.
 
-    Otherwise the first failure would create the series, and `rate()` would not show that failure.
+    Without this, the first failure would create the series, and `rate()` in Prometheus would not show that failure.
     """
     names = tuple(metric.labels)
     if isinstance(metric, HistogramMetric):

@@ -1,4 +1,7 @@
-"""The service's data types, which are frozen. Times are epoch ms (UTC), days are day numbers (clock.day_of). No I/O."""
+"""The service's data types, which are immutable.
+
+Times are epoch ms (UTC), days are day numbers (clock.day_of). No I/O.
+"""
 
 from __future__ import annotations
 
@@ -81,9 +84,9 @@ Action = Literal[OwnAction, AccountAction]
 OWN_ACTIONS: tuple[OwnAction, ...] = get_args(OwnAction)
 EventOrder = Literal["newest", "oldest"]
 RolloutState = Literal["running", "done", "halted"]
-# The operator halts a rollout, or the service halts it because too many updates failed.
+# Why a rollout is halted: by the operator, or by the service because too many updates failed.
 HaltReason = Literal["operator", "failures"]
-# The outcome of an account's update. `excused`: the update failed for a reason unrelated to the new worker.
+# The outcome of an account's update. `excused`: the update failed for a reason unrelated to the new Worker.
 UpdateOutcome = Literal["under_way", "updated", "failed", "excused"]
 OperationState = Literal["running", "done", "failed"]
 AccountWarning = Literal[
@@ -96,7 +99,7 @@ AccountWarning = Literal[
     "daily_limit",
 ]
 RouteState = Literal["route_pending", "active", "route_conflict"]
-# Reasons why a site's visitors do not reach the worker, although its zone is in the account.
+# Reasons why a site's visitors do not reach the Worker, although its zone is in the account.
 SiteWarning = Literal["zone_not_active", "dns_not_proxied"]
 SITE_WARNINGS: tuple[SiteWarning, ...] = get_args(SiteWarning)
 SiteState = Literal[RouteState, "deleted"]
@@ -108,7 +111,7 @@ NoteKind = Literal[
     "imported", "snippet_rotated", "worker_updated", "hours_refused", "route_missing", "link_host_route_missing"
 ]
 LinkOrder = Literal["newest", "oldest", "clicks", "code"]
-ConfigState = Literal["pending", "synced"]  # synced: the account's worker has the current version
+ConfigState = Literal["pending", "synced"]  # synced: the account's Worker has the current version
 # Location of a database: a region, or a jurisdiction that it must not leave.
 Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
@@ -121,7 +124,7 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 DEFAULT_LANGUAGE: Language = "en"
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
 Suggestion = Literal["shorter_hourly_retention"]  # advice that a user can follow by changing an account setting
-# The range of DaysKept. A worker without the setting keeps the maximum.
+# The range of DaysKept. A Worker without the setting keeps the maximum.
 MIN_DAYS_KEPT, MAX_DAYS_KEPT = 14, 35
 Metric = Literal["requests", "writes", "reads", "size"]
 AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # in ascending order of severity
@@ -133,18 +136,18 @@ ShownPeriod = ReportPeriod | Literal["custom"]
 Step = Literal["hour", "day", "week", "month"]  # what each point of a report's series covers
 Compare = Literal["previous", "year"]
 OverviewOrder = Literal["views", "change", "name"]
-UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why a worker's database was not read
+UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why a Worker's database was not read
 Dimension = Literal[
     "pages", "sources", "countries", "devices", "browsers", "os", "bots", "campaigns", "entries", "arrivals", "targets"
 ]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
-# The dimensions that older workers do not count.
+# The dimensions that older Workers do not count.
 VisitList = Literal["campaigns", "entries", "arrivals", "targets"]
-# The failed action in a worker's error report: an earlier push, or a cron run.
+# The failed action in a Worker's error report: an earlier push, or a cron run.
 WorkerErrorKind = Literal["push", "cron"]
 DROP_REASONS = ("budget", "invalid", "unknown_target", "too_old", "busy", "expired")
 
-# States in which the worker runs and the working token is assumed to work.
+# States in which the Worker runs and the working token is assumed to work.
 SERVING: tuple[AccountState, ...] = ("ready", "no_connection")
 
 JsonObject = dict[str, object]
@@ -220,7 +223,7 @@ class Operation:
     # When the operation requested a working token. Set while the token may be valid and is not the account's own.
     token_asked_at: int | None
     token_id: str | None  # the id of that token, if Cloudflare's response arrived
-    open_uploads: int  # number of worker uploads for which no response was recorded
+    open_uploads: int  # number of Worker uploads for which no response was recorded
     created_at: int
     updated_at: int
 
@@ -232,10 +235,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Rollout:
-    """The update of all accounts to a worker version: first a few canary accounts, then the others in waves.
+    """The update of all accounts to a Worker version: first a few canary accounts, then the others in waves.
 
-    `updated`: number of accounts whose new worker has reported. `failed`: number of accounts whose update failed
-    because of the new worker.
+    `updated`: number of accounts whose new Worker has reported. `failed`: number of accounts whose update failed
+    because of the new Worker.
     """
 
     id: int
@@ -248,12 +251,12 @@ class Rollout:
     started_at: int
     changed_at: int
     looked_at: int  # the service's last poll
-    patient_until: int  # until this time after an outage of the service, a silent worker does not count as failed
+    patient_until: int  # until this time after an outage of the service, a silent Worker does not count as failed
 
 
 @dataclass(frozen=True)
 class WorkerPush:
-    """The worker's status at its last push. Stored as JSON by field name, so new fields need a default."""
+    """The Worker's status at its last push. Stored as JSON by field name, so new fields need a default."""
 
     at: int
     bundle: str
@@ -286,7 +289,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measured:
-    """One metric of an account compared with its limit: usage per day, or the size of the worker's database in bytes.
+    """One metric of an account compared with its limit: usage per day, or the size of the Worker's database in bytes.
 
     `busiest`: the highest daily usage, or the size when it was last read.
     `busiest_day`: the day of that usage or reading; None if there was no usage.
@@ -317,10 +320,10 @@ class Advice:
 
 @dataclass(frozen=True)
 class DaysKept:
-    """The number of days for which an account's worker keeps breakdowns.
+    """The number of days for which an account's Worker keeps breakdowns.
 
     `version`: the configuration version that last changed the number of days. 0 means that the number was never
-    changed, so the worker has no row for it.
+    changed, so the Worker has no row for it.
     """
 
     days: int = MAX_DAYS_KEPT
@@ -329,7 +332,7 @@ class DaysKept:
 
 @dataclass(frozen=True)
 class ConnectOptions:
-    """The choices of a user for a new account.
+    """A user's choices for a new account.
 
     `location`: where to create the database. `name`: the account's name in the service; None for its name at
     Cloudflare.
@@ -349,8 +352,8 @@ FallbackChanges = Mapping[Fallback, str | None]
 class LinkHostRequest:
     """A request to set the link host, with the user's confirmations.
 
-    `replace_website`: the host may be used even if it serves a website. `has_certificate`: the zone has a certificate
-    for the host in addition to Cloudflare's free one. `fallbacks`: the fallback URLs to change.
+    `replace_website`: True if the host may be used even if it serves a website. `has_certificate`: True if the zone has
+    a certificate for the host in addition to Cloudflare's free certificate. `fallbacks`: the fallback URLs to change.
     """
 
     host: str
@@ -456,20 +459,20 @@ class Account:
     warnings: tuple[AccountWarning, ...]  # each warning stays until its cause is fixed
     revoke_tokens: tuple[str, ...]  # names of tokens that may still be valid but do not belong to the account
     bootstrap_expires_at: int | None  # None if the bootstrap token has been deleted
-    location: Location | None  # location of the worker's database; None if Cloudflare chose it
+    location: Location | None  # location of the Worker's database; None if Cloudflare chose it
     database_id: str | None
     database_sought_at: int | None  # when the database was requested, if no outcome has been recorded
     script_etag: str | None  # etag of our last upload; any other etag means that something else changed the script
     edge_bundle: str | None
     edge_schema: int | None
     installed_at: int | None
-    install_id: str | None  # the operation that uploaded the running worker
-    heard_at: int | None  # when the worker last reported, or was installed
+    install_id: str | None  # the operation that uploaded the running Worker
+    heard_at: int | None  # when the Worker last reported, or was installed
     days_kept: DaysKept
     config_version: int  # newest version of the sites, links, link host and days kept
-    synced_version: int  # version in the worker's database
-    asked_version: int  # highest version that may be in the worker's database, as far as this store knows
-    restored_as_of: int | None  # after a restore: end of the totals in the backup, until the worker has been queried
+    synced_version: int  # version in the Worker's database
+    asked_version: int  # highest version that may be in the Worker's database, as far as this store knows
+    restored_as_of: int | None  # after a restore: end of the backup's totals, until the data was read back
     push: WorkerPush | None
     advice: Advice | None
     advice_due_at: int | None  # when to compute the advice next; None if it has never been computed
@@ -488,7 +491,7 @@ class Account:
 
 @dataclass(frozen=True)
 class FormerAccount:
-    """A disconnected account. It preserves the user's access to its sites, links and totals."""
+    """A disconnected account, which keeps its sites, links and totals readable for the user."""
 
     id: str
     user_id: int
@@ -502,17 +505,17 @@ class FormerAccount:
 
     @property
     def title(self) -> str:
-        """The account's name and id, because users can give several accounts the same name."""
+        """The account's name and id. The id is included because several accounts can have the same name."""
         return f"{self.name} ({self.edge_account_id})"
 
     @property
     def has_all_counts(self) -> bool:
-        """True if all counts until the disconnect are stored, because the disconnect read the worker's last counts."""
+        """True if all counts until the disconnect are stored, because the disconnect read the Worker's last counts."""
         return self.counted_until is not None and self.counted_until >= self.disconnected_at
 
     @property
     def synced_version(self) -> int:
-        """The highest possible version, because there is no worker that could still be missing a change."""
+        """The highest possible version, because there is no Worker that could still be missing a change."""
         return sys.maxsize
 
     @property
@@ -538,7 +541,7 @@ class DeletionResult:
         return tuple(account.revoke_token for account in self.accounts if account.revoke_token is not None)
 
 
-# The maximum length of the reason that the operator gives to the owner of a disabled object.
+# The maximum length of the operator's reason for disabling a site or link, which the owner sees.
 MAX_REASON_CHARS = 500
 
 
@@ -557,7 +560,7 @@ class Disabled:
 
 @dataclass(frozen=True)
 class Retiring:
-    """A former path of a site, whose views are counted until the time in `until`. `route_id`: None without a route."""
+    """A former path of a site, on which views are counted until the time `until`. `route_id`: None without a route."""
 
     path: str
     route_id: str | None
@@ -596,7 +599,7 @@ class Site:
     live_at: int | None = None  # when all isolates serve the last synced version
     warnings: tuple[ErrorNote, ...] = ()  # each has a code from SiteWarning, and stays until its cause is fixed
     ended_paths: tuple[EndedPath, ...] = ()
-    disabled: Disabled | None = None  # a disabled site is not in the worker's configuration
+    disabled: Disabled | None = None  # a disabled site is not in the Worker's configuration
     first_view_at: int | None = None  # first hour with views, at least created_at; None if no views were pushed
     excluded_networks: tuple[str, ...] = ()  # canonical; see security/ip_networks
     excluded_countries: tuple[str, ...] = ()
@@ -640,14 +643,14 @@ def url_host(url: str) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """The target for clicks from certain countries and devices. A condition that is None matches all clicks."""
+    """The destination for clicks from certain countries and devices. A condition that is None matches all clicks."""
 
     url: str
     countries: tuple[str, ...] | None = None
     devices: tuple[str, ...] | None = None
 
     def fields(self) -> dict[str, object]:
-        """Return the rule as JSON for the store, the worker's database and responses. Omit conditions that are None."""
+        """Return the rule as JSON for the store, the Worker's database and responses. Omit conditions that are None."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @classmethod
@@ -660,11 +663,11 @@ class Rule:
 # The pattern of text that can be stored. PostgreSQL cannot store the character NUL.
 NO_NUL = r"^[^\x00]*$"
 
-# Paths that programs request automatically, and the programs that request them. Links with these codes would count
-# clicks that no person made. Most paths that programs request (`/favicon.ico`, `/.well-known/…`) are not valid codes
-# and need no entry. Scanners also request words that people choose for links, such as `login`. Those words are not
+# Paths that browsers and other software request automatically, and the software that requests them. Links with these
+# codes would count clicks that no person made. Most such paths (`/favicon.ico`, `/.well-known/…`) are not valid codes
+# and need no entry. Scanners also request words that people choose for links, such as `login`, but those words are not
 # reserved.
-# The number of characters of a link's code.
+# The minimum and maximum number of characters in a link's code.
 MIN_CODE_CHARS, MAX_CODE_CHARS = 3, 32
 RESERVED_CODES: Mapping[str, str] = {
     "cdn-cgi": "Cloudflare's own pages",  # Cloudflare serves /cdn-cgi/ on every host
@@ -704,10 +707,10 @@ class Link:
     created_at: int
     config_error: ErrorNote | None = None  # the reason why the sync could not apply the link
     live_at: int | None = None  # when all isolates serve the last synced version
-    disabled: Disabled | None = None  # a disabled link is not in the worker's configuration
+    disabled: Disabled | None = None  # a disabled link is not in the Worker's configuration
 
     def targets_on(self, host: str) -> list[str]:
-        """Return the names of the fields (`url`, `rules.0.url`, …) that contain a URL on `host`."""
+        """Return the paths of the fields (`url`, `rules.0.url`, …) that contain a URL on `host`."""
         targets = [("url", self.url), *((f"rules.{n}.url", rule.url) for n, rule in enumerate(self.rules))]
         return [name for name, url in targets if url_host(url) == host]
 
@@ -726,9 +729,9 @@ class Counts:
 
 @dataclass(frozen=True)
 class Note:
-    """A text about a day, which reports show. A note on an account belongs to all of its sites and links.
+    """A text about a day, which reports show. A note on an account is shown for all of the account's sites and links.
 
-    `text`: what the user wrote. Notes of the service have an empty text, and `kind` and `facts` instead.
+    `text`: the user's text. Notes that the service wrote have an empty text, and `kind` and `facts` instead.
     """
 
     id: str

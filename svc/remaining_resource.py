@@ -1,4 +1,4 @@
-"""Resources that a disconnect could not remove from Cloudflare: codes for programs, and sentences for people.
+"""Resources that a disconnect could not remove from Cloudflare, as codes for API clients and sentences for people.
 
 The English sentences are here; the German sentences are in `german/findings.py`.
 """
@@ -84,13 +84,13 @@ class RemainingResource:
 
     @property
     def words(self) -> str:
-        """The resource and the reason in one English sentence, for programs and logs."""
+        """The resource and the reason in one English sentence, for API responses and logs."""
         return self.sentence(ENGLISH, lambda _, value: value)
 
     def sentence(self, phrases: Phrases, shown: Callable[[str, str], str]) -> str:
         """Return the resource and the reason in one sentence.
 
-        `shown` takes the name and value of a fact, and returns its text in this language.
+        `shown`: returns the text of a fact in the language of `phrases`, given the fact's name and value.
         """
         facts = {name: shown(name, value) for name, value in self.facts.items()}
         why = phrases.whys[self.why].format_map(facts)

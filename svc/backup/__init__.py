@@ -1,5 +1,5 @@
 """Backups: a whole store and its key in one file, which is verified before it is restored.
 
-archive   read and write the file format
-run       backup, verify, restore
+archive   reads and writes the backup file format
+run       backs up, verifies and restores a store
 """

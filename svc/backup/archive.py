@@ -1,7 +1,7 @@
 """The backup file: a tar archive with `manifest.json`, `store.db` and usually `vault.key`, in this order.
 
-The manifest holds the size and digest of each part, and a reader checks both. The reader chooses where each part is
-written: names in the archive are never used as paths.
+The manifest contains the size and digest of each part, and a reader checks both. Names in the archive are never used as
+paths, because the reader determines where each part is written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHUNK_BYTES = 1_048_576
 
 
 class BadBackup(Exception):
-    """The file cannot be used as a backup. The message gives the reason."""
+    """Raised if the file cannot be used as a backup. The message gives the reason."""
 
 
 class _Shape(BaseModel):
@@ -35,7 +35,7 @@ class _Shape(BaseModel):
 
 
 class Part(_Shape):
-    """The expected size and digest of a part of the archive."""
+    """The expected size and digest of one file in the archive."""
 
     sha256: str
     bytes: NonNegativeInt
@@ -44,7 +44,8 @@ class Part(_Shape):
 class Manifest(_Shape):
     """The contents of `manifest.json`.
 
-    `sealed`: the number of sealed tokens in the store. `opened`: the number of these tokens that the key opened.
+    `sealed`: the number of encrypted tokens in the store. `opened`: the number of these tokens that the key could
+    decrypt.
     """
 
     format: Literal[1]
@@ -137,8 +138,8 @@ def _next_part(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo:
     member = archive.next()
     if member is None:
         raise BadBackup(f"its part {name} is missing")
-    # Links, folders, devices and sparse files are rejected, because they could refer to other files or expand when they
-    # are unpacked.
+    # Links, folders, devices and sparse files are rejected, because they could refer to other files or become much
+    # larger when they are unpacked.
     if member.name != name or member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise BadBackup(f"it contains something else in place of its part {name}")
     return member

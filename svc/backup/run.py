@@ -1,4 +1,4 @@
-"""Back up, verify and restore. These functions block: call them from commands, outside Trio."""
+"""Backs up, verifies and restores a store. These functions block: call them from commands, outside Trio."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class VerifiedBackup:
     """The result of verifying a backup.
 
     `manifest` is None for a plain copy of a store. `keys` is None for a backup without a key file. `opened`: the number
-    of the backup's sealed tokens that the keys can open.
+    of the backup's encrypted tokens that the keys can decrypt.
     """
 
     manifest: Manifest | None
@@ -55,7 +55,7 @@ class VerifiedBackup:
 
 
 def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: bool) -> Manifest:
-    """Back up the store to `file`, which appears only once it is complete. The service can keep running.
+    """Back up the store to `file`, which appears only when the backup is complete. The service can keep running.
 
     Raises ConfigError if there is no store or no key, the store is damaged, `file` exists and `replace` is False, the
     existing `file` is not a backup, or `file` cannot be written.
@@ -64,7 +64,7 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
         raise ConfigError(f"The file {file} exists already.")
     try:
         if file.exists() and not archive.can_be_replaced(file):
-            # The file may be the store itself, because users may mistake FILE for the file to back up.
+            # The file may be the store itself, if a user assumes that FILE is the file to back up.
             raise ConfigError(f"{file} exists and is not a backup, so it is not overwritten. Choose another file.")
         with _work_folder(file) as work:
             whole = work / "backup.tar"
@@ -98,7 +98,7 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
 
 
 def verify(source: Path | IO[bytes], folder: Path | None = None) -> VerifiedBackup:
-    """Verify a backup: digests, database pages, references between rows, and sealed tokens.
+    """Verify a backup's digests, database pages, references between rows, and encrypted tokens.
 
     A file is unpacked in the folder that contains it, and a stream is copied to `folder`. If that folder is not
     writable, the system's temporary folder is used. Raises BadBackup; ConfigError if the backup cannot be read or a
@@ -116,9 +116,9 @@ def verify(source: Path | IO[bytes], folder: Path | None = None) -> VerifiedBack
 def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool) -> tuple[VerifiedBackup, str | None]:
     """Replace the store with a backup and add the backup's key to the key file. The service must be stopped.
 
-    `source`: a file, or a stream, which is first copied next to the store. The backup is verified before anything
-    changes. If the process is killed at any time, either the old store or the new one remains. When the service next
-    starts, it reads the missing data back from each account's worker. Returns the verified backup and the new location
+    `source`: a file, or a stream, which is first copied next to the store. The backup is verified before anything is
+    changed. If the process is killed at any time, either the old store or the new store is complete. At its next start,
+    the service reads the missing data back from each account's Worker. Returns the verified backup and the new location
     of the old store, which is None if there was no store. Raises BadBackup; ConfigError.
     """
     stamp = iso(now).translate(str.maketrans("", "", "-:."))
@@ -152,7 +152,10 @@ def _display_name(source: Path | IO[bytes]) -> str:
 
 @contextmanager
 def _work_folder(file: Path) -> Iterator[Path]:
-    """Yield a private folder next to `file`, for one process at a time. Files of a killed backup are deleted first."""
+    """Return a context manager that yields a private folder next to `file`, for one process at a time.
+
+    Files left by a killed backup are deleted first.
+    """
     folder = file.with_name(f"{file.name}.part")
     folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as held:
@@ -244,7 +247,7 @@ def _count_opened(contents: Contents, keys: list[bytes]) -> int:
 
 
 def _add_keys(config: Config, verified: VerifiedBackup) -> None:
-    """Add the backup's keys to the end of the key file. New tokens are still sealed with the file's first key."""
+    """Add the backup's keys to the end of the key file. New tokens are still encrypted with the file's first key."""
     with changing(config.vault.key_file):
         existing = _existing_keys(config)
         missing = [key for key in verified.keys or [] if key not in existing]

@@ -1,4 +1,4 @@
 """The commands of `svc`, one module per topic, with their arguments and implementations.
 
-Commands import other packages when they run, so that `svc --help` starts quickly.
+A command imports other packages only when it runs, so that `svc --help` starts quickly.
 """

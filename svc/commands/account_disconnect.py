@@ -1,4 +1,4 @@
-"""`svc account disconnect`: disconnect one account, or all accounts, and list what remains at Cloudflare.
+"""`svc account disconnect`: disconnect one account or all accounts, and list the resources that remain at Cloudflare.
 
 The command only records the requests. The running service carries them out, because only its actors may call
 Cloudflare. A disconnect that has begun continues without the command, and a repeated command waits for its result.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from svc.store.disconnect_requests import WaitReason
     from svc.store.tx import Store
 
-# How often the command checks which disconnects have ended, and how many accounts each check covers.
+# How often the command checks which disconnects have ended, and the maximum number of accounts per check.
 _POLL_S = 0.5
 _CHECKED = 1_000
 
@@ -139,7 +139,7 @@ async def _wait(store: Store, is_free: Look, ids: list[str], arguments: argparse
     total, remaining, ended = len(ids), 0, 0
     waiting: Counter[WaitReason] = Counter()
     while ids:
-        # Check before reading, so that results of a service that has stopped in the meantime are printed.
+        # Check this before reading the results, so that results from a service that stops now are still printed.
         stopped = await is_free()
         checked, ids = ids[:_CHECKED], ids[_CHECKED:]
         found = {entry.id: entry for entry in await store.read(account_directory.with_ids(checked))}

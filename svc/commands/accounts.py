@@ -1,4 +1,4 @@
-"""`svc account list` and `svc account show`: find accounts of all users, and see what remains of disconnected ones."""
+"""`svc account list` and `svc account show`: find connected and disconnected accounts of all users."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def edge_account_id(text: str) -> str:
 
 
 def positive_number(most: int) -> Callable[[str], int]:
-    """Return the type of an argument that is a whole number from 1 to `most`."""
+    """Return an argparse type that accepts whole numbers from 1 to `most`."""
 
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
@@ -34,5 +34,5 @@ def positive_number(most: int) -> Callable[[str], int]:
 
 
 def config_option(config: Path | None) -> str:
-    """Return the option that makes another command use the same configuration: " --config PATH", or ""."""
+    """Return the option for another command to use the same configuration, " --config PATH"; "" if `config` is None."""
     return "" if config is None else f" --config {shlex.quote(str(config))}"

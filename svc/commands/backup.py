@@ -66,7 +66,7 @@ def _backup(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _record(config: Config, manifest: Manifest, now: int) -> None:
-    """Record the time of the backup in the store, unless the store still has an earlier schema."""
+    """Record the time of the backup in the store, unless the store has an older schema than the program."""
     import trio
 
     from svc.config import ConfigError

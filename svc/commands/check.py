@@ -43,7 +43,7 @@ Verdict = Literal["ok", "warn", "FAIL"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of checking one part. `warn`: the service works, but the operator should know about a risk."""
+    """The result of checking one part. `warn`: True if the service works, but the operator should know about a risk."""
 
     part: str
     verdict: Verdict
@@ -115,7 +115,7 @@ async def check_store(config: Config) -> Finding:
 
 
 async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, bytes], Finding, Finding, Finding]:
-    """Check the store. Return its finding, the sealed tokens, and the findings for workers, emails and backups."""
+    """Check the store. Return its finding, the sealed tokens, and the findings for Workers, emails and backups."""
     kind = config.store.url.get_secret_value().partition(":")[0]
     try:
         with trio.fail_after(config.edge.timeout_s):
@@ -158,7 +158,7 @@ def _backup(at: int | None, now: int) -> Finding:
 
 
 async def _workers(config: Config, store: Store) -> Finding:
-    """Check whether the installed workers have the current version or are being updated to it."""
+    """Check whether the installed Workers have the current version or are being updated to it."""
     try:
         bundle = load_bundle().sha256
     except ConfigError:
@@ -183,7 +183,10 @@ async def _workers(config: Config, store: Store) -> Finding:
 
 
 def _waiting(backlog: Backlog) -> Finding:
-    """Check the email queue. Waiting emails alone are not a problem: they wait while the service is stopped."""
+    """Check the email queue.
+
+    Queued emails alone are not a problem, because emails stay in the queue while the service is stopped.
+    """
     verdict: Verdict = "ok"
     text = "none queued"
     if backlog.queue.since is not None:
@@ -198,7 +201,7 @@ def _waiting(backlog: Backlog) -> Finding:
 
 
 async def check_mail_transport(config: Config) -> Finding:
-    """Check that emails can be sent: the folder is writable, or the server accepts our sign-in and sender."""
+    """Check that emails can be sent: the folder is writable, or the server accepts the credentials and the sender."""
     try:
         await check_mail(config.mail)
     except OSError as error:
@@ -207,7 +210,10 @@ async def check_mail_transport(config: Config) -> Finding:
 
 
 def _address(config: Config) -> Finding:
-    """Check that workers can reach the service. Only a push can prove that the host name resolves to this service."""
+    """Check that the configured URL is one that Workers can reach.
+
+    Only a push can prove that the host name resolves to this service.
+    """
     push_url = config.push_url(config.http.base_url)
     problem = config.push_url_problem(push_url)
     if problem is not None:
@@ -220,7 +226,7 @@ def _address(config: Config) -> Finding:
 
 
 def _metrics(config: Config) -> Finding:
-    """Check that the metrics cannot be read from other networks.
+    """Check that the metrics are not served on a public address.
 
     A public address is a failure. Binding to all addresses is only a warning, because it is common in containers,
     where the published port determines who has access.

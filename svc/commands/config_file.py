@@ -1,4 +1,4 @@
-"""Read and write config.toml. `svc init` creates an operator's file from the template, which documents all settings."""
+"""Reads and writes config.toml. `svc init` creates the operator's file from a template that documents all settings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read(path: Path) -> Answers:
     """Return the settings in a configuration file. Raises ConfigError if the file is not valid."""
     load(path, {})
     file = tomllib.loads(path.read_text("utf-8-sig"))
-    # A file may also use the program's internal name for this setting.
+    # A file may also use the internal name `sender` for this setting.
     names = {("mail", "sender"): "from"}
     return {
         (section, names.get((section, key), key)): value
@@ -96,7 +96,10 @@ def has_exposed_password(path: Path) -> bool:
 
 @contextmanager
 def as_owner(owner: os.stat_result) -> Iterator[None]:
-    """If this process is root, act as the owner of a folder: the service cannot open files that root creates there."""
+    """Return a context manager. If this process is root, its block runs as the owner of a folder.
+
+    The service could not open files that root creates in the folder.
+    """
     if os.geteuid() != 0 or owner.st_uid == 0:
         yield
         return

@@ -1,4 +1,4 @@
-"""Ask for a confirmation before a command that cannot be undone."""
+"""Asks for a confirmation before a command that cannot be undone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import sys
 
 
 def confirms(expected: str, shown: str) -> bool:
-    """Return True if the user types `expected`, in upper or lower case. `shown`: how the question names it."""
+    """Ask the user to type `expected`.
+
+    Return True if the user does so, ignoring case. `shown`: the text for `expected` in the question.
+    """
     print(f"Type {shown} to continue: ", end="", flush=True)
     return sys.stdin.readline().strip().lower() == expected.lower()

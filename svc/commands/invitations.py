@@ -1,4 +1,4 @@
-"""`svc user invite`, `invitations` and `revoke-invitation`: who may sign up while sign-up is restricted."""
+"""`svc user invite`, `invitations` and `revoke-invitation`: manage the invitations to sign up."""
 
 from __future__ import annotations
 

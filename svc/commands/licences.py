@@ -1,4 +1,4 @@
-"""`svc licences`: show the licence texts of the service and everything bundled with it."""
+"""`svc licences`: show the licence texts of the service and of all bundled software."""
 
 from __future__ import annotations
 

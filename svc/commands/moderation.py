@@ -1,4 +1,4 @@
-"""`svc link` and `svc site`: stop a user's link or site immediately, and enable it again."""
+"""`svc link` and `svc site`: disable a user's link or site immediately, and enable it again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from svc.store.moderation import Target, TargetKind
     from svc.store.tx import Tx
 
-# The longest host and code, in the form in which the command accepts them.
+# Maximum length of the argument: a host and a code of the maximum lengths.
 _MAX_NAME = 300
 
 
@@ -48,7 +48,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 
 def _reason(text: str) -> str:
-    """Return the reason without surrounding space. Raises argparse.ArgumentTypeError."""
+    """Return the reason without leading and trailing spaces. Raises argparse.ArgumentTypeError."""
     reason = text.strip()
     if not reason:
         raise argparse.ArgumentTypeError("must not be empty")
@@ -75,7 +75,7 @@ def _enable(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _change(config: Config, arguments: argparse.Namespace, change: Callable[[Target, int], Tx[bool]]) -> int:
-    """Change the object that the arguments name, and print the result."""
+    """Find the link or site that the arguments name, apply `change`, and print the result."""
     from svc.clock import system_clock
     from svc.store import moderation, open_poll, open_store
 
@@ -116,7 +116,7 @@ def _change(config: Config, arguments: argparse.Namespace, change: Callable[[Tar
 
 
 def _find(kind: TargetKind, text: str) -> Tx[list[Target]]:
-    """Return the objects with this ID, or with this short URL or host."""
+    """Return the links or sites with this ID, or with this short URL or host."""
     from svc.store import moderation
 
     targets = yield from moderation.with_id(kind, text)
@@ -131,7 +131,7 @@ def _find(kind: TargetKind, text: str) -> Tx[list[Target]]:
 
 
 def _ascii_host(text: str) -> str:
-    """Return a host in the form in which the store has it, or "" if the text is not a host."""
+    """Return a host in its stored form, or "" if the text is not a host."""
     from svc.api.ascii_forms import ascii_host
 
     try:
@@ -150,7 +150,7 @@ def _sentence(target: Target, *, changed: bool) -> str:
 
 
 def _delay(target: Target, *, is_served: bool) -> str | None:
-    """Return the reason why the change will not reach the worker within seconds, or None if it probably will."""
+    """Return the reason why the change will not reach the Worker within seconds, or None if it probably will."""
     from svc.model import SERVING
 
     if not is_served:

@@ -40,7 +40,10 @@ def _fact_text(value: object) -> str:
 
 @contextmanager
 def ignoring_closed_pipe() -> Iterator[None]:
-    """If the reader closes the pipe while the block is writing, discard the remaining output instead of raising."""
+    """Return a context manager.
+
+    If the reader closes the pipe while the block is writing, discard the remaining output.
+    """
     try:
         yield
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Print a long list from the store in pages, so that it takes little memory and blocks no writer."""
+"""Prints a long list from the store in pages, so that the command needs little memory and blocks no writer."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def print_pages(
 ) -> None:
     """Print one line for each entry, after the header.
 
-    `page`: takes an entry (or None) and a number. It returns the transaction that reads at most this many entries after
-    this entry, or from the first one if it is None. `header`: None for no header. If the reader closes the pipe, the
-    rest is not printed.
+    `page`: a function of an entry and a number. It returns a transaction that reads at most this number of entries
+    after the entry, or from the start of the list if the entry is None. `header`: None for no header. If the reader
+    closes the pipe, the remaining lines are not printed.
     """
     from svc.store import open_store
 

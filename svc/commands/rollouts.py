@@ -1,4 +1,7 @@
-"""`svc rollout`: show, halt or resume the update of all workers. A running service sees a change at its next poll."""
+"""`svc rollout`: show, halt or resume the update of all Workers.
+
+A running service applies a change at its next poll.
+"""
 
 from __future__ import annotations
 

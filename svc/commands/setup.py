@@ -53,7 +53,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 
 class _Rejected(Exception):
-    """An answer is not valid. The message gives the reason."""
+    """Raised if an answer is not valid. The message gives the reason."""
 
 
 def _init(_: object, arguments: argparse.Namespace) -> int:
@@ -68,12 +68,16 @@ def _init(_: object, arguments: argparse.Namespace) -> int:
 
 
 class _Dialogue:
-    """The questions of `svc init`, in order. With --yes, no questions are asked, and an invalid answer is an error."""
+    """The questions of `svc init`, in order.
+
+    With --yes, no questions are asked, the default answers are used, and an invalid answer is an error.
+    """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._given = arguments
         self._path = (arguments.config or Path("config.toml")).absolute()
-        # Begins with the settings of an existing configuration, so that settings without a question are kept.
+        # The answers. Initially, these are the settings of an existing configuration, so that settings without a
+        # question are kept.
         self._answers: Answers = {}
         self._has_smtp = False
         self._was_configured = False
@@ -117,7 +121,7 @@ class _Dialogue:
         except ConfigError as error:
             raise _Rejected(f"{self._path} is not valid: fix it, or move it aside. {error}") from None
         self._has_smtp = self._answers.get(("mail", "transport")) == "smtp"
-        # The package installs a file without a URL.
+        # The Debian package installs a configuration file without a URL.
         self._was_configured = bool(self._answers.get(("http", "base_url")))
 
     def _default_answer(self, given: str | None, setting: tuple[str, str], otherwise: str) -> str:
@@ -193,7 +197,10 @@ class _Dialogue:
         return folder
 
     def _folders_before(self) -> list[Path]:
-        """Return the data folders of the existing configuration, usually one. The folder of the store comes first."""
+        """Return the data folders of the existing configuration, of which there is usually one.
+
+        The store's folder comes first.
+        """
         url = str(self._answers.get(("store", "url"), ""))
         files = [url.removeprefix(_SQLITE)] if url.startswith(_SQLITE) else []
         files += [
@@ -268,7 +275,7 @@ class _Dialogue:
         self._keep({("auth", "sign_up"): mode})
 
     def _with_password(self, url: str) -> str:
-        """Return the URL of a mail server with a password. Ask for the password if the URL has only a user name."""
+        """Return a mail server's URL with the password. If the URL has only a user name, ask for the password."""
         parts = urlsplit(url)
         if self._given.yes or not parts.username or parts.password is not None:
             return url
@@ -278,7 +285,10 @@ class _Dialogue:
         return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
 
     def _next(self, folder: Path, uid: int) -> list[str]:
-        """Return the next steps as commands. If this process is root, they run as the owner of the data folder."""
+        """Return the commands to run next.
+
+        If this process is root, the commands switch to the owner of the data folder.
+        """
         option = config_option(self._given.config)
         as_user = ""
         if os.geteuid() == 0 and uid != 0:
@@ -322,7 +332,7 @@ class _Dialogue:
         return not self._given.yes and _line(f"{question} [no]: ").strip().lower() in ("y", "yes")
 
     def _with(self, answers: Answers) -> Config:
-        """Return the configuration with these answers in addition to earlier ones. Raises _Rejected."""
+        """Return the configuration with these answers in addition to the earlier answers. Raises _Rejected."""
         from svc.commands.config_file import settings
         from svc.config import ConfigError, made
 

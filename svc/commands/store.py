@@ -1,4 +1,4 @@
-"""`svc store`: copy the store to another database, and request totals again after a recovery."""
+"""`svc store`: copy the store to another database, and read totals back from the Workers after a recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc user delete`: delete a user with all data, and list the resources that remain at Cloudflare.
+"""`svc user delete`: delete a user and all of the user's data, and list the resources that remain at Cloudflare.
 
 The command only begins the deletion. The running service carries it out, because only its actors may call Cloudflare.
 """
@@ -101,7 +101,7 @@ async def _begin(store: Store, entries: list[Entry]) -> list[str]:
 
     begun = []
     for entry in entries:
-        # No session has this token, so only this command can ask for the result.
+        # The digest of a token that belongs to no session, so that only this command can read the result.
         identifier = digest(new_secret("svs_"))
         if await store.run(user_deletions.begin_by_operator(entry.user.id, identifier, system_clock())):
             begun.append(identifier)

@@ -108,7 +108,7 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _limit(text: str) -> tuple[LimitedKind, int | None]:
-    """Parse an argument such as `sites=500`. None means the default limit."""
+    """Parse an argument such as `sites=500`. Return the kind and the limit; None means the default limit."""
     name, _, value = text.partition("=")
     if name not in get_args(LimitedKind):
         raise argparse.ArgumentTypeError(f"must begin with one of {', '.join(f'{kind}=' for kind in LIMITED_KINDS)}")
@@ -210,11 +210,11 @@ def _change(
     sign_ups: bool = False,
     facts: Callable[[], dict[str, object]] = dict,
 ) -> int:
-    """Change the user with the address in the arguments, and record the change in the user's history.
+    """Change the user with the address in the arguments, and record the change in the user's audit log.
 
-    If the address is not confirmed, change the newest sign-up, or all sign-ups if `sign_ups` is set. `change`
-    returns False if there was nothing to change. `unchanged`: what to print after the address in this case. `facts`:
-    returns what the JSON object also contains.
+    If the address is not confirmed, change the newest sign-up, or all sign-ups if `sign_ups` is True. `change`: returns
+    False if there was nothing to change. `unchanged`: the text to print after the address in this case. `facts`:
+    returns additional fields for the JSON output.
     """
     from svc.clock import system_clock
     from svc.store import open_store, user_directory

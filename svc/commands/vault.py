@@ -69,7 +69,9 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
 
 
 async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
-    """Re-encrypt all tokens that use an older key with the first key, each in a separate transaction.
+    """Re-encrypt all tokens that are encrypted with an older key, using the first key.
+
+    Each token has its own transaction.
 
     Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. If the call is interrupted,
     it can be repeated.

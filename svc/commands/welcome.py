@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str = "") -> list[str]:
-    """Return four lines: the service's URL and files, the missing settings, the command that adds a user, and web URLs.
+    """Return the lines: the service's URL and files, missing settings, the command that adds a user, and the web URLs.
 
     `url`: the address on which the service listens. `base_url`: the public URL. `web`: True if the web application was
     built. `option`: the command-line option that makes other commands use the same configuration.
@@ -35,7 +35,7 @@ def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str =
 
 
 def _store(config: Config) -> str:
-    """Return the path of the database file, or the names of the server and database. Omits the password."""
+    """Return the path of the database file, or the names of the PostgreSQL server and database without the password."""
     url = config.store.url.get_secret_value()
     if url.startswith("sqlite:///"):
         return str(Path(url.removeprefix("sqlite:///")).absolute())

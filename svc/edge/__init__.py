@@ -1,4 +1,4 @@
-"""The client for Cloudflare's API. No other package sends HTTP requests.
+"""The client for Cloudflare's API. No other package sends requests over HTTP.
 
 client         sends each request once; `tls` has the trusted certificate authorities
 access         calls for one account with one token, with retries and paging

@@ -1,7 +1,7 @@
 """API calls for one Cloudflare account with one token, including retries and paging.
 
-`Edge.access` creates an Access. The functions in tokens, zones, workers, d1, routes and analytics take it as an
-argument.
+`Edge.access` creates an Access object, which the functions in tokens, zones, Workers, d1, routes and analytics receive
+as an argument.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Files = dict[str, tuple[str | None, bytes, str]]
 
 PAGE_SIZE = 50  # Cloudflare docs: 5 to 50 for zones
 MAX_PASSES = 4
-# If the response to a change was lost, the change may still take effect later. After this time, a query shows the final
-# state.
+# If the response to a change was lost, the change may take effect later. After this time, the state at Cloudflare is
+# final.
 LATE_MS = 3_600_000
 
 _JITTER = random.SystemRandom()
@@ -64,9 +64,9 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Bearer:
-    """The account and token of a call.
+    """The account and the token with which a call is made.
 
-    `user_id`: the user whose concurrency limit the call counts towards, if any.
+    `user_id`: the user whose limit on concurrent calls includes this call; None if there is no such user.
     `awaited`: True if a user is waiting for the call, which can then use the token's full rate limit (call_limits.py).
     """
 
@@ -103,7 +103,7 @@ class Access:
         return f"Access({self.edge_account_id!r})"
 
     def settling(self, seconds: float) -> Access:
-        """Return an Access for a new token. For `seconds`, it retries calls that fail with 401 or 403.
+        """Return an Access object for a new token. For `seconds`, it retries calls that fail with 401 or 403.
 
         Cloudflare users report that a new token can take about a minute to work everywhere. With other tokens, calls
         that fail with 401 or 403 are retried only a few times; see responses.CREDENTIAL_WAITS.
@@ -111,7 +111,7 @@ class Access:
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 
     def awaited(self) -> Access:
-        """Return an Access for a request that a user is waiting for. Its calls can use the reserved quota."""
+        """Return an Access object for a request that a user is waiting for. Its calls can use the reserved quota."""
         return Access(self._client, replace(self._bearer, awaited=True), self._settling_until)
 
     async def call(
@@ -127,7 +127,7 @@ class Access:
     ) -> T:
         """Return the `result` of a call.
 
-        Raises EdgeRefused and EdgeUnavailable, and also EdgeUnknown if the call is not `repeatable`.
+        Raises EdgeRefused or EdgeUnavailable. If the call is not `repeatable`, it can also raise EdgeUnknown.
         """
         _, result = await self._result(shape, Exchange(method, path, query, body, files, repeatable))
         return result
@@ -168,7 +168,7 @@ class Access:
         return True
 
     async def collect(self, item: type[T], path: str, query: Query, limit: int | None = None) -> list[T]:
-        """Return all items of a paged list without duplicates, or the first `limit` items.
+        """Return all items in a paged list, without duplicates, or the first `limit` items.
 
         If the list changes while it is being read, an item can be skipped. If the reported total shows that items are
         missing, the list is read again until a pass finds no new items. Raises EdgeRefused, EdgeUnavailable.
@@ -214,7 +214,7 @@ class Access:
         raise outcome.error
 
     async def _judged(self, refused: EdgeError, exchange: Exchange) -> EdgeError:
-        """Return the error for a refused credential, after checking the token itself.
+        """Return the error for a call that was refused because of the credential, after checking the token's status.
 
         Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing permission. 403/9109 can also
         mean a missing zone. `revoked` means that Cloudflare reports the token as disabled or expired. `token_refused`

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
 # Four full weeks. Cloudflare keeps figures for 31 days (docs: d1/observability/metrics-analytics).
 DAYS_AVAILABLE = 28
-# There is usually one row per day, but datasets may split a day into several rows. The API allows up to 10,000 rows.
+# Maximum number of rows per query. There is usually one row per day, but datasets may split a day into several rows.
+# The API allows up to 10,000 rows.
 _ROWS = 1_000
 _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
-# Far above real figures. The sum of thousands of figures of this size still fits into the integers of the store and all
-# clients.
+# The largest accepted figure, far above real figures. The sum of thousands of such figures fits into the integers of
+# the store and of API clients.
 _MOST = 10**15
 _INTERVAL = "{ estimate lower upper }"
 
@@ -66,7 +67,7 @@ _DATABASES = f"""query Databases($account: String!, $database: String!, $first: 
 
 @dataclass(frozen=True)
 class DatabaseDays:
-    """Rows read and written by all of the account's databases, and the size of one database, by day.
+    """By day: rows read and written by all of the account's databases, and the size of one database.
 
     `sizes` omits days without a known size.
     """
@@ -165,7 +166,7 @@ class _Databases(Shape):
 
 
 async def request_days(access: Access, first_day: int, last_day: int) -> tuple[Figure, ...]:
-    """Return the number of requests to all of the account's workers for each day from first to last, inclusive."""
+    """Return the number of requests to all of the account's Workers for each day, from `first_day` to `last_day`."""
     data = await access.graphql(_Requests, _REQUESTS, _variables(access, first_day, last_day))
     _check_visible(data.viewer.accounts)
     return _by_day(
@@ -180,9 +181,9 @@ async def request_days(access: Access, first_day: int, last_day: int) -> tuple[F
 
 
 async def script_requests(access: Access, script: str, day: int) -> Figure | None:
-    """Return the number of requests to one worker on a day (day number), including cron runs.
+    """Return the number of requests to one Worker on a day (day number), including cron runs.
 
-    Returns None if there is no row for that day. The number is then unknown rather than 0, because a worker with a cron
+    Returns None if there is no row for that day. The number is then unknown rather than 0, because a Worker with a cron
     trigger has requests every day.
     """
     variables = _variables(access, day, day) | {"script": script}
@@ -197,7 +198,7 @@ async def script_requests(access: Access, script: str, day: int) -> Figure | Non
 
 
 async def database_days(access: Access, database_id: str, first_day: int, last_day: int) -> DatabaseDays:
-    """Return the account's usage for each day from first to last, inclusive.
+    """Return the account's database usage for each day from `first_day` to `last_day`, inclusive.
 
     The rows are those of all databases; the size is that of the database `database_id`.
     """
@@ -232,7 +233,7 @@ def _check_visible(accounts: Sequence[object]) -> None:
 
 
 def _by_day(first_day: int, last_day: int, rows: Iterable[tuple[int, _Interval]]) -> tuple[Figure, ...]:
-    """Return a figure for each day: the sum of its rows, or 0 if there are none."""
+    """Return a figure for each day, which is the sum of the day's rows, or 0 if there are none."""
     sums: dict[int, list[_Interval]] = defaultdict(list)
     for day, interval in rows:
         sums[day].append(interval)

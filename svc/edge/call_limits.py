@@ -2,8 +2,8 @@
 
 Cloudflare allows 1,200 calls per token in five minutes, and then blocks the token for five minutes. It allows 200 calls
 per second from one IP address (docs: fundamentals/api/reference/limits). Cloudflare counts each account-owned token
-separately, but all of a user's tokens together. Our counts are in memory only. They start at 0 after a restart, so
-Cloudflare may then block a token once.
+separately, but all of a user's tokens together. This module's counts are only in memory. After a restart they begin at
+0, so Cloudflare may block a token.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from svc.limits import SlidingLimit
 if TYPE_CHECKING:
     from svc.edge.access import Bearer
 
-# Longer than five minutes, because Cloudflare counts a call on arrival, whereas we count it when we send it.
+# Longer than five minutes, because Cloudflare counts a call when it arrives, and this module when it is sent.
 _WINDOW_S = 310
 # The fraction of a token's calls that is reserved for requests that a user is waiting for.
 _KEPT_ONE_IN = 8
 
 
 class CallLimits:
-    """Limits for calls: `calls` per token in any five minutes, and `per_second` in total, evenly spaced.
+    """Limits on calls: `calls` per token in any five minutes, and `per_second` in total, evenly spaced.
 
     An eighth of a token's calls is reserved for calls that a user is waiting for. Because calls are evenly spaced, no
     second has more than `per_second` calls, regardless of when Cloudflare's seconds begin.
@@ -44,13 +44,13 @@ class CallLimits:
         """Wait until the next call can be sent, usually for milliseconds."""
         async with self._leaving:
             await trio.sleep_until(self._next_at)
-            # Do not catch up after a pause, because that would be a burst.
+            # After a pause, do not send the missed calls faster, because that would be a burst.
             self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:
         """Count a call before it is sent. Return the failure if the call would exceed the token's limit, else None.
 
-        This does not wait, because callers schedule their own retries.
+        This method does not wait, because callers schedule their own retries.
         """
         name = digest(bearer.token.get_secret_value())
         now_ms = int(trio.current_time() * 1000)

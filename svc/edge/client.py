@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# httpcore #1093: a request that is cancelled while it is waiting for the pool leaks its slot permanently. Calls
-# therefore wait for a slot in `Shares`, and never for the pool.
+# The pool has this many more connections than there are slots, so that calls wait for a slot in the limiter and never
+# for the pool. A request that is cancelled while it waits for the pool would permanently leak its connection (httpcore
+# #1093).
 POOL_MARGIN = 8
 FIRST_WAIT_S = 0.25
-# Customers can put anything into their databases, so the memory for a response must be limited.
+# Maximum size of a response. Customers can store any data in their databases, so the memory for a response must be
+# limited.
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _HTTP_THROTTLED = 429
 
@@ -64,7 +66,10 @@ class Edge:
         metrics.at_scrape(self._show_load)
 
     def access(self, edge_account_id: str, token: str, user_id: int | None = None) -> Access:
-        """Return an Access to the account with this token. Its calls count towards the user's concurrency limit."""
+        """Return an Access object for the account with this token.
+
+        Its calls count towards the user's limit on concurrent calls.
+        """
         return Access(self, Bearer(edge_account_id, SecretStr(token), user_id))
 
     async def try_once(self, bearer: Bearer, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
@@ -101,7 +106,7 @@ class Edge:
     async def _respond(self, bearer: Bearer, exchange: Exchange, call: _Call) -> HttpResponse | Failed:
         """Wait for a slot, then send the request and receive the response.
 
-        `timeout_s` applies to the wait and, separately, to the exchange.
+        `timeout_s` applies to the wait and, separately, to the request with its response.
         """
         began = False
         asked_at = trio.current_time()
@@ -154,8 +159,8 @@ class Edge:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
-                    # Close the response to make the loop raise an error. A `break` would leave httpx's nested async
-                    # generators unfinished, and Trio warns about each of them.
+                    # Close the response, which makes the loop raise an error. After a `break`, httpx's nested async
+                    # generators would be unfinished, and Trio would warn about each of them.
                     await response.aclose()
         except httpx.TransportError:
             if len(body) <= MAX_ANSWER_BYTES:
@@ -193,7 +198,7 @@ def _outcome(tried: object) -> str:
 class WholeBody(httpx.AsyncByteStream):
     """A request body in one chunk.
 
-    Replaces httpx's async generator, because Trio warns about that generator when a call is cancelled.
+    This class replaces httpx's async generator, because Trio would warn about the generator if a call is cancelled.
     """
 
     def __init__(self, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""D1 databases over the REST API, for setup, configuration and reports. The worker itself uses its binding.
+"""D1 databases over the REST API, for setup, configuration and reports. The Worker itself uses its binding.
 
 All functions raise EdgeRefused and EdgeUnavailable. Functions whose calls are never retried also raise EdgeUnknown.
 """
@@ -56,7 +56,7 @@ class _Database(Shape):
 
 
 class _Listed(Shape):
-    # All fields are optional in Cloudflare's schema, so the account's other databases may lack some.
+    # All fields are optional in Cloudflare's schema, so other databases in the account may lack some of them.
     uuid: Id | None = None
     name: str | None = None
 
@@ -109,8 +109,8 @@ async def query(
 ) -> list[StatementResult]:
     """Run statements as one batch, which is one transaction. All statements must be idempotent.
 
-    The API sends parameters as text, so statements must use CAST where the type matters. Also raises DailyLimit, a
-    subclass of EdgeUnavailable.
+    The API passes parameters to SQLite as text, so statements must use CAST where the type matters. Also raises
+    DailyLimit, a subclass of EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
     found = await access.call(

@@ -1,4 +1,4 @@
-"""Classify API paths by area, for the metrics."""
+"""Classifies API paths by area, for the metrics."""
 
 from __future__ import annotations
 

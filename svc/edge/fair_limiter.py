@@ -21,7 +21,10 @@ K = TypeVar("K", str, int)
 
 @dataclass(eq=False)
 class SlotRequest:
-    """A call that is waiting for a slot or has one. With `user_id` None, it does not count towards a user's slots."""
+    """A call that is waiting for a slot or has one.
+
+    If `user_id` is None, the call does not count towards a user's slots.
+    """
 
     edge_account_id: str
     user_id: int | None
@@ -53,7 +56,10 @@ class FairLimiter:
 
     @asynccontextmanager
     async def slot(self, edge_account_id: str, user_id: int | None) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it for the duration of the block. The wait can be cancelled."""
+        """Return a context manager that waits for a slot and holds it until the block ends.
+
+        The wait can be cancelled.
+        """
         request = SlotRequest(edge_account_id, user_id)
         self.enqueue(request)
         try:
@@ -105,7 +111,10 @@ class FairLimiter:
 
 
 def _add(counts: Counter[K], key: K, change: int) -> None:
-    """Change a count and remove it at 0. Otherwise, memory would grow with the number of accounts ever seen."""
+    """Change a count, and remove the key if the count is 0.
+
+    Otherwise, memory usage would grow with the number of accounts ever seen.
+    """
     counts[key] += change
     if not counts[key]:
         del counts[key]

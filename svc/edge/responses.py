@@ -1,4 +1,4 @@
-"""Classify responses from Cloudflare's API as results or failures, and decide whether to retry. No I/O."""
+"""Classifies responses from Cloudflare's API as results or failures, and decides whether to retry. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from svc.errors import CATALOGUE, Code, EdgeError, EdgeGone, EdgeRefused, EdgeUn
 # - never: the call would be refused again.
 # - always: the call had no effect.
 # - repeatable: the call may have taken effect, so only idempotent calls are retried.
-# - credential: the call had no effect. It is retried a few times, or more often while the token is new.
+# - credential: the credential was refused and the call had no effect. It is retried a few times, or more often while
+#   the token is new.
 Repeat = Literal["never", "always", "repeatable", "credential"]
 
 MESSAGE_CHARS = 500  # maximum length of Cloudflare's message in an error
@@ -68,7 +69,7 @@ _HTTP_TIMEOUT, _HTTP_THROTTLED, _HTTP_FAILED = 408, 429, 500
 
 
 class DailyLimit(EdgeUnavailable):
-    """The account has used up its free D1 rows for this UTC day.
+    """Raised if the account has used up its free D1 rows for this UTC day.
 
     The call had no effect, and retries fail until midnight. `rows`: the limit that was reached, "read" or "write".
     """
@@ -83,9 +84,11 @@ class DailyLimit(EdgeUnavailable):
 
 
 class Blocked(EdgeRefused):
-    """The firewall of Cloudflare's API blocked the request body as an attack. It will block the same body again.
+    """Raised if the firewall of Cloudflare's API blocked the request body as an attack.
 
-    `ray_id` identifies the request for Cloudflare's support.
+    It would block the same body again.
+
+    `ray_id`: identifies the request to Cloudflare's support.
     """
 
     def __init__(self, ray_id: str, *, remote_status: int) -> None:
@@ -132,7 +135,7 @@ class PageInfo(Shape):
 
 
 class Envelope(Shape):
-    """The v4 envelope that all responses have, except those of GraphQL."""
+    """The v4 envelope of all responses except GraphQL responses."""
 
     success: bool
     errors: list[_Error] | None = None
@@ -179,7 +182,7 @@ class Retry:
     refusals: int = 0
 
     def counted(self, failed: Failed) -> Retry:
-        """Return a copy of the policy that includes a failed attempt."""
+        """Return a copy of the policy in which the failed attempt is counted."""
         if failed.repeat == "credential":
             return replace(self, refusals=self.refusals + 1)
         return replace(self, failures=self.failures + 1)
@@ -188,9 +191,9 @@ class Retry:
         """Return the number of seconds until the next attempt, or None to give up.
 
         `repeatable`: True if the call is idempotent.
-        `settling_s`: the remaining time in which the token may be refused because it is new; 0 or less if it is old.
-        `jitter`: a factor for delays that Cloudflare did not request. It prevents calls that failed at the same time
-        from being retried at the same time.
+        `settling_s`: the remaining time in which Cloudflare may refuse the token because it is new; 0 or less if that
+        time has passed. `jitter`: a factor for delays that Cloudflare did not request. The factor prevents calls that
+        failed at the same time from being retried at the same time.
         """
         if failed.repeat == "credential":
             if settling_s > 0:
@@ -274,7 +277,7 @@ def no_response(what: str, *, sent: bool, repeatable: bool) -> Failed:
 
 
 def too_large(status: int, *, repeatable: bool) -> Failed:
-    """Return the failure for a response above our size limit. If the call is not idempotent, its outcome is unknown."""
+    """Return the failure for a response above the size limit. If the call is not idempotent, its outcome is unknown."""
     text = "Cloudflare's response is too large."
     if repeatable:
         return Failed(EdgeRefused("cloudflare_error", text, remote_status=status), "never")
@@ -298,7 +301,10 @@ def seconds(retry_after: str | None) -> float | None:
 
 
 def _unwrapped(body: bytes) -> Envelope:
-    """Wrap a GraphQL response in an envelope. Its errors come with HTTP 200 (Cloudflare docs: graphql-api)."""
+    """Return a GraphQL response as an envelope.
+
+    GraphQL errors have the HTTP status 200 (Cloudflare docs: graphql-api).
+    """
     response = _Graph.model_validate_json(body)
     return Envelope(
         success=not response.errors and response.data is not None, errors=response.errors, result=response.data

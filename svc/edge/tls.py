@@ -13,5 +13,8 @@ if TYPE_CHECKING:
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """Return a TLS context with certifi's authorities. Cached, because loading them blocks the event loop for 23 ms."""
+    """Return a TLS context with certifi's authorities.
+
+    It is cached, because loading it blocks the event loop for 23 ms.
+    """
     return httpx.create_ssl_context(trust_env=False)

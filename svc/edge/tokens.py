@@ -68,7 +68,7 @@ class PermissionGroup:
     id: str
     name: str
     scopes: tuple[str, ...]
-    selectable: bool = True  # a hint that the calling token can grant it; only creating a token gives certainty
+    selectable: bool = True  # a hint that the calling token can grant it; certain only after a token was created
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
 
 
 def _flat(wire: dict[str, str | dict[str, str]]) -> frozenset[str]:
-    """Convert resources from Cloudflare's format.
+    """Convert resources from Cloudflare's nested format.
 
     A value other than "*" is appended to its resource, so that the result does not match a requested resource.
     """

@@ -1,4 +1,4 @@
-"""Send a test view to a site, as a browser does. All other requests in this package go to Cloudflare's API."""
+"""Sends a test view to a site, as a browser would. All other requests in this package go to Cloudflare's API."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ _TIMEOUT_S = 15.0
 
 
 async def send_view(host: str, path: str, *, through: str = "") -> int | None:
-    """Send a view of the page `/` to the counter at `path`. Return the response status, or None without a response.
+    """Send a view of the page `/` to the site's counter at `path`.
 
-    `through`: the scheme, address and port of an emulated edge, which finds the site by its Host header; "" sends the
-    request to the host itself.
+    Return the response status, or None if there was no response.
+
+    `through`: the scheme, address and port of an emulated Cloudflare, which finds the site by the Host header; "" sends
+    the request to `host` directly.
     """
     headers = {"User-Agent": _BROWSER, "Content-Type": "text/plain;charset=UTF-8"}
     if through:

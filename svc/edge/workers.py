@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# Numeric codes in a 404 response. Cloudflare docs, Workers error codes: worker or service not found.
+# Numeric codes in a 404 response. Cloudflare docs, Workers error codes: Worker or service not found.
 _GONE = frozenset({10007, 10090})
 # wrangler, registerSubdomain: the subdomain is available.
 _FREE = frozenset({10032})
@@ -67,7 +67,7 @@ class SeenBinding:
 
 
 class _Script(Shape):
-    # All fields are optional in Cloudflare's schema, so the account's other scripts may lack some.
+    # All fields are optional in Cloudflare's schema, so other scripts in the account may lack some of them.
     id: str | None = None
     etag: str | None = None
     tags: tuple[str, ...] | None = None
@@ -103,7 +103,10 @@ class _Schedules(Shape):
 
 
 def database_binding(name: str, database_id: str) -> Binding:
-    """Return a binding for a D1 database. It has both `id`, which wrangler sends, and the schema's `database_id`."""
+    """Return a binding for a D1 database.
+
+    It has `id`, which wrangler sends, and `database_id`, which the API schema defines.
+    """
     return Binding("d1", name, (("id", database_id), ("database_id", database_id)))
 
 
@@ -215,7 +218,10 @@ async def is_on_workers_dev(access: Access, name: str) -> bool:
 
 
 async def disable_subdomain(access: Access, name: str) -> None:
-    """Turn off the script's workers.dev address. Cloudflare does not document whether an upload turns it on."""
+    """Turn off the script's workers.dev address.
+
+    Cloudflare does not document whether an upload turns the address on.
+    """
     body = {"enabled": False, "previews_enabled": False}
     await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# For more hosts, all of the zone's records are read, in large pages (the API allows up to 5,000,000 records per page).
+# The maximum number of hosts whose records are read host by host. For more hosts, all of the zone's records are read,
+# in large pages (the API allows up to 5,000,000 records per page).
 _HOSTS_ASKED_ONE_BY_ONE = 3
 _RECORDS_A_PAGE = 1_000
 _ADDRESS_RECORDS = frozenset({"A", "AAAA", "CNAME"})
@@ -35,7 +36,7 @@ class Zone:
 
     @property
     def is_active(self) -> bool:
-        """True if Cloudflare serves the zone's hosts: the zone is active in Cloudflare and not paused."""
+        """True if Cloudflare serves the zone's hosts, which means that the zone is active and not paused."""
         return self.status == "active" and not self.paused
 
     def has_certificate(self, host: str) -> bool:
@@ -114,7 +115,9 @@ async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bo
 
 
 async def zone_of(access: Access, host: str) -> Zone | None:
-    """Return the closest active zone of `host`, or else its closest zone, or None if it has no zone.
+    """Return the closest active zone of `host`.
+
+    If there is none, return the closest zone, or None if the host has no zone.
 
     Cloudflare serves a host from the closest active zone, and ignores zones that are not active.
     """
@@ -137,7 +140,9 @@ async def zone_by_id(access: Access, zone_id: str) -> Zone:
 
 
 async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
-    """Return a summary of the records that apply to `host`: its own, or else those of the closest wildcard."""
+    """Return a summary of the records that apply to `host`: the host's own records, or those of the
+    closest wildcard.
+    """
     for name in _names(host):
         records = await access.collect(_Record, _records_path(zone_id), {"name": name})
         found = _host_records([record for record in records if record.name == name])

@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# There is no server at this address, because the test worker must not push to a real service.
+# An address without a server, because the test Worker must not push to a real service.
 _PUSH_URL = "https://field-check.invalid/edge/push"
 _PUSH_SECOND = 17 * 60
-# Shorter than SETTLING_S. The bootstrap token may also be new, but an invalid token should be reported quickly.
+# Shorter than SETTLING_S, because an invalid bootstrap token should be reported quickly, although the token may also be
+# new.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
 _POLL_S = 1.0
@@ -51,7 +52,7 @@ _REMOVAL_S = 120.0
 # the limit of 30 s.
 _ROWS_A_STATEMENT = 5_000
 _MAX_STATEMENTS = 25
-_COUNTED = 204  # status of the worker's response to a page view
+_COUNTED = 204  # status of the Worker's response to a page view
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class _Findings:
 async def field_check(config: Config, plan: Plan, bootstrap_token: SecretStr, show: Callable[[str], None]) -> bool:
     """Run a field check. Return True if the platform behaves as expected. `show` is called with each line of output.
 
-    SIGINT and SIGTERM stop the run. The run always removes its resources. Raises ConfigError, OSError, ValueError.
+    SIGINT and SIGTERM stop the run, which always removes its resources. Raises ConfigError, OSError, ValueError.
     """
     bundle = load_bundle()
     file = TraceFile(config.vault.key_file.parent, plan.edge_account_id)
@@ -243,7 +244,7 @@ class _Run:
         account = f"com.cloudflare.api.account.{self.plan.edge_account_id}"
         policy = tokens.Policy("allow", frozenset({group.id for group in narrow[:1]}), frozenset({account}))
         made = await self._token("narrow", [policy])
-        # Succeeds once the token has taken effect.
+        # This call succeeds when the token has taken effect.
         await zones.account_name(self._access(made).settling(SETTLING_S))
         outcome = await self._request(made.value, Exchange("GET", f"{self.bootstrap.account_path}/d1/database"))
         if isinstance(outcome, Failed):
@@ -449,7 +450,9 @@ class _Run:
         return self.working
 
     async def _request(self, token: SecretStr, exchange: Exchange) -> tuple[JsonValue, bool] | Failed:
-        """Send a request, and retry it if the token is refused, because valid tokens are occasionally refused."""
+        """Send a request, and retry it if the token is refused, because Cloudflare occasionally refuses
+        valid tokens.
+        """
         for _ in range(_CREDENTIAL_TRIES):
             outcome = await self._request_once(token, exchange)
             if not isinstance(outcome, Failed) or outcome.error.remote_status not in (401, 403):
@@ -470,7 +473,10 @@ class _Run:
 
 
 async def _run_shielded(making: Awaitable[T]) -> T:
-    """Create a resource and ignore cancellation, so that the outcome is known. The client's timeout still applies."""
+    """Await `making`, which creates a resource, and ignore cancellation, so that the outcome is known.
+
+    The client's timeout still applies.
+    """
     with trio.CancelScope(shield=True):
         made = await making
     return made  # noqa: RET504  # for the type checker, a cancel scope may swallow exceptions

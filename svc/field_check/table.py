@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A question. `decides`: what depends on the answer. `known`: the expected answers, with the default first."""
+    """A question about the platform.
+
+    `decides`: what depends on the answer. `known`: the expected answers, default first.
+    """
 
     asked: str
     decides: str

@@ -1,7 +1,7 @@
-"""Record each resource of a field check in a file before it is created, so that it can always be removed.
+"""Records each resource of a field check in a file before it is created, so that the resource can always be removed.
 
-The file contains no secrets. Token values are kept only in memory, so a later run must create another token to remove
-the resources.
+The file contains no secrets. Token values exist only in memory, so a later run must create another token to remove the
+resources.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SETTLING_S = 60.0
 class Trace:
     """A run's name, and the resources that it may have created. Their names all contain the name of the run.
 
-    `installs`: a database and a worker may exist. `zone_id`: routes may exist in this zone.
+    `installs`: a database and a Worker may exist. `zone_id`: routes may exist in this zone.
     """
 
     name: str
@@ -106,5 +106,5 @@ async def _access_again(edge: Edge, bootstrap: Access, trace: Trace, clock: Cloc
 
 
 def with_install(trace: Trace, zone_id: str | None) -> Trace:
-    """Return the trace of a run that is about to install the worker."""
+    """Return the trace of a run that is about to install the Worker."""
     return replace(trace, installs=True, zone_id=zone_id)

@@ -1,5 +1,5 @@
 """The web application (JavaScript; `src/main.jsx` explains its structure), and its inputs from the service.
 
-wire   generated sources: types, error texts, column names of imports
+wire   generates sources: types, error texts, and column names for imports
 help   the documentation that the service serves at /help
 """

@@ -1,4 +1,4 @@
-"""Generate the sources of the web application that depend on the service: `python -m svc.web.wire FOLDER`.
+"""Generates the web application's sources that depend on the service: `python -m svc.web.wire FOLDER`.
 
 - `wire.d.ts`: the API's types, so that the type checker checks the pages against the OpenAPI document.
 - `remedies.js`: the catalogue of errors, other codes of the API, and the link to Cloudflare's bootstrap token form.
@@ -6,7 +6,7 @@
 - `import-columns.js`: the column names of other products' exports.
 - `known-sources.js`: the names of well-known sources.
 
-An unknown schema keyword is an error, so that no type is silently incomplete. `make build` runs this.
+An unknown schema keyword is an error, so that no type is silently incomplete. `make build` runs this module.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def remedies() -> str:
     """Return `remedies.js`.
 
     It contains the link to the page for a bootstrap token, the catalogue of errors, and the codes whose message quotes
-    Cloudflare. It also contains the codes of field issues and remaining resources, the reasons of the latter, and the
+    Cloudflare. It also contains the codes of field issues, the codes of remaining resources with their reasons, and the
     kinds of findings with the names of their facts.
     """
     entries = {code: {"message": each.message, "remedy": each.remedy} for code, each in CATALOGUE.items()}
@@ -153,7 +153,7 @@ def _constant(name: str, kind: str, value: object) -> str:
 
 
 def type_of(schema: Json, where: str) -> str:
-    """Return the TypeScript type of a JSON schema. `where` names the schema in errors.
+    """Return the TypeScript type for a JSON schema. `where`: the name of the schema in error messages.
 
     Raises ValueError if the schema has an unknown keyword or type.
     """
@@ -201,7 +201,7 @@ def _object(schema: Json, where: str) -> str:
 
 
 def _call(operation: Json, where: str) -> str:
-    """Return the type of an operation, with its response, body and parameters."""
+    """Return the TypeScript type for an operation, with its response, body and parameters."""
     response: Json = next((each for status, each in operation["responses"].items() if status.startswith("2")), {})
     body = operation.get("requestBody", {})
     params = {}
@@ -215,7 +215,7 @@ def _call(operation: Json, where: str) -> str:
 
 
 def _content(holder: Json, where: str, without: str = "unknown") -> str:
-    """Return the type of a body or response; `without` if it is not JSON."""
+    """Return the TypeScript type for a body or response; `without` if that is not JSON."""
     content = holder.get("content", {}).get("application/json")
     return without if content is None else type_of(content["schema"], where)
 
@@ -226,7 +226,7 @@ def _comment(schema: Json) -> list[str]:
 
 
 def main(folder: Path) -> None:
-    """Write the files."""
+    """Write the generated files into `folder`."""
     (folder / "wire.d.ts").write_text(types(document("")))
     (folder / "remedies.js").write_text(remedies())
     (folder / "german.js").write_text(german())

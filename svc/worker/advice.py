@@ -1,6 +1,6 @@
 """A Cloudflare account's plan usage: a level for each limit, and a forecast of when the limit is reached. No I/O.
 
-Days that have no figure, or only an imprecise estimate, are ignored. A metric without any known day is omitted.
+Days without a figure, or with an imprecise estimate, are ignored. A metric without any known day is omitted.
 `unavailable` names the sources that could not be read.
 
 The forecast is a seasonal Kendall trend with weekdays as the seasons (R. M. Hirsch, J. R. Slack, R. A. Smith,
@@ -36,7 +36,8 @@ _SOON_DAYS = 7
 _FEWEST_DAYS = 14  # two of each weekday
 _WEEK = 7
 _GROWS = 1.96  # standard deviations of Kendall's score: two-sided, 5 %
-# The maximum width of an estimate's 95 % interval, as a fraction of the limit. Beyond it, the level could be wrong.
+# The maximum width of an estimate's 95 % interval, as a fraction of the limit. With a wider interval, the level could
+# be wrong.
 _WIDEST_ESTIMATE = 0.1
 _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 
@@ -45,8 +46,8 @@ _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 class Limit:
     """A limit of a plan.
 
-    `full`: the value at which the limit counts as reached. For the size of a database on the free plan, it is lower
-    than the limit.
+    `full`: the value at which the limit counts as reached. For the size of a database on the free plan, this value is
+    lower than the limit.
     """
 
     limit: int
@@ -76,8 +77,8 @@ def advise(
     """Return the advice as of `now` (epoch ms).
 
     `figures`: for each metric, Cloudflare's daily figures in any order, or None if they could not be read. The figures
-    for `size` are those of the worker's database.
-    `size_bytes`: the current size of the worker's database, or None if it could not be read.
+    for `size` are those of the Worker's database.
+    `size_bytes`: the current size of the Worker's database, or None if it could not be read.
     `connected_day`: the number of the day on which the account was connected.
     """
     today = day_of(now)

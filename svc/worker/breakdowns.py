@@ -1,4 +1,4 @@
-"""The breakdowns of a target's day: the keys of an event, and the worker's limits. No I/O.
+"""The breakdowns for a day of a site or link: the keys of an event, and the Worker's limits. No I/O.
 
 This module makes the same decisions as edge_worker/src/fold.js.
 """
@@ -13,14 +13,14 @@ from svc.model import Dimension, VisitList
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# The key for all values beyond a breakdown's limits. The values that occur first have their own keys.
+# The key that combines all values beyond a breakdown's limits. The values that occur first have their own keys.
 OTHER = "(other)"
 # The key of a view that followed another view on the same site.
 _INTERNAL = "(internal)"
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
-# The breakdowns of the fields that an event has only if there is a value.
+# The breakdowns for optional fields of an event.
 _IF_ANY: tuple[Dimension, ...] = ("campaigns", "targets")
-# The breakdowns that older workers do not count. A day's row either has all of them or none.
+# The breakdowns that older Workers do not count. A day's row has either all or none of these breakdowns.
 VISIT_LISTS: tuple[VisitList, ...] = get_args(VisitList)
 SITE_LISTS: tuple[VisitList, ...] = ("campaigns", "entries", "arrivals")
 LINK_LISTS: tuple[VisitList, ...] = ("campaigns", "targets")
@@ -44,7 +44,7 @@ class Arrival(NamedTuple):
 
 @dataclass
 class CappedCounts:
-    """The counts of a breakdown within the worker's limits."""
+    """The counts of a breakdown within the Worker's limits."""
 
     cap: Cap
     counts: dict[str, int] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def event_keys(detail: Sequence[str]) -> Iterator[tuple[Dimension, str]]:
     """Yield the keys of a person's event.
 
     `detail`: page, source and client ("country|device|browser|os"), and the campaign and the key of the target URL if
-    there are any. If the worker omitted the details to save writes, the keys are `(other)`.
+    there are any. If the Worker omitted the details to save writes, the keys are `(other)`.
     """
     if not detail:
         yield from ((dimension, OTHER) for dimension in _OF_PEOPLE)

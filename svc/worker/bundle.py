@@ -1,4 +1,4 @@
-"""The built worker `svc-edge`, read from the package: its module, database schema, snippet, and shared vocabulary."""
+"""The built Worker `svc-edge`, read from the package: its module, database schema, snippet, and shared vocabulary."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _FOLDER = Path(__file__).parents[1] / "bundle"
 
 @dataclass(frozen=True)
 class WorkerBundle:
-    """A worker that can be uploaded. `sha256` is the hash of `module`.
+    """A Worker that can be uploaded. `sha256` is the hash of `module`.
 
     `migrations`: for each schema version, starting with 1, the statements that migrate from the previous version. The
-    last of them sets the version number. Migrations only add tables and columns, so that older workers keep working.
+    last statement sets the version number. Migrations only add tables and columns, so that older Workers keep working.
     All statements except `alter table` can be repeated.
     `caps`: the limits of each breakdown, per target and day.
     `live_after_s`: the number of seconds after a sync at which all isolates use the new configuration. `explainer`:
-    evaluates clicks in the same way as this worker.
+    evaluates clicks in the same way as this Worker.
     """
 
     module: bytes
@@ -58,7 +58,7 @@ class WorkerBundle:
 
 
 def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
-    """Read the built worker. Raises ConfigError if it is missing or was built for another version of the service."""
+    """Read the built Worker. Raises ConfigError if it is missing or was built for another version of the service."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
         vocabulary = json.loads((folder / "vocabulary.json").read_text())

@@ -1,4 +1,4 @@
-"""Rows of the worker's `config` table, and the statements that write them. No I/O."""
+"""Rows of the Worker's `config` table, and the statements that write them. No I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # 33 rows with 3 parameters each, because D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
-# The number of rows written in one call. Such a call takes far less than D1's limit of 30 s.
+# The number of rows written in one call. A call with this many rows takes far less time than D1's limit of 30 s.
 _ROWS_A_CALL = 330
 
 _RAISE_VERSION = (
@@ -41,12 +41,12 @@ class ConfigRow(NamedTuple):
 def rows_of(
     sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, kept: DaysKept, after_version: int
 ) -> list[ConfigRow]:
-    """Return the rows that update the worker from `after_version` to the given configuration, oldest first.
+    """Return the rows that update the Worker from `after_version` to the given configuration, oldest first.
 
     The result has only the newest row of each key. If two rows have the same version, which is possible after a
-    restore, the row with a body counts as newer. If a key was removed and then used again, the result contains the
-    removal as well. Otherwise, if Cloudflare's firewall rejected the new row, the code of a deleted link would still
-    redirect to the old target.
+    restore, the row with a body counts as newer. If a key was removed and then used again, the result also contains the
+    removal. Without the removal, if Cloudflare's firewall rejected the new row, the code of a deleted link would still
+    redirect to the old destination.
     """
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []
@@ -81,7 +81,9 @@ def raise_version(version: int) -> Statement:
 
 
 def hex_keys(keys: Sequence[str]) -> str:
-    """Return the keys as a JSON list, encoded like SQLite's `hex`, so that Cloudflare's firewall does not see URLs."""
+    """Return the keys as a JSON list, encoded like SQLite's `hex`, so that Cloudflare's firewall does not
+    detect URLs.
+    """
     return json.dumps([key.encode().hex().upper() for key in keys])
 
 
@@ -121,7 +123,10 @@ def _rows(
 
 
 def _is_served(target: Site | Link) -> bool:
-    """Return True if the worker counts the target. It treats other targets like hosts and codes that never existed."""
+    """Return True if the Worker counts the site or link.
+
+    The Worker treats others like hosts and codes that never existed.
+    """
     return target.state != "deleted" and target.disabled is None
 
 
@@ -150,11 +155,11 @@ def _body(fields: dict[str, object] | None, **more: object) -> str | None:
 
 
 def _upsert(rows: Sequence[ConfigRow]) -> Statement:
-    """Return one upsert for many rows. The version is cast, because D1's API sends parameters as text.
+    """Return one upsert statement for many rows. The version is cast, because D1's API passes parameters as text.
 
     Keys and bodies contain user input, so they are sent in hex. Otherwise, the firewall of Cloudflare's API would
-    reject the whole call because of one URL that resembles an attack. Interrupted writes are repeated, so the statement
-    skips rows that are already correct: each written row counts towards the account's daily limit.
+    reject the whole call because of one URL that resembles an attack. Interrupted writes are repeated. The statement
+    skips rows that are already correct, because each written row counts towards the account's daily limit.
     """
     values = ", ".join(
         f"(cast(unhex(?{n}) as text), cast(?{n + 1} as integer), cast(unhex(?{n + 2}) as text))"

@@ -1,8 +1,8 @@
-"""One target's current counts in the worker's database. No I/O.
+"""The current counts for one site or link (a target) in the Worker's database. No I/O.
 
-The worker folds events into `day` and `hour` rows, which means that it adds them to these totals. Events that are not
+The Worker folds events into `day` and `hour` rows, which means that it adds them to these totals. Events that are not
 folded yet are in `event_log` and `event_page` rows. The service reads all of these rows in one batch. This module adds
-them up by the worker's rules.
+them up by the Worker's rules.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # There are two statements, because the firewall of Cloudflare's API blocks `union` as an attack.
 _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
-# The most entries of a breakdown that a report can show.
+# The maximum number of entries per breakdown in a report.
 MAX_TOP = 100
 _HASHES = TypeAdapter(list[str])
 
@@ -50,7 +50,7 @@ class Rows(NamedTuple):
     """The results of `read_statements`, in the same order."""
 
     days: Sequence[Row]
-    hours: Sequence[Row]  # only for open days; the rows of closed days are deleted
+    hours: Sequence[Row]  # only open days, because the rows of closed days are deleted
     pages: Sequence[Row]  # also contain lines for other targets and days
     log: Sequence[Row]  # like pages, but not sorted yet
     states: Sequence[Row]
@@ -58,7 +58,10 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class DayStatement:
-    """A target's statement of counts for a day (day number). `closed`: the worker adds no more events to the day."""
+    """A target's statement of counts for a day (day number).
+
+    `closed`: True if the Worker adds no more events to the day.
+    """
 
     day: int
     closed: bool
@@ -71,14 +74,14 @@ class Live:
 
     `days`: by day number.
     `hours`: today's hours, by start time (epoch ms).
-    `breakdowns`: sums over all days that were read, from `kept_from` on. Lists that the target or the worker's version
-    does not have are missing.
-    `kept_from`: the number of the first day that the worker has not deleted because of its age; 0 if it has not deleted
+    `breakdowns`: sums over all days that were read, from `kept_from` on. Breakdowns that the target or the Worker's
+    version does not have are missing.
+    `kept_from`: the number of the first day that the Worker has not deleted because of its age; 0 if it has not deleted
     any days. Missing counts of earlier days are unknown.
     `statement`: the statement of counts for the last day; None if it was not read or its numbers are unknown.
     `channels`: the breakdown of the sources by channel (`known_sources.py`).
-    `visit_lists`: the target's lists that older workers do not count.
-    `unlisted_days`: the numbers of the days that an older worker counted without these lists.
+    `visit_lists`: the target's breakdowns that older Workers do not count. `unlisted_days`: the days (day numbers) that
+    an older Worker counted without these breakdowns.
     """
 
     at: int
@@ -112,16 +115,16 @@ class _Day(BaseModel):
     os: dict[str, int] = {}
     bots: dict[str, int] = {}
     campaigns: dict[str, int] = {}
-    entries: dict[str, int] | None = None  # None: an older worker counted the day
+    entries: dict[str, int] | None = None  # None: an older Worker counted the day
     arrivals: dict[str, int] = {}
     targets: dict[str, int] = {}
 
 
 class _State(BaseModel):
-    """The worker's state: the last closed day, and the first day that has not been deleted because of its age.
+    """The Worker's state: the last closed day, and the first day that has not been deleted because of its age.
 
-    `kept_from` is 0 if no day was deleted, or if the worker's version does not report it. `visit_lists` is true if the
-    worker counts `VISIT_LISTS`.
+    `kept_from` is 0 if no day was deleted, or if the Worker's version does not report it. `visit_lists` is true if the
+    Worker counts `VISIT_LISTS`.
     """
 
     day: int = -1
@@ -130,7 +133,7 @@ class _State(BaseModel):
 
     @property
     def is_older(self) -> bool:
-        """True if the worker has run and does not count `VISIT_LISTS`."""
+        """True if the Worker has run and does not count `VISIT_LISTS`."""
         return self.day >= 0 and not self.visit_lists
 
 
@@ -138,7 +141,7 @@ class _State(BaseModel):
 class _Tally:
     today: int
     caps: Mapping[Dimension, Cap]
-    is_older: bool  # the worker does not count `VISIT_LISTS`
+    is_older: bool  # the Worker does not count `VISIT_LISTS`
     days: dict[int, Counts] = field(default_factory=dict)
     hours: dict[int, Counts] = field(default_factory=dict)
     keys: dict[tuple[int, Dimension], CappedCounts] = field(default_factory=dict)
@@ -168,7 +171,7 @@ class _Tally:
             self.hours[hour_at] = Counts(int(str(row["views"])), int(str(row["bots"])), len(seen))
 
     def count_visitors(self) -> None:
-        """Count the visitors of open days, because the worker counts them only when it closes the day."""
+        """Count the visitors of open days, because the Worker counts them only when it closes the day."""
         for day, visitors in self.day_seen.items():
             self.days[day] = replace(self.days.get(day, Counts()), visitors=len(visitors))
 
@@ -191,16 +194,17 @@ class _Tally:
             self.hours[hour_at] = self.hours.get(hour_at, Counts()) + of_hour
 
     def count_key(self, day: int, dimension: Dimension, key: str) -> None:
-        """Add 1 to a day's count for a key, within the worker's limits."""
+        """Add 1 to a day's count for a key, within the Worker's limits."""
         counts = self.keys.get((day, dimension))
         if counts is None:
             counts = self.keys[day, dimension] = CappedCounts(self.caps[dimension])
         counts.add(key)
 
     def breakdowns(self, first_day: int, lists: Sequence[VisitList]) -> dict[Dimension, dict[str, int]]:
-        """Return each breakdown, summed over all days from `first_day` on. `lists`: the lists that the target can have.
+        """Return each breakdown, summed over all days from `first_day` on.
 
-        If a worker without these lists counted all days, they are missing.
+        `lists`: the breakdowns of `VISIT_LISTS` that the target can have. If an older Worker counted all days, these
+        breakdowns are missing.
         """
         days = {day for day in self.days if day >= first_day}
         shown = lists if not days or days - self.unlisted_days else ()
@@ -231,7 +235,7 @@ def read_statements(asked: TargetDays) -> list[Statement]:
 def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
     """Add up the rows of a read at `now` (epoch ms). `caps`: the limits of each breakdown.
 
-    Raises ValueError, KeyError or TypeError on rows that the worker did not write.
+    Raises ValueError, KeyError or TypeError on rows that the Worker did not write.
     """
     states = [_State.model_validate_json(str(row["value"])) for row in rows.states]
     tally = _Tally(day_of(now), caps, is_older=any(state.is_older for state in states))
@@ -246,11 +250,11 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
     tally.count_visitors()
     for row in (*rows.pages, *rows.log):
         for _, hour, reason, visitor, *detail in read_events_of(row["lines"], asked.target_id):
-            # Like the worker, drop events that arrived after their day was closed.
+            # Like the Worker, drop events that arrived after their day was closed.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
     # D1 does not document that batches are atomic. The state is read last, so a cron run may have deleted days after
-    # they were read. Those days' counts are correct, but the breakdowns omit them.
+    # they were read. The counts for those days are correct, but the breakdowns omit these days.
     listed_from = asked.first_day if asked.listed_from is None else asked.listed_from
     first_listed = max(kept_from, listed_from)
     of_link = asked.target_id.startswith("lnk_")

@@ -1,7 +1,10 @@
-"""Evaluate a click as the worker does: find its destination and the categories in which it is counted. No I/O.
+"""Evaluates a click as the Worker does: finds the destination, and the categories in which the click is counted.
+
+No I/O.
 
 This module makes the same decisions as edge_worker/src (links.js, agents.js, bots.js, sources.js). It uses the same
-patterns and limits, which the worker's build exports to patterns.json. A test compares both on generated clicks.
+patterns and limits, which the Worker's build exports to patterns.json. A test compares the results of both for
+generated clicks.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class Click:
     def from_request(
         cls, country: str | None, user_agent: str | None, query: str | None, method: Literal["GET", "HEAD"]
     ) -> Click:
-        """Return the click as it reaches the worker.
+        """Return the click in the form in which it would reach the Worker.
 
         Spaces around the user agent are removed. The query is percent-encoded and has no fragment. `query` can have a
         leading "?".
@@ -66,7 +69,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The result for a click. `rule` is the index of the matching rule, or None.
+    """The result of evaluating a click. `rule`: the index of the matching link rule, or None.
 
     `reason` is the reason why the click counts as a bot, or "". `source` is "" if there is none.
     """
@@ -81,9 +84,9 @@ class Explanation:
 
 
 class Explainer:
-    """Evaluates clicks as the worker does, with the patterns from the worker's bundle.
+    """Evaluates clicks as the Worker does, with the patterns from the Worker's bundle.
 
-    A click takes at most a few milliseconds, because input is truncated as in the worker and all patterns run in linear
+    A click takes at most a few milliseconds, because input is truncated as in the Worker and all patterns run in linear
     time. Raises ValueError or KeyError on invalid patterns.
     """
 

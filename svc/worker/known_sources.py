@@ -1,4 +1,6 @@
-"""Well-known sources: their names and channels. The web application gets the names from this table (`svc/web/wire.py`).
+"""The names and channels of well-known sources.
+
+The web application gets the names from this table (`svc/web/wire.py`).
 
 A source is the referring host in lower case and without `www.`, the id of an app, or the name of a campaign
 (`utm_source` or `ref`). Direct visits have the source "".
@@ -112,11 +114,11 @@ def _table(by_channel: Mapping[Channel, Mapping[str, str]]) -> dict[str, Known]:
     return {key: Known(name, channel) for channel, names in by_channel.items() for key, name in names.items()}
 
 
-# By host, which includes the host's subdomains unless they have their own entry.
+# Host → site. An entry also applies to the host's subdomains, unless they have their own entry.
 SITES = _table(_BY_CHANNEL)
-# By the id of the app.
+# App id → app.
 APPS = _table(_APPS_BY_CHANNEL)
-# Google has a domain in each country. The pattern is also a pattern of JavaScript.
+# Google has a domain in each country. The pattern is also valid in JavaScript.
 GOOGLE_PATTERN = r"^google\.(com?\.)?[a-z]{2,3}$"
 _GOOGLE = re.compile(GOOGLE_PATTERN)
 _HOST = re.compile(r"([a-z0-9_-]+\.)+[a-z][a-z0-9-]+")
@@ -138,7 +140,10 @@ def known_source(source: str) -> Known | None:
 
 
 def channel_of(source: str, *, of_link: bool) -> Channel:
-    """Return the channel of a source. `of_link`: the source is of a click on a link, where `qr` marks a scan."""
+    """Return the channel of a source.
+
+    `of_link`: True if the source belongs to a click on a link, for which `qr` means a QR code scan.
+    """
     if of_link and source == "qr":
         return "qr"
     fixed = _FIXED.get(source)
@@ -151,7 +156,7 @@ def channel_of(source: str, *, of_link: bool) -> Channel:
 
 
 def channels(sources: Mapping[str, int], *, of_link: bool) -> dict[str, int]:
-    """Return the counts of the channels for the counts of the sources."""
+    """Return the counts by channel. `sources`: the counts by source."""
     tally: dict[str, int] = {}
     for source, n in sources.items():
         channel = channel_of(source, of_link=of_link)

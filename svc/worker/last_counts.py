@@ -1,7 +1,7 @@
-"""The final counts in a worker's database, read before a disconnect deletes the database. No I/O.
+"""The final counts in a Worker's database, read before a disconnect deletes the database. No I/O.
 
 Closed days have `day` rows. Open days have `hour` rows, and events that are not folded yet (not added to these rows).
-This module adds up these events by the worker's rules (edge_worker/src/fold.js). The database counts unique visitors,
+This module adds up these events by the Worker's rules (edge_worker/src/fold.js). The database counts unique visitors,
 because it has their hashes.
 """
 
@@ -19,9 +19,9 @@ from svc.worker.stored_totals import TargetCounts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# A row of events can be 260 kB long, and the client accepts responses of up to 16 MB.
+# The number of event rows per call. A row can be 260 kB long, and the client accepts responses of up to 16 MB.
 _EVENTS_A_CALL = 32
-# 220 kB of hashes, which is far below D1's limit of 2 MB per parameter.
+# The number of visitor hashes per call. They are 220 kB long, which is far below D1's limit of 2 MB per parameter.
 _HASHES_A_CALL = 20_000
 _WHOLE_DAY = -1
 
@@ -60,16 +60,16 @@ class Hour:
 
 @dataclass
 class OpenCounts:
-    """The counts for days that the worker has not closed. `closed_day` is the last closed day."""
+    """The counts for days that the Worker has not closed. `closed_day` is the last closed day."""
 
     closed_day: int
     hours: dict[tuple[str, int], Hour] = field(default_factory=dict)  # by target and epoch hour
     day_visitors: dict[tuple[str, int], int] = field(default_factory=dict)  # by target and day
 
     def add_lines(self, texts: Iterable[str]) -> None:
-        """Add the `lines` of event rows. Events of closed days are ignored, as in the worker.
+        """Add the `lines` of event rows. Events of closed days are ignored, as in the Worker.
 
-        Raises ValueError on text that the worker did not write.
+        Raises ValueError on text that the Worker did not write.
         """
         for text in texts:
             for target, epoch_hour, reason, visitor, *_ in read_events(text):
@@ -169,7 +169,7 @@ def day_visitors_statement(closed_day: int, after: Row | None) -> Statement:
 
 
 def end_of_counting(open_counts: OpenCounts, day: int, now: int) -> int:
-    """Return the time up to which an open day's counts are complete (epoch ms), once counting has stopped.
+    """Return the time up to which an open day's counts are complete (epoch ms), after the Worker was deleted.
 
     This is the end of the current hour or of the last hour with counts, but at most the end of the day.
     """

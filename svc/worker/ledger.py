@@ -1,6 +1,6 @@
-"""Reconcile a UTC day: the worker's ledger, the worker's totals, and the service's stored totals. No I/O.
+"""Reconciles the Worker's ledger, the Worker's totals and the service's stored totals for a UTC day. No I/O.
 
-The worker records accepted events in a ledger. Separately, it folds events, which means that it adds them to its totals
+The Worker records accepted events in a ledger. Separately, it folds events, which means that it adds them to its totals
 (see docs/develop/worker-counting.md). The compared numbers therefore have independent origins: accepted events, folded
 events, events that the service acknowledged, and events that the service stored.
 """
@@ -20,12 +20,13 @@ from svc.worker.rows import Row, Statement, integer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# The step at which two numbers that should be equal differ; see docs/use/ledger.md.
+# The step at which two numbers differ that should be equal; see docs/use/ledger.md.
 Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
-# The reason why the worker did not count an accepted event. `invalid` means that the worker did not accept the event.
+# The reason why the Worker did not count an accepted event. `invalid` means that the Worker did not accept the event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
-# The worker keeps a day's ledger for as long as parts of that day can be sent. It may delete the day's totals earlier.
+# The number of days for which the Worker keeps a day's ledger, because parts of that day can be sent for this long. The
+# Worker may delete the day's totals earlier.
 KEPT_DAYS = 35
 
 
@@ -48,7 +49,7 @@ _OF_LEDGER = (
     " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted'"
 )
 _OF_STORED = f"{_FOLDED} from json_each(?2) one join day on day.target = one.value{_OF_DAY}"
-# When the worker sorts events, it drops events of closed days and records them in the ledger as dropped.
+# When the Worker sorts events, it drops events of closed days and records them in the ledger as dropped.
 _TALLIES = (
     "select tally from event_log where tally <> '' and cast(?1 as integer) >"  # noqa: S608  # names of this file
     f" (select coalesce(max({_valid('value')} ->> 'day'), -1) from meta where key = 'state')"
@@ -108,9 +109,9 @@ class Stored:
 
 @dataclass
 class WorkerDay:
-    """The worker's numbers for a day, by target, at one point in time.
+    """The Worker's numbers for a day, by target, at one point in time.
 
-    `closed`: True if the worker has closed the day.
+    `closed`: True if the Worker has closed the day.
     `accepted`: events accepted for counting. Each of these was `dropped` (by reason), is `waiting` to be folded, or is
     `folded` into the day's rows.
     `pushed`, `refused`, `unknown`: the highest totals that the service acknowledged, rejected, or ignored because it
@@ -155,7 +156,7 @@ class WorkerDay:
             reasons[entry] = reasons.get(entry, NONE) + events  # type: ignore[index,call-overload]  # one of them
 
     def wait(self, target: str, events: Events) -> None:
-        """Add events that are waiting to be folded."""
+        """Add events of `target` that are waiting to be folded."""
         self.waiting[target] = self.waiting.get(target, NONE) + events
 
     def counted_drops(self, targets: Iterable[str]) -> dict[DropReason, int]:
@@ -168,7 +169,7 @@ class WorkerDay:
 
     @property
     def all_drops(self) -> dict[DropReason, int]:
-        """The number of the day's dropped events by reason, including events without a known target."""
+        """The number of dropped events on the day by reason, including events without a known target."""
         return self.counted_drops(self.dropped)
 
 
@@ -176,8 +177,8 @@ class WorkerDay:
 class TargetDay:
     """The reconciliation of a target's events on a day.
 
-    `agrees`: True if no numbers differ. None if the worker's numbers are unknown; in that case, only `stored` is set.
-    `counted`: the worker's total. None if unknown, or if the total was deleted because of its age.
+    `agrees`: True if no numbers differ. None if the Worker's numbers are unknown; in that case, only `stored` is set.
+    `counted`: the Worker's total. None if unknown, or if the total was deleted because of its age.
     `fault`: the first step at which the numbers differ.
     `off_by`: the number after that step minus the number before it, which is negative if events are missing.
     """
@@ -202,7 +203,9 @@ class _State(BaseModel):
 
 
 def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
-    """Return the batch of statements that reads a day (day number). Its cost does not depend on the database's size.
+    """Return the batch of statements that reads a day (day number).
+
+    The number of rows read does not depend on the database's size.
 
     `stored`: the service's totals by target. For each target that has a total, the day's row is read even if the
     ledger lacks the target.
@@ -224,7 +227,7 @@ def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
 def target_statements(day: int, target: str) -> list[Statement]:
     """Return the part of `statements` for one site or link, without its lines in `event_page` and the final state.
 
-    A report's read contains these rows anyway (svc/worker/counts.py).
+    A report reads these rows separately (svc/worker/counts.py).
     """
     text = f'"{day_text(day)}"'
     return [
@@ -240,7 +243,7 @@ def target_statements(day: int, target: str) -> list[Statement]:
 def read_target_day(
     results: Sequence[Sequence[Row]], pages: Sequence[Row], states_after: Sequence[Row], day: int, target: str
 ) -> WorkerDay | None:
-    """Return the results of `target_statements` as a WorkerDay.
+    """Return a WorkerDay with the results of `target_statements`.
 
     Returns None, and raises errors, in the same cases as `read_day`.
 
@@ -254,14 +257,14 @@ def read_target_day(
 
 
 def _text_of(lines: Sequence[Sequence[object]]) -> str:
-    """Return lines as the worker writes them (svc/worker/event_lines.py)."""
+    """Return lines in the format in which the Worker writes them (svc/worker/event_lines.py)."""
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     """Return the results of `statements` as a WorkerDay, or None if the database began to count after that day.
 
-    Raises ValueError, KeyError or TypeError on rows that the worker did not write. Also raises ValueError if a cron run
+    Raises ValueError, KeyError or TypeError on rows that the Worker did not write. Also raises ValueError if a cron run
     changed the state during the read, which is possible because D1 does not document that batches are atomic.
     """
     states, ledger, tallies, pages, outbox, queued, *folded, states_after = results
@@ -301,8 +304,8 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
 def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> list[TargetDay]:
     """Return the reconciliation of each target that has events on the day, ordered by id.
 
-    `before`, `after`: the stored totals of the account's targets before and after the worker's numbers were read. A
-    push can arrive in between, so the acknowledged total must match one of the two.
+    `before`, `after`: the stored totals of the account's targets before and after the Worker's numbers were read. A
+    push can arrive in between, so the acknowledged total must match one of these stored totals.
     """
     something = {target for target, has in after.items() if has != Stored()}
     if worker is None:
@@ -340,7 +343,7 @@ def _first_fault(
 ) -> tuple[Fault, Events] | tuple[None, None]:
     """Return the first step at which the numbers differ, and the difference; (None, None) if they agree.
 
-    The steps lead from the worker's ledger to the service's store.
+    The steps lead from the Worker's ledger to the service's store.
     """
     pushed = worker.pushed.get(target, NONE)
     dropped = sum(worker.dropped.get(target, {}).values(), start=NONE)

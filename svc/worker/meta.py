@@ -1,4 +1,4 @@
-"""The worker's `meta` table: schema version, configuration version, and the state of cron runs. No I/O."""
+"""The Worker's `meta` table: schema version, configuration version, and the state of cron runs. No I/O."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ UNREADABLE = (
 )
 
 
-# Customers can write to this table, and the service stores and sums the configuration versions. The limit is far above
-# real versions, and the sum of a million versions fits into 64 bits.
+# The largest accepted configuration version. Customers can change this table, and the service stores and sums the
+# versions. The limit is far above real versions, and the sum of a million such versions fits into 64 bits.
 _MAX_CHANGES = 10**12
 _Moment = Annotated[int, Field(ge=0, le=(LAST_DAY + 1) * DAY_MS)]
 
@@ -49,7 +49,7 @@ class WorkerMeta:
     `schema`: the schema version; 0 if there are no tables.
     `config_version`: the version up to which all configuration rows have been written.
     `closed_day`: the last closed day; `as_of`: the end of the last closed hour.
-    `tried`: the operation that had uploaded the worker at its last attempt to push; "" before the first attempt.
+    `tried`: the id of the operation that uploaded the Worker that last tried to push; "" before the first attempt.
     `next_push_at`: the time of the next attempt; 0 before the first cron run.
     `kept_from`: the first day that has not been deleted because of its age; 0 if no day has been deleted.
     """
@@ -64,7 +64,7 @@ class WorkerMeta:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, object]]) -> WorkerMeta:
-        """Parse the result rows of STATEMENT. Raises ValueError on values that the worker did not write."""
+        """Parse the result rows of STATEMENT. Raises ValueError on values that the Worker did not write."""
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))
         schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))

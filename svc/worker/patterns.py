@@ -1,8 +1,8 @@
-"""Translate the worker's JavaScript regular expressions to Python. No I/O.
+"""Translates the Worker's JavaScript regular expressions to Python. No I/O.
 
-The worker's build exports their source and flags. Both languages try alternatives in the same order. Syntax that has a
-different meaning in Python is rewritten. Syntax that cannot be translated is rejected when the bundle is loaded. Text
-must consist of UTF-16 units, as in JavaScript (`units_of`).
+The Worker's build exports the source and the flags of the expressions. Both languages try alternatives in the same
+order. Syntax that has a different meaning in Python is rewritten. Syntax that cannot be translated is rejected when the
+bundle is loaded. Text must consist of UTF-16 units, as in JavaScript (`units_of`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def units_of(text: str) -> str:
 
 
 def compiled(source: str, flags: str) -> re.Pattern[str]:
-    """Compile a worker's pattern for text in UTF-16 units. Raises ValueError if the pattern cannot be translated."""
+    """Compile a Worker's pattern for text in UTF-16 units. Raises ValueError if the pattern cannot be translated."""
     try:
         if flags not in _FLAGS or not source.isascii():
             raise ValueError("unsupported flags or characters")

@@ -1,8 +1,8 @@
-"""The parts of a worker's push (see docs/develop/push.md). Each part has the counts of one day. No I/O.
+"""The parts of a Worker's push (see docs/develop/push.md). Each part has the counts of one day. No I/O.
 
-The classes are dataclasses, so that the service can also create parts from a worker's database. A `TypeAdapter`
-validates them. Unknown fields from newer workers are ignored. Each scalar field is declared strict. The models as a
-whole cannot be strict, because JSON arrays become tuples.
+The classes are dataclasses, so that the service can also create parts from a Worker's database. A `TypeAdapter`
+validates them. Unknown fields from newer Workers are ignored. Each scalar field is declared strict. The models as a
+whole cannot be strict, because JSON arrays are converted to tuples.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def _day(text: object) -> int:
 
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT, strict=True)]
-# The API's `Id` is too slow here, because it would call a Python validator for each of the 200 ids in a push.
+# The type `Id` of svc/api would be too slow here, because it would call a Python validator for each of the 200 ids in a
+# push.
 TargetId = Annotated[str, Field(max_length=100, pattern=NO_NUL, strict=True)]
 _HourStart = Annotated[Count, Field(multiple_of=HOUR_MS)]
 _Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]

@@ -1,4 +1,4 @@
-"""The scans of an account's QR codes, from the worker's database. No I/O."""
+"""The scans of an account's QR codes, from the Worker's database. No I/O."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from svc.worker.rows import Row, Statement
 
 # Clicks with the marker of QR codes have this source (edge_worker/src/sources.js). The statement reads one row per
-# existing link, and one per day on which it was clicked. Deleted links are left out, because their configuration row
-# has no body.
+# existing link, and one row per day on which the link was clicked. Deleted links are omitted, because their
+# configuration rows have no body.
 _SCANS = (
     "select coalesce(sum(day.totals ->> '$.sources.qr'), 0) as scans from config"
     " join day on day.target = config.body ->> 'target' and day.day between cast(?1 as integer) and cast(?2 as integer)"
@@ -21,7 +21,9 @@ _KEPT_FROM = "select coalesce(value ->> 'kept_from', 0) as kept_from from meta w
 
 
 class Scans(NamedTuple):
-    """The scans of all existing links since the day `since`, which is later than requested if days were deleted."""
+    """The scan count for all existing links since the day `since`, which is later than requested if days
+    were deleted.
+    """
 
     scans: int
     since: int
@@ -33,7 +35,7 @@ def scan_statements(first_day: int, last_day: int) -> list[Statement]:
 
 
 def scans_of(found: Sequence[Sequence[Row]], first_day: int) -> Scans:
-    """Return the scans. Raises ValueError, KeyError or TypeError on rows that the worker did not write."""
+    """Return the scans. Raises ValueError, KeyError or TypeError on rows that the Worker did not write."""
     [[sums], states] = found
     kept_from = max((int(str(row["kept_from"])) for row in states), default=0)
     return Scans(int(str(sums["scans"])), max(first_day, kept_from))

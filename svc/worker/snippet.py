@@ -11,7 +11,7 @@ PATH_MARK = "__PATH__"
 
 
 def inline(template: str, path: str) -> str:
-    """Return the inline snippet. The specification limits it to 600 bytes, and our own limit is 410 bytes."""
+    """Return the inline snippet. A test limits its size to 410 bytes."""
     return f"<script>{_code(template, path)}</script>"
 
 
@@ -28,8 +28,8 @@ def _code(template: str, path: str) -> str:
 def script_tag(path: str, name: str) -> str:
     """Return the script element that loads the code from `<path>/<name>.js`.
 
-    The order of the attributes depends on path and name. It therefore varies by site, so that no single pattern matches
-    all sites, and does not change until the path is rotated.
+    The order of the attributes depends on the path and the name. The order therefore varies by site, so that no single
+    pattern of an ad blocker matches all sites, and does not change until the path is rotated.
     """
     attributes = [f'src="{path}/{name}.js"', "defer"]
     if zlib.crc32(f"{path}/{name}".encode()) & 1:

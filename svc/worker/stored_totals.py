@@ -1,7 +1,7 @@
-"""The counts of all targets in a worker's database, for use when the service has lost pushed totals. No I/O.
+"""The counts of all targets in a Worker's database, for use when the service has lost pushed totals. No I/O.
 
-`day` rows hold the counts of the most recent days (14 to 35, depending on the account). `hour` rows exist only for
-open days. The visitors of open days are not counted yet. If a day was deleted before its counts were sent, the
+`day` rows contain the counts for the most recent 14 to 35 days, depending on the account's setting. `hour` rows exist
+only for open days. The visitors of open days are not counted yet. If a day was deleted before its counts were sent, the
 counts are still in the parts in the `outbox` table.
 """
 

@@ -1,6 +1,6 @@
-"""Build of the documentation that the service serves at /help. It runs during `make build` and is not packaged.
+"""Builds the documentation that the service serves at /help. Runs during `make build` and is not packaged.
 
-markdown   parse and render one page
+markdown   parses and renders one page
 library    the pages, their order, and the targets of their links
 template   the HTML around a page, with navigation and table of contents
 __main__   `python -m svc.web.help FILE` writes all pages, the search index and llms.txt as one JSON file

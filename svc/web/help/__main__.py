@@ -1,4 +1,4 @@
-"""Write the documentation as one JSON file: `python -m svc.web.help FILE`.
+"""Writes the documentation as one JSON file: `python -m svc.web.help FILE`.
 
 `pages` maps each URL path to the file below svc/web/dist/, its media type and its text. `missing` is the file of the
 page for unknown paths. `assets` maps the URL path of the search index to its text.
@@ -66,7 +66,9 @@ def _markdown(page: Page, target: partial[Target]) -> str:
 
 
 def search_index(library: Library) -> dict[str, list[list[Any]]]:
-    """Return the index: `pages` as [URL path, title], `sections` as [number of the page, anchor, heading, text]."""
+    """Return the search index: `pages` as [URL path, title], `sections` as [index of the page, anchor,
+    heading, text].
+    """
     return {
         "pages": [[page.url, page.document.title] for page in library.pages],
         "sections": [

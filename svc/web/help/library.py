@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DOCS = "docs"
 README = "README.md"
-# The folders of docs/ that are served, in the order of the navigation. docs/README.md is the first page.
+# The folders in docs/ that are served, in the order of the navigation. docs/README.md is the first page.
 FOLDERS = ("use", "operate")
 _SCHEMES = ("https", "http", "mailto")
 
@@ -39,13 +39,16 @@ class Library:
     """All pages, in the order of the navigation."""
 
     def __init__(self, root: Path) -> None:
-        """Read the pages of a checkout. Raises HelpError if a page has a problem, or no README lists it."""
+        """Read the pages in a checkout.
+
+        Raises HelpError if a page has a problem, or its folder's README does not list it.
+        """
         self._root = root
         self.pages: Sequence[Page] = self._read_all()
         self._by_source: Mapping[str, Page] = {page.source: page for page in self.pages}
 
     def folder(self, name: str) -> list[Page]:
-        """Return the pages of a folder of docs/, its README first."""
+        """Return the pages in a folder of docs/, the README first."""
         return [page for page in self.pages if page.folder == name]
 
     def target(self, page: Page, href: str) -> Target:

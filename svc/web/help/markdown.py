@@ -1,4 +1,4 @@
-"""Parse and render one page of the documentation. No I/O.
+"""Parses and renders one page of the documentation. No I/O.
 
 Raw HTML is an error, except comments and anchors (`<a id="name"></a>`). Pages therefore contain no scripts, and no
 inline styles, which the Content-Security-Policy forbids.
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
     from markdown_it.utils import EnvType, OptionsDict
 
-# Ids that the template uses. Headings cannot have them, so that each id is unique on its page.
+# Ids that the template uses. Headings cannot have these ids, so that each id is unique on its page.
 RESERVED_IDS = frozenset({"help-content", "help-pages", "help-results"})
 
 _COMMENTS = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
 _ANCHOR = re.compile(r'<a id="([a-z0-9-]+)">')
-# Matches links whose text has no brackets. For other links, `rewrite` raises an error instead of skipping them.
+# Matches links whose text has no brackets. If a page has other links, `rewrite` raises an error instead of ignoring
+# them.
 _LINK = re.compile(r"\[([^\[\]]*)\]\(([^()\s]+)\)")
 _FIRST_SENTENCE = re.compile(r".*?[.!?](?=\s|$)")
 
@@ -67,7 +68,8 @@ class Target(NamedTuple):
 class Document:
     """A parsed page.
 
-    `summary`: its first sentence. `body`: the tokens below the title. `links`: the URLs of its links, percent-encoded.
+    `summary`: the page's first sentence. `body`: the tokens below the title. `links`: the percent-encoded URLs of the
+    page's links.
     """
 
     title: str
@@ -80,7 +82,10 @@ class Document:
 
 
 class _Renderer(RendererHTML):
-    """Renders code blocks that can be scrolled by keyboard, and code that wraps at `_` and `/`. Omits comments."""
+    """Renders code blocks so that they can be scrolled by keyboard, and code so that it can wrap at `_` and `/`.
+
+    Omits comments.
+    """
 
     def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002
         code = re.sub(r"(?<=[\w}][_/])(?=[\w{])", "<wbr>", escape(tokens[idx].content, quote=False))
@@ -147,7 +152,10 @@ def render(document: Document, target: Callable[[str], Target]) -> str:
 
 
 def rewrite(text: str, target: Callable[[str], Target]) -> str:
-    """Return a page's Markdown with links to the served URLs. Raises HelpError if a link was missed."""
+    """Return a page's Markdown in which links lead to the served URLs.
+
+    Raises HelpError if a link could not be rewritten.
+    """
     links = parse(text).links
 
     def served(found: re.Match[str]) -> str:
@@ -229,7 +237,7 @@ def _number_headings(tokens: Sequence[Token]) -> list[Heading]:
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Give each cell the title of its column, which narrow screens show, and a class instead of an inline style."""
+    """Give each cell its column's title, which is shown on narrow screens, and a class instead of an inline style."""
     labels: list[str] = []
     column = 0
     for at, token in enumerate(tokens):
@@ -268,7 +276,7 @@ def _sections(body: Iterable[Token], headings: Iterable[Heading]) -> Iterator[Se
 
 
 def _linked(children: Iterable[Token], target: Callable[[str], Target]) -> Iterator[Token]:
-    """Yield the tokens, with links to the served URLs.
+    """Yield the tokens, in which links lead to the served URLs.
 
     If a file is not served, only the text of the link remains, followed by the file's path.
     """

@@ -1,4 +1,7 @@
-"""The HTML around a page: header, search, navigation, table of contents. Only the search needs JavaScript."""
+"""The HTML around a documentation page: header, search, navigation, table of contents.
+
+Only the search needs JavaScript.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _FEWEST_IN_CONTENTS = 2
 
 
 class Template:
-    """Writes pages. `version`: the service's version. `index`: the URL of the search index."""
+    """Creates pages as HTML. `version`: the service's version. `index`: the URL of the search index."""
 
     def __init__(self, library: Library, version: str, index: str) -> None:
         self._library = library
