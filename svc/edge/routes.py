@@ -21,7 +21,7 @@ _GONE = frozenset({10009})  # Cloudflare docs, Workers error codes: the route do
 class Route:
     """A URL pattern and the script that receives the matching requests.
 
-    `script`: None means that no worker receives them.
+    `script`: None means that no Worker receives them.
     `fail_open`: True if requests beyond the account's daily limit go to the origin instead of failing with an error
     page. None if Cloudflare did not report it.
     """

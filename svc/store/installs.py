@@ -1,4 +1,4 @@
-"""Transactions on installs and updates of the worker. Each one changes the operation together with its account."""
+"""Transactions on installs and updates of the Worker. Each one changes the operation together with its account."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, Operation
 
-# The states in which the worker can be installed or reinstalled. An account in one of these states has, or once had, a
+# The states in which the Worker can be installed or reinstalled. An account in one of these states has, or once had, a
 # working token.
 _INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
 
@@ -31,7 +31,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     if busy is not None:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
-    # This warning is about the worker that the install replaces.
+    # This warning is about the Worker that the install replaces.
     yield from accounts.remove_warning(account_id, "not_confirmed")
     yield from states.move(account_id, None, "installing", None, now)
     return accounts.present((yield from accounts.account_by_id(account_id)))
@@ -56,9 +56,9 @@ def installing(account_id: str, now: int) -> Tx[None]:
 
 
 def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
-    """Record that the worker is about to be uploaded, with the key that has this digest.
+    """Record that the Worker is about to be uploaded, with the key that has this digest.
 
-    The service then accepts the worker's pushes and recognizes the script as its own, even if the response to the
+    The service then accepts the Worker's pushes and recognizes the script as its own, even if the response to the
     upload is lost.
     """
     yield from worker_keys.add_worker_key(operation.account_id, key_digest)
@@ -75,7 +75,7 @@ def uploaded(
     keys_until: int,
     now: int,
 ) -> Tx[None]:
-    """Record that the worker was uploaded. The keys of earlier workers are accepted until `keys_until` (rule W7)."""
+    """Record that the Worker was uploaded. The keys of earlier Workers are accepted until `keys_until` (rule W7)."""
     yield sql(
         "update accounts set edge_bundle = $2, edge_schema = $3, script_etag = $4, installed_at = $5, install_id = $6"
         " where id = $1",
@@ -98,8 +98,8 @@ def installed(operation: Operation, now: int) -> Tx[None]:
 
 
 def updated(operation: Operation, now: int) -> Tx[None]:
-    """Record that the new worker is installed. Its self-check begins."""
-    # The cron trigger may have run the new worker already, so its first push may have arrived. The next push would
+    """Record that the new Worker is installed. Its self-check begins."""
+    # The cron trigger may have run the new Worker already, so its first push may have arrived. The next push would
     # arrive an hour later.
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     if account.push is not None and account.push.install == operation.id:
@@ -109,21 +109,21 @@ def updated(operation: Operation, now: int) -> Tx[None]:
 
 
 def fail_install(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
-    """Record that the install failed. The account becomes `connected`, without a confirmed worker (rule A12)."""
+    """Record that the install failed. The account becomes `connected`, without a confirmed Worker (rule A12)."""
     yield from lock_account(operation.account_id)
     yield from operations.fail(operation.id, error, now)
     yield from states.move(operation.account_id, None, "connected", error, now)
 
 
 def fail_update(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
-    """Record that the update failed. The previous worker keeps running, so the account's state does not change."""
+    """Record that the update failed. The previous Worker keeps running, so the account's state does not change."""
     yield from operations.fail(operation.id, error, now)
 
 
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
     """End a self-check that has timed out. The account gets a warning and keeps its state (rule A11).
 
-    If the worker has reported since the timeout was read, the self-check succeeds instead.
+    If the Worker has reported since the timeout was read, the self-check succeeds instead.
     """
     account = yield from accounts.locked(operation.account_id)
     if account is None:

@@ -1,4 +1,4 @@
-"""Stored totals for one day, by target (site or link), for the comparison with the worker's ledger."""
+"""Stored totals for one day, by target (site or link), for the comparison with the Worker's ledger."""
 
 from __future__ import annotations
 

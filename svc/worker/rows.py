@@ -1,4 +1,4 @@
-"""Types for the statements on a worker's database and for the result rows that D1's API returns. No I/O."""
+"""Types for the statements on a Worker's database and for the result rows that D1's API returns. No I/O."""
 
 from __future__ import annotations
 
