@@ -93,6 +93,10 @@ class Service:
         await self.call("POST", "/auth/sign-up", {"email": address, "password": password}, expect=202)
         token = await self.mailed_token(address, "confirm")
         await self.call("POST", "/auth/confirm", {"token": token})
+        await self.sign_in(address, password)
+
+    async def sign_in(self, address: str, password: str) -> None:
+        """Sign in. Later calls use the session."""
         session = await self.call("POST", "/auth/sign-in", {"email": address, "password": password})
         self.headers = {"Authorization": f"Bearer {session['access_token']}"}
 

@@ -21,7 +21,7 @@ import pytest
 
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Program
-from tests.artefacts.journey import Place, journey
+from tests.artefacts.journey import PASSWORD, Place, journey
 from tests.artefacts.places import PLACES, ROOT, container, in_tree, missing_tools, new_tree, run, shell, stand_in
 from tests.operate.documents import blocks
 
@@ -141,7 +141,7 @@ async def test_package_runs_on_fresh_debian(tree: Path, emulator: Emulator) -> N
     add = BLOCKS["sudo -u svc svc user add you@example.com --confirmed --config /etc/svc/config.toml"]
     shell(
         tree,
-        add.replace(" --config", " --password-stdin --config").replace("sudo -u", "echo 'a long password' | sudo -u"),
+        add.replace(" --config", " --password-stdin --config").replace("sudo -u", f"echo '{PASSWORD}' | sudo -u"),
     )
     owners = shell(tree, "stat -c '%U:%G %a' /etc/svc/config.toml /var/lib/svc /var/lib/svc/svc.db").splitlines()
     assert owners[:2] == ["root:svc 640", "svc:svc 700"]
@@ -151,7 +151,7 @@ async def test_package_runs_on_fresh_debian(tree: Path, emulator: Emulator) -> N
     unit = (tree / "usr/lib/systemd/system/svc.service").read_text()
     [serve] = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
     program = in_tree(tree, "svc:svc", "env", *unset, *serve.split())
-    await journey(emulator, Place(program, tree / "var/lib/svc", {}))
+    await journey(emulator, Place(program, tree / "var/lib/svc", {}, has_user=True))
     shell(tree, "apt-get purge --yes svc")
     assert (tree / "var/lib/svc/svc.db").exists()
     assert not (tree / "etc/svc").exists()

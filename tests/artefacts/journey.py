@@ -24,13 +24,21 @@ _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 _CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 
 
+# The user of the workflow.
+EMAIL, PASSWORD = "you@example.com", "a long password"
+
+
 @dataclass(frozen=True)
 class Place:
-    """An installed artefact, its data folder on this machine (`folder`), and its environment (`settings`)."""
+    """An installed artefact, its data folder on this machine (`folder`), and its environment (`settings`).
+
+    `has_user`: the user of the workflow was added with `svc user add`. Otherwise, the workflow begins with a sign-up.
+    """
 
     program: Program
     folder: Path
     settings: Mapping[str, str]
+    has_user: bool = False
 
 
 async def journey(emulator: Emulator, place: Place) -> None:
@@ -47,7 +55,7 @@ async def journey(emulator: Emulator, place: Place) -> None:
     }
     async with open_service(place.folder, settings, program=place.program) as service:
         await _serves_everything(service)
-        await service.sign_up("a@example.com", "a long password")
+        await (service.sign_in if place.has_user else service.sign_up)(EMAIL, PASSWORD)
         headers = service.headers
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         account = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]
