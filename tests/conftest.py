@@ -41,7 +41,7 @@ assert cheap_passwords.AS_IT_IS
 
 # The duration of an example is meaningless on a machine that runs several tests at the same time.
 settings.register_profile(
-    "tests", deadline=None, max_examples=100 if EVERYTHING else 30, suppress_health_check=[HealthCheck.too_slow]
+    "tests", deadline=None, max_examples=100 if EVERYTHING else 20, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tests")
 

@@ -23,7 +23,7 @@ from tests.journeys.conftest import PUSHED_BY_MS, connect, crons, settings_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EVENTS = 100_000 if EVERYTHING else 4_500
+EVENTS = 100_000 if EVERYTHING else 2_700
 PEOPLE = EVENTS // 5
 # The number of cron runs that are needed to fold the events of an hour.
 FOLDS = 30 if EVERYTHING else 5

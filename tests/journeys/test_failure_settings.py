@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge_worker.emulator.client import Customer, Emulator
-from edge_worker.harness.sampling import SEED
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import Service
 from svc.edge.tokens import WORKING_PERMISSIONS
 from tests.journeys.conftest import STRICT_PLATFORM
@@ -29,7 +29,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
 BOOTSTRAP_PERMISSIONS = ["Account Settings Read", "Account API Tokens Write"]
 
 
-@pytest.mark.parametrize("walk", range(2))
+@pytest.mark.parametrize("walk", range(3 if EVERYTHING else 1))
 @pytest.mark.timeout(240)
 @STRICT_PLATFORM
 async def test_main_use_case_works_with_random_failure_settings(

@@ -26,6 +26,7 @@ from svc.model import Key, Scope
 from svc.security.api_key import new_api_key
 from svc.security.passwords import hash_password
 from svc.store import keys, open_store, sessions, users
+from tests.engines import ENGINES
 from tests.journeys.bare_client import NoResponse, Response, request
 from tests.journeys.conftest import ZONE, free_port, settings_of
 from tests.journeys.mortal import open_mortal_service
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_200)
 
 _REQUESTS = 20
+_ENGINES = ENGINES if EVERYTHING else [random.Random(SEED).choice(ENGINES)]
 # The number of runs through all writes with kills. Later runs kill at later moments, so they take longer.
 _WALKS = 10 if EVERYTHING else 1
 # The share of writes that are killed in `make test`. Starting the service costs as much as 100 requests.
@@ -234,7 +236,7 @@ def test_every_kind_of_write_is_covered() -> None:
     )
 
 
-@pytest.mark.both_engines
+@pytest.mark.parametrize("store_config", _ENGINES, indirect=True)
 @pytest.mark.rule("G1", "G3", "C6")
 async def test_twenty_concurrent_requests_make_each_write_once(
     emulator: Emulator, store_config: StoreConfig, tmp_path: Path

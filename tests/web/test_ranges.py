@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import random
 import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import environment
-from tests.web.places import EMAIL, HEIGHT, ROOT, new_context, open_furnished, sign_in, signed_in_tab
-from tests.web.test_every_page import Visit
+from tests.web.places import EMAIL, HEIGHT, ROOT, THEMES, new_context, open_furnished, sign_in, signed_in_tab
+from tests.web.test_every_page import LOCALES, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -331,15 +333,18 @@ def test_all_days_of_a_new_link_are_today(tab: Page, history: Place) -> None:
     assert tab.locator(".legend button").all_inner_texts() == ["Bots"]
 
 
-@pytest.mark.parametrize("locale", ["en-US", "de-DE"])
+@pytest.mark.parametrize("locale", LOCALES if EVERYTHING else [random.Random(SEED).choice(LOCALES)])
 def test_period_choice_is_accessible_and_fits_small_screens(browser: Browser, history: Place, locale: str) -> None:
     context = new_context(browser, locale=locale)
     sign_in(context, history)
     tab = context.new_page()
     visit = Visit(tab, history.url)
-    for theme in ("light", "dark"):
+    *others, narrowest = 1440, 768, 390, 320
+    drawn = random.Random(SEED)
+    widths = [*(others if EVERYTHING else [drawn.choice(others)]), narrowest]
+    for theme in THEMES if EVERYTHING else [drawn.choice(THEMES)]:
         tab.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-        for width in (1440, 768, 390, 320):
+        for width in widths:
             tab.set_viewport_size({"width": width, "height": HEIGHT})
             tab.goto(history.at("/sites/:id") + "?period=last_month&compare=year")
             panel(tab)
