@@ -40,7 +40,9 @@ export const BROWSERS = [
   ["Safari", /^(?=.*Version\/|.*\((?:iPhone|iPad|iPod|Macintosh)).*(?:Safari|AppleWebKit)\//],
 ];
 
-/** Matches iPad browsers that request desktop pages. Safari is missing because it then sends a Mac's user agent. */
+/**
+ * Matches iPad browsers that request desktop pages, except Safari, which sends the user agent of a Mac in this case.
+ */
 export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 
 /** @type {readonly (readonly [string, RegExp])[]} */
@@ -55,7 +57,7 @@ export const SYSTEMS = [
   ["webOS", /[Ww]eb[O0]S|hpwOS/],
   ["PlayStation", /PlayStation/i],
   ["Nintendo", /Nintendo/],
-  // Before iOS: some manufacturers use iOS names for their Android models.
+  // This pattern must precede iOS, because some manufacturers use iOS names for their Android models.
   ["Android", /\bAndr[o0]id\b|\bAdr [\d.]|Silk\//],
   ["iOS", /iPhone|iPad|iPod/],
   ["iOS", DESKTOP_IPAD],
@@ -81,7 +83,7 @@ export const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
  */
 const firstMatch = (list, ua) => list.find(([, pattern]) => pattern.test(ua))?.[0] ?? "Other";
 
-/** User agents are truncated to this many characters. Those of real browsers are shorter. */
+/** User agents are truncated to this many characters. The user agents of real browsers are shorter. */
 export const UA_CHARS = 512;
 
 /**
@@ -118,7 +120,7 @@ export function readAgent(ua) {
 
 /** @typedef {{reason: import("./bots.js").Reason, device: Device, browser: string, os: string}} Agent */
 
-/** Maximum number of cached user agents. A few hundred account for nearly all visits. */
+/** Maximum number of cached user agents. A few hundred user agents account for nearly all visits. */
 const MAX_CACHED = 500;
 
 /** @type {Map<string, Agent>} */

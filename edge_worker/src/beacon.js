@@ -1,6 +1,7 @@
 /**
- * Parses the body that the snippet sends. It has four lines: the path, the referrer, "?utm_source=…,&utm_campaign=…",
- * and "true" if a program controls the browser. Older snippets send only one of the parameters.
+ * Parses the body of a beacon, which the snippet sends when it counts a view. The body has four lines: the path, the
+ * referrer, "?utm_source=…,&utm_campaign=…", and "true" if a program controls the browser. Older snippets send only one
+ * parameter in the third line.
  */
 
 /** Maximum size of a body. A longer body is rejected without being read completely. */
@@ -9,10 +10,10 @@ export const BEACON_BYTES = 8_192;
 /** A page's path is truncated to this many characters. */
 export const PAGE_CHARS = 200;
 
-/** A valid `location.pathname`: browsers percent-encode all other characters (URL standard). */
+/** The characters of a valid `location.pathname`. Browsers percent-encode all other characters (URL standard). */
 const PATH = /^\/[!#-[\]-~]*$/;
 
-/** The comma that the snippet puts between two parameters. A comma within a value remains. */
+/** Matches a comma that the snippet puts between two parameters, but not a comma within a value. */
 const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
 
 /**
@@ -21,8 +22,8 @@ const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
  */
 
 /**
- * Reads a body of at most BEACON_BYTES. A Content-Length header is trusted because the platform enforces it. Without
- * the header, the stream is cancelled at the limit so that a sender cannot fill the isolate's memory.
+ * Reads a body of at most BEACON_BYTES. A Content-Length header is trusted because Cloudflare enforces it. Without the
+ * header, the stream is cancelled at the limit so that a sender cannot fill the isolate's memory.
  * @param {Request} request
  * @returns {Promise<string> | null} "" if the body is too long; null if Content-Length already exceeds the limit
  */
@@ -56,7 +57,7 @@ export function parseBeacon(body) {
   if (!PATH.test(path)) return null;
   const end = path.search(/[?#]/);
   const page = (end < 0 ? path : path.slice(0, end)).slice(0, PAGE_CHARS);
-  // Some values end at the next "?", which would otherwise belong to the value.
+  // Replace each separating comma with "&", because a value ends at the next "&".
   return { page, referrer, search: query.replaceAll(BETWEEN, "&"), driven: driven === "true" };
 }
 

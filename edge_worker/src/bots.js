@@ -8,8 +8,8 @@ import { isbot } from "isbot";
  * @typedef {"" | keyof import("./vocabulary.json")["bot_reasons"]} Reason
  */
 
-// Security: visitors control the matched text. Here and in agents.js, a pattern such as `a.*b` must be anchored.
-// Otherwise its running time is quadratic in the length of the text.
+// Security: visitors control the text that is matched. Here and in agents.js, a pattern such as `a.*b` must be
+// anchored, because otherwise its running time is quadratic in the length of the text.
 
 export const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|\bspectron/i;
 
@@ -17,13 +17,14 @@ export const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|\bspec
 export const PREVIEW =
   /facebookexternalhit|facebookcatalog|twitterbot|slackbot|slack-imgproxy|whatsapp\/|telegrambot|discordbot|linkedinbot|skypeuripreview|viberbot|redditbot|pinterestbot|iframely|embedly|^(?:http\.rb|mastodon)\/|bluesky cardyb|snapchat ?url ?preview|google-pagerenderer|vkshare|\bpreview/i;
 
-/** Bots that `isbot` does not recognize. Each was found in a public collection of crawler user agents. */
+/** Bots that `isbot` does not recognize, from public collections of crawler user agents. */
 export const MORE =
   /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\/|like Gecko; compatible;|\bslurp\b|jsdom|^(?:Dart|Dalvik|AWP)\/|\bCFNetwork\/|^Mozilla\/\d\.0 \(compatible; (?!MSIE|Konqueror|iCab|OmniWeb|Windows|Linux)|BedrockAgentCore|Assetnote|\bReaver\b|\b360JK\b|\bHLB\b|PowerShell|containerd|\bUptime|ELinks/i;
 
 /**
  * Parts of user agents that make `isbot` mistake people for bots: Android models (Discovery, CUBOT, Newsday, Spider),
- * operating systems, and a few apps. Each match except its capture group is removed, and the rest is checked again.
+ * operating systems, and a few apps. A match is replaced with its capture group, and the remaining text is checked
+ * again.
  */
 export const HARMLESS = new RegExp(
   [
@@ -46,7 +47,7 @@ export const HARMLESS = new RegExp(
 const PREFETCH = /prefetch|prerender|preview/i;
 
 /**
- * Returns the reason to count a request as a bot, judged by its user agent alone.
+ * Returns the reason to count a request as a bot, based only on the user agent.
  * @param {string} ua
  * @returns {Reason} "" for a person
  */

@@ -1,18 +1,18 @@
 /**
- * The write budget. Its level depends on how much of the account's daily row limit has been used. Level 1 omits hourly
- * points, and level 2 also omits event detail. The higher the level, the less often an isolate writes. Daily totals are
- * always kept.
+ * The write budget. Its level (0 to 3) depends on how much of the account's daily limit on written rows is used up. At
+ * level 1, no hourly totals are written. At level 2, event detail is also omitted. The higher the level, the less often
+ * an isolate writes. Daily totals are always written.
  */
 
-/** Rows that an account can write per day (platform docs: D1 pricing, free plan; enforced since 2026-09-01). */
+/** Rows that an account can write per day (Cloudflare docs: D1 pricing, free plan; enforced since 2026-09-01). */
 export const ROWS_PER_DAY = 100_000;
 
 /** Shares of the daily rows at which levels 1, 2 and 3 begin. */
 const SHARES = [0.6, 0.8, 0.9];
 
 /**
- * The buffering window of an isolate at each level. waitUntil ends 30 s after the response (platform docs). The write,
- * and possibly a wait for the previous write, must fit into the remaining time.
+ * The buffering window of an isolate at each level. waitUntil ends 30 s after the response (Cloudflare docs). The
+ * write, and possibly a wait for the previous write, must end within these 30 s.
  */
 const WINDOWS_MS = [1_500, 5_000, 12_000, 20_000];
 

@@ -1,9 +1,9 @@
 /**
  * Buffers events in the isolate for a short window, or longer while a write is in progress, and writes them in batches.
- * Each batch is appended to the current minute's row of the event log. The row stores the batch's random name, so
+ * Each batch is appended to the current minute's row of the event log. The row also stores the batch's random name, so
  * repeating a write after a lost response has no effect.
  *
- * The platform can cancel a request and all its work at any await, so no event may depend on a single request. Events
+ * Cloudflare can cancel a request and all its work at any await, so no event may depend on a single request. Events
  * that are not yet in the database are in `events` or `batches`. If one request fails to write them, the next request
  * tries again.
  */
@@ -16,18 +16,24 @@ import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 
 /**
- * Size at which a row counts as full. It is small because each append copies the row, and because concurrent writes can
- * exceed it but must stay below the platform's limit of 2 MB.
+ * Size at which a row counts as full. It is small because each append copies the row. Concurrent writes can exceed this
+ * size, but must stay below Cloudflare's limit of 2 MB.
  */
 const ROW_CHARS = 64_000;
 
-/** Once this many events are buffered, they are written before the window ends. This takes about 3 ms of CPU. */
+/**
+ * When this many events are buffered, they are written before the window ends. Writing them takes about 3 ms of CPU
+ * time.
+ */
 const FLUSH_EVENTS = 400;
 
 /** Maximum size of a batch: two typical flushes. */
 const BATCH_CHARS = 200_000;
 
-/** Maximum number of events to hold while the database is failing: about 4 MB, at most 10 MB. Any more are dropped. */
+/**
+ * Maximum number of events to hold while the database is failing (about 4 MB, at most 10 MB). Further events are
+ * dropped.
+ */
 const MAX_HELD = 8_000;
 
 const RETRY_AFTER_MS = 300;
@@ -47,10 +53,10 @@ const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
 /** A write without a response after this time counts as lost and is repeated under the same name. */
 const WRITE_LOST_MS = 15 * SECOND_MS;
 
-/** Pause before the next attempt once the platform's daily limit is reached. */
+/** Pause before the next attempt after Cloudflare's daily limit was reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** If there are only dropped requests to record, this level determines the window. */
+/** The level that determines the window if only dropped requests have to be recorded. */
 const DROPS_LEVEL = 3;
 
 /** D1's error text for a value of more than 2 MB. */
@@ -69,9 +75,9 @@ const TOO_BIG = "SQLITE_TOOBIG";
  * @property {string} tally both tallies, encoded
  * @property {number} id of the event log row used in the last attempt
  * @property {number} tries number of attempts; the database may still execute an attempt that got no response
- * @property {number} triesBefore number of attempts on other rows, which are known to have stored nothing
+ * @property {number} triesBefore number of attempts with other rows, which are known to have stored nothing
  * @property {number} triedAt epoch ms of the last attempt; 0 after it failed
- * @typedef {{db: D1Database, level: number}} Sink where to write, and the write budget's level
+ * @typedef {{db: D1Database, level: number}} Sink the database to write to, and the write budget's level
  */
 
 export class EventBuffer {
@@ -112,7 +118,7 @@ export function record(buffer, event, { ip, ua }, sink) {
     dropEvent(buffer.droppedEvents, why, { target, day, reason });
     return addDrop(buffer, why, sink);
   }
-  // Encode here rather than in the flush, so that each request uses its own CPU time to encode its event.
+  // Encode the event here and not in the flush, so that each request uses its own CPU time to encode its event.
   const withDetail = keepsDetail(sink.level);
   const { head, tail } = encodeEvent(event, withDetail);
   if (!withDetail && reason === "") buffer.dropped.budget += 1;
@@ -150,13 +156,14 @@ function arm(buffer, sink, waitMs) {
 /** @param {EventBuffer} buffer @param {{until: number}} me @param {Sink} sink @param {number} waitMs */
 async function flushAfter(buffer, me, sink, waitMs) {
   await scheduler.wait(waitMs);
-  // Keep buffering while a write is in progress. The time limit keeps a cancelled writer from blocking other requests.
+  // Keep buffering while a write is in progress. Because of the time limit, a cancelled writer cannot block other
+  // requests.
   while (buffer.armed === me && Date.now() - buffer.writingSince < WAIT_FOR_WRITE_MS) await scheduler.wait(50);
   if (buffer.armed === me) await flushAll(buffer, sink);
 }
 
 /**
- * Flushes the buffer. Retries during a short database outage, because it may be a long time until the next event.
+ * Flushes the buffer. Retries during a short database outage, because the next event may not arrive for a long time.
  * @param {EventBuffer} buffer @param {Sink} sink
  */
 async function flushAll(buffer, sink) {
@@ -231,7 +238,7 @@ async function writeBatch(buffer, batch, db) {
       return true;
     } catch (error) {
       console.warn(`events not written: ${String(error)}`);
-      // The platform documents this text but not its error code (platform docs: D1 limits).
+      // Cloudflare documents this text but not its error code (Cloudflare docs: D1 limits).
       if (String(error).includes("daily row")) buffer.limitedUntil = Date.now() + LIMITED_MS;
       if (attempt === 2 || Date.now() < buffer.limitedUntil) {
         batch.triedAt = 0;
@@ -300,14 +307,14 @@ async function fetchSalts(buffer, events, db) {
       if (!(error instanceof DayClosed)) throw error;
     }
   }
-  // Remove a day's salt from the isolate's memory soon after the day ends. It is deleted from the database at about the
-  // same time.
+  // Remove a day's salt from the isolate's memory soon after the day ends. The cron job deletes it from the database at
+  // about the same time.
   for (const day of buffer.salts.keys()) {
     if ((day + 1) * DAY_MS + 15 * MINUTE_MS < Date.now()) buffer.salts.delete(day);
   }
 }
 
-// Returns no row if the row with this id has already been sorted, or if it already contains this write.
+// Returns no row if the event log row with this id was already sorted, or already contains this write.
 const APPEND =
   "insert into event_log(id, lines, writes, drops, tally) select ?1, ?2, ?3, ?4, ?5 " +
   "where ?1 > coalesce((select value ->> 'sorted' from meta where key = 'state'), 0) " +
@@ -321,8 +328,8 @@ function settle(buffer, batch) {
 }
 
 /**
- * Writes a batch. Two requests may write the same batch, because a write that gets no response eventually counts as
- * lost. The database may execute the two writes in any order. Both use the same row, which stores the batch only once.
+ * Writes a batch. Two requests may write the same batch, because a write without a response eventually counts as lost.
+ * The database may execute the two writes in any order. Both writes use the same row, which stores the batch only once.
  * If the row rejects the batch, only the later request decides what to do next.
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
  */
@@ -350,7 +357,7 @@ async function append(buffer, batch, db) {
       // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can still add it.
       useLaterRow(buffer, batch, id + 1);
     } else if (tries === batch.triesBefore + 1) {
-      // The row was already sorted because this machine's clock is slow. It does not contain this batch.
+      // The row was already sorted, because this host's clock is slow. The row did not contain this batch.
       const sorted = await db.prepare("select value ->> 'sorted' as id from meta where key = 'state'").first("id");
       if (isReplaced(buffer, batch, tries)) return undefined;
       useLaterRow(buffer, batch, Number(sorted) + 1);
@@ -360,8 +367,8 @@ async function append(buffer, batch, db) {
         .bind(id, batch.name)
         .first("held");
       if (isReplaced(buffer, batch, tries)) return undefined;
-      // The row has been sorted since the earlier attempts. It may have contained the batch, so a retry could count
-      // events twice.
+      // The row was sorted after the earlier attempts. It may have contained the batch, so a retry could count events
+      // twice.
       if (held === null || held === 0) {
         buffer.dropped.busy += batch.n;
         for (const events of batch.accepted.values()) addDropped(buffer.droppedEvents, "busy", events);
@@ -373,7 +380,7 @@ async function append(buffer, batch, db) {
 
 /**
  * @param {EventBuffer} buffer @param {Batch} batch @param {number} tries `batch.tries` after the caller's write
- * @returns {boolean} true if another request has written the batch or is writing it. That request handles the outcome.
+ * @returns {boolean} true if another request has written the batch or is writing it, and therefore handles the outcome
  */
 const isReplaced = (buffer, batch, tries) => batch.tries !== tries || !buffer.batches.includes(batch);
 

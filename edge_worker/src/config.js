@@ -11,10 +11,15 @@ import { findSite, hasPathForm, siteOf } from "./sites.js";
 const MAX_LINKS = 10_000;
 const MAX_MISSING = 2_000;
 
-/** Maximum number of hosts, and of links, to refresh after a version change. All others are read on demand. */
+/**
+ * Maximum number of hosts, and of links, to refresh after a version change. Other hosts and links are read on demand.
+ */
 const MAX_REFRESHED = 500;
 
-/** Maximum number of requests waiting for a read. A request that is cancelled while it is waiting stays in the set. */
+/**
+ * Maximum number of requests waiting for a read. The limit is needed because a request that is cancelled while it is
+ * waiting stays in the set.
+ */
 const MAX_WAITING = 1_000;
 
 /**
@@ -26,7 +31,7 @@ const MAX_WAITING = 1_000;
  * @typedef {import("./config_query.js").LinkHost} LinkHost
  * @typedef {{link_host: boolean | LinkHost, sites: [string, SiteRow][]}} Host a copy from an earlier worker has `true`
  *   for the link host; sites: by path
- * @typedef {object} Need the configuration that a request needs
+ * @typedef {object} Need identifies the configuration that a request needs
  * @property {Address} url
  * @property {string} code "" for none
  * @property {number} at epoch ms when the request arrived
@@ -39,7 +44,7 @@ const MAX_WAITING = 1_000;
  * @property {string} text the value as JSON
  * @property {number} version configuration version at the time of the read; -1 for a copy, whose version is unknown
  * @property {number} usedAt epoch ms
- * @property {number} copiedAt epoch ms when this isolate last copied it to the cache; 0 for never
+ * @property {number} copiedAt epoch ms when this isolate last copied the value to the cache; 0 for never
  */
 
 export class Config {
@@ -92,15 +97,15 @@ export class Config {
   /** @param {Address} url @param {number} at epoch ms when the request arrived @returns {Need} */
   needOf(url, at) {
     const first = url.pathname.slice(1);
-    // Test this on every host, because a host may have become the link host since the last read.
+    // Check this for every host, because a host may have become the link host since the last read.
     const isLink = CODE.test(first) && findSite(this, url, at) === null;
     return { url, code: isLink ? first : "", at };
   }
 
   /**
-   * Returns true if everything that a request needs is known as of `version`, and records that it was used. A code or
-   * site path that does not exist may have been created since the last read. Only a read that began after the request
-   * arrived can rule this out.
+   * Returns true if everything that a request needs is known as of `version`, and records the time of use. An unknown
+   * code or site path may have been created since the last read. Only a read that began after the request arrived shows
+   * that it does not exist.
    * @param {Need} need
    */
   isCurrent({ url, code, at }) {
@@ -199,7 +204,7 @@ export class Config {
     for (const wake of waiting) wake();
   }
 
-  /** Adds everything that was used since the last read to the next read. */
+  /** Adds all hosts and codes that were used since the last read to the next read. */
   wantUsed() {
     addUsed(this.hosts, this.readAt, this.wantedHosts);
     addUsed(this.links, this.readAt, this.wantedCodes);

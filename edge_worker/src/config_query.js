@@ -67,7 +67,8 @@ export async function query(db, hostnames, codes) {
   }
   return {
     version: meta?.version ?? 0,
-    // A level is valid only on its own day. On the next day it is 0, even if no cron has run yet.
+    // A level is valid only on the day for which it was stored. On the next day, the level is 0, even if the cron job
+    // has not run yet.
     level: meta?.level_day === dayOf(Date.now()) ? (meta.level ?? 0) : 0,
     cronAt: meta?.cron_at ?? 0,
     linkHost,

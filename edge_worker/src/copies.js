@@ -1,8 +1,8 @@
 /**
  * Stores copies of the served configuration in the Cache API, for isolates that start during a database outage. Each
  * host has one copy, which contains only the host's own sites. Each clicked link has one copy. A cache belongs to one
- * zone and one data centre. The copies are in a named cache because the zone itself uses the default cache: at URLs
- * without a route to this Worker, it could serve the copies to visitors (platform docs: how the cache works).
+ * zone and one data centre. The copies are in a named cache, because the zone uses the default cache itself and could
+ * serve copies in it to visitors at URLs without a route to this Worker (Cloudflare docs: how the cache works).
  */
 
 import { DAY_MS } from "./time.js";
@@ -45,8 +45,8 @@ export const readHostCopy = (hostname) => readCopy(hostPlace(hostname));
 export const readLinkCopy = (hostname, code) => readCopy(linkPlace(hostname, code));
 
 /**
- * Copies the configuration that a response used. The copy is made after the response has been sent, and only if this
- * isolate has not made one recently.
+ * Copies the configuration that was used for a response. The copy is made after the response was sent, and only if this
+ * isolate has not copied this configuration recently.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code of the link, "" for none
  * @param {number} now epoch ms
@@ -59,8 +59,8 @@ export function copyWhenDue(config, ctx, hostname, code, now) {
 }
 
 /**
- * Removes the copy of a deleted link after the 404 response, so that a later database outage does not bring the link
- * back.
+ * Removes the copy of a deleted link after the 404 response. Otherwise, the link would work again during a database
+ * outage.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code a code that is not in the database
  */

@@ -1,8 +1,8 @@
 /**
  * The cron job. Once a minute, it sorts the event log into pages and adds the events of a page to the sums of their
- * days and hours (a fold). It then closes finished hours and days, which writes them to the outbox, and pushes the
- * outbox to the service. Each run does a limited amount of work, because the free plan allows 10 ms of CPU and 50
- * queries (platform docs). The next run continues.
+ * days and hours (a fold). It then closes hours and days that have ended, which writes their totals to the outbox, and
+ * pushes the outbox to the service. Each run does a limited amount of work, because the free plan allows 10 ms of CPU
+ * time and 50 queries (Cloudflare docs). The next run continues the work.
  */
 
 import { keepsHours, levelOf } from "./budget.js";
@@ -27,7 +27,10 @@ import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
-/** Below this size, events are not folded until their hour ends, because each fold writes two rows per target. */
+/**
+ * Minimum size of unsorted events that are folded before their hour ends. Smaller amounts wait, because each fold
+ * writes two rows per target.
+ */
 const FOLD_CHARS = 1_000_000;
 
 /** Grace period before an hour is closed. Events are written within 30 s, or their write is retried. */
@@ -36,10 +39,12 @@ const HOUR_GRACE_MS = 2 * MINUTE_MS;
 /** Grace period before a day is closed, so that writes delayed by an outage at midnight still count. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
-/** Interval at which the time of the last run is recorded if there is nothing else to write. */
+/** Maximum interval at which the time of the last run is recorded if there is nothing else to write. */
 const RAN_EVERY_MS = 5 * MINUTE_MS;
 
-/** After this time without a run, the platform's cron counts as stopped. Requests then run the job after responding. */
+/**
+ * After this time without a run, the cron trigger counts as stopped. Requests then run the job after their response.
+ */
 const OVERDUE_MS = 10 * MINUTE_MS;
 
 /**
@@ -71,12 +76,12 @@ export async function tick(db, env, now, pause) {
   /** @type {string | null} */
   let failure = null;
   try {
-    // The tables have an older schema, for example after a database restore. Event log rows have had the same format
-    // in every version, so events wait there until the service has migrated the tables.
+    // The tables have an older schema, for example after a database restore. Event log rows have the same format in all
+    // versions, so events stay in the event log until the service has migrated the tables.
     if (run.schema < vocabulary.schema) throw new Error(`the database has schema ${run.schema}`);
     if ((await sort(run)) && (await fold(run)) && (await close(run))) await recordRun(run);
   } catch (error) {
-    // Send the push anyway. It reports the failure.
+    // Send the push anyway, because it reports the failure.
     failure = `cron: ${String(error)}`;
     console.error(failure);
     Object.assign(run, await begin(db, now));
@@ -92,7 +97,7 @@ export async function tick(db, env, now, pause) {
  * @returns {boolean} true if a request has to run the cron job
  */
 export function isOverdue({ cronAt, firstAt }, tickedAt, now) {
-  // A new database has had no run yet. Allow for the time that the platform needs to start a new cron trigger.
+  // A new database has had no run yet. Allow for the time that Cloudflare needs to start a new cron trigger.
   return firstAt > 0 && now - Math.max(cronAt === 0 ? firstAt : cronAt, tickedAt) > OVERDUE_MS;
 }
 
@@ -121,7 +126,7 @@ async function begin(db, now) {
  * @param {Run} run receives the new state
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
- * @returns {Promise<boolean>} false if another run was faster; this run must end
+ * @returns {Promise<boolean>} false if another run has changed the state; this run must end
  */
 async function advance(run, next, statements) {
   next.ran_at = run.now;
@@ -140,8 +145,8 @@ function currentLevel({ state, waiting, now }) {
 }
 
 /**
- * Returns true if the write budget allows a fold. The end of a day is folded at any level, because these rows count
- * towards the next day's budget.
+ * Returns true if the write budget allows a fold. The last events of a day are folded at any level, because the fold
+ * runs on the next day and counts towards that day's budget.
  * @param {Run} run
  */
 const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
@@ -159,7 +164,7 @@ function sortUntil(run) {
 /**
  * Sorts the event log into pages.
  * @param {Run} run
- * @returns {Promise<boolean>} false if another run was faster
+ * @returns {Promise<boolean>} false if another run has changed the state
  */
 async function sort(run) {
   const { db, now, state, waiting } = run;
@@ -173,13 +178,13 @@ async function sort(run) {
   const next = {
     ...state,
     sorted: last,
-    // Yesterday's writes belong to yesterday's budget. The ledger usually takes one row, and two at midnight.
+    // Writes made yesterday belong to yesterday's budget. The ledger usually takes one row, and two rows at midnight.
     written: addWritten(state, taken.writes + taken.rows + pages + 2, now),
     dropped: addDrops(state.dropped, taken.drops),
   };
   const done = await advance(run, next, [
-    // A write may have been appended since the read, which changes the total length of the write names. In that case,
-    // all rows wait for the next run.
+    // If a write was appended since the read, the total length of the write names has changed. In that case, the batch
+    // fails, and the next run sorts the rows.
     failWhen(db, "(select coalesce(sum(length(writes)), 0) from event_log where id <= ?) <> ?", [last, taken.names]),
     ...sortStatements(db, last),
   ]);
@@ -191,7 +196,7 @@ async function sort(run) {
 /**
  * Folds one page, or the part of it that fits into one run.
  * @param {Run} run
- * @returns {Promise<boolean>} false if another run was faster
+ * @returns {Promise<boolean>} false if another run has changed the state
  */
 async function fold(run) {
   const { db, now, state } = run;
@@ -226,11 +231,11 @@ async function fold(run) {
 /**
  * Closes one day, or the hours of one day, once all their events are folded.
  * @param {Run} run
- * @returns {Promise<boolean>} false if another run was faster
+ * @returns {Promise<boolean>} false if another run has changed the state
  */
 async function close(run) {
   const { state, pages, now } = run;
-  // Pages can contain events from any time.
+  // Pages can contain events of any hour.
   const first = pages > 0 ? 0 : run.waiting.first;
   const day = state.day + 1;
   const dayEnd = (day + 1) * DAY_MS;
@@ -260,15 +265,16 @@ async function closeHours(run, until) {
     as_of: until * HOUR_MS,
     dirty: state.dirty.filter((hour) => hour >= until || Math.floor(hour / 24) !== day),
     next_part: state.next_part + parts.length,
-    // Each part is written once, and deleted once it has been sent. The push also writes the state and the ledger.
+    // Each part is written once and later deleted, which also counts as a written row. The push also writes the state
+    // and the ledger.
     written: addWritten(state, 2 * parts.length + 3, now),
   };
   return advance(run, next, parts);
 }
 
 /**
- * Closes the hours before `until` without hourly points, because too little of the write budget remains. Their events
- * stay in the event log until the end of the day.
+ * Closes the hours before `until` without hourly totals, because too little of the write budget remains. The events of
+ * these hours stay in the event log until the end of the day.
  * @param {Run} run @param {number} until
  */
 async function refuseHours(run, until) {
@@ -314,7 +320,7 @@ async function closeDay(run, day) {
     written: addWritten(state, 2 * parts.length + targets + rows + expired.rows + gone + 6, now),
   };
   return advance(run, next, [
-    // Delete first: if the database is full, the parts need this space.
+    // Delete rows first, because the parts need this space if the database is full.
     ...deleteExpired(db, expired),
     ...parts,
     ...clearStatements(db, day, now),
@@ -357,7 +363,8 @@ async function push(run, env, failure, pause) {
   const outcome = await send(env, body);
   const { state: next, ...answered } = afterPush(state, env, rows, queue, outcome, at);
   if (failure !== null) Object.assign(next.push, { error: failure, error_kind: "cron" });
-  // If another run was faster, the parts are sent again. This is safe, because their numbers are absolute.
+  // If another run has changed the state, the parts are sent again. This is safe, because the numbers in parts are
+  // totals, not increments.
   await advance(run, next, [
     ...addPushed(db, answered),
     db.prepare("delete from outbox where id in (select value from json_each(?))").bind(JSON.stringify(answered.gone)),

@@ -27,7 +27,8 @@ export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
 /**
  * @typedef {[string, number, string, string, string?, string?, string?, string?, string?]} Line target, epoch hour, bot
  *   reason, visitor; for a person also page, source, client, and the campaign and target URL if there are any, unless
- *   the write budget omits them. The fields are unnamed, because names would add 100 bytes per event.
+ *   the write budget omits them. A line is an array and not an object, because field names would add 100 bytes per
+ *   event.
  *
  * @typedef {object} Event
  * @property {string} target id, without quotes
@@ -54,8 +55,8 @@ const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toStri
 const quote = (text) => JSON.stringify(text).replace(NOT_ASCII, escapeOf);
 
 /**
- * A line without its visitor hash, which goes between `head` and `tail`. Both are copies, because slices would keep a
- * request's long texts in memory.
+ * A line without its visitor hash, which is inserted between `head` and `tail`. Both strings are copies, because slices
+ * would keep the long strings of a request in memory.
  * @typedef {{head: string, tail: string}} OpenLine
  */
 
@@ -84,7 +85,7 @@ export function readLines(lines) {
   try {
     return JSON.parse(`[${lines.slice(0, -1).replaceAll("\n", ",")}]`);
   } catch {
-    // This is reached only if another program has changed the row. The row's complete lines still count.
+    // This is reached only if another program has changed the row. Valid lines of the row still count.
     return lines
       .replace(/\n$/, "")
       .split("\n")
@@ -110,7 +111,7 @@ export function encodeDrops(dropped) {
 /**
  * @param {import("./state.js").Dropped} dropped
  * @param {string} drops lines of [reason, number]
- * @returns {import("./state.js").Dropped} the sum of both
+ * @returns {import("./state.js").Dropped} the sum of `dropped` and `drops`
  */
 export function addDrops(dropped, drops) {
   const sum = { ...dropped };

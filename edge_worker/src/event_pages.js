@@ -1,7 +1,7 @@
 /**
  * Pages of events. Before events are folded, the database sorts them by target into pages. A fold writes two rows per
- * target, so all events of a target should be folded together. A page is small enough for a cron run to fold within its
- * CPU limit, whatever the page contains.
+ * target, so all events of a target should be folded together. A page is so small that a cron run can fold it within
+ * the CPU time limit, regardless of the page's content.
  */
 
 import { firstIdAt, readLines, writesIn } from "./event_log.js";
@@ -11,15 +11,17 @@ import { MINUTE_MS } from "./time.js";
 
 /** Size of a page of typical lines. A fold of such a page takes about 2 ms of CPU in a new isolate. */
 export const PAGE_CHARS = 64_000;
-/** Weight of a line in a page, in characters. A long line costs little more to fold than a typical one. */
+/**
+ * Weight of a line in a page, in characters. Folding a long line takes little more time than folding a typical line.
+ */
 const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
 /** Limits on what one run folds: the number of (target, day) pairs, and the characters already stored for them. */
 const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
 
 /**
- * Maximum number of characters to sort in one run, about 18,000 events. Sorting them takes 0.1 s in the database and
- * reads 5 rows per event.
+ * Maximum number of characters to sort in one run, which is about 18,000 events. Sorting these events takes 0.1 s in
+ * the database and reads 5 rows per event.
  */
 const SORT_CHARS = 2_000_000;
 
@@ -93,14 +95,15 @@ export async function readTaken(db, until, today) {
 const ARRAY = "'[' || replace(substr(lines, 1, length(lines) - 1), char(10), ',') || ']'";
 const NEXT_PAGE = "(select coalesce(max(id), 0) + 1 from event_page)";
 
-// A target's lines keep their order, because a full breakdown keeps the keys that appeared first on that day.
+// A target's lines keep their order, because a breakdown with a maximum number of keys keeps the keys that appeared
+// first on the day.
 const SORT =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + page, group_concat(line, char(10)) || char(10) from (` +
   `select line, sum(${LINE_WEIGHT}) over (order by target, id, i) / ${PAGE_CHARS} as page from (` +
   "select e.value as line, case when e.type = 'array' then e.value ->> 0 end as target, event_log.id as id, " +
   `e.key as i from event_log, json_each(${ARRAY}) e where event_log.id <= ?1 and json_valid(${ARRAY}))) group by page`;
 
-// Another program has changed these rows. Their complete lines still count.
+// Another program has changed these rows. Valid lines of the rows still count.
 const KEEP_BROKEN =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + row_number() over (order by id), lines from event_log ` +
   `where id <= ?1 and not json_valid(${ARRAY})`;
@@ -130,7 +133,7 @@ export function sortStatements(db, last) {
  */
 
 /**
- * Reads the first page and adds up the part of it that a run can fold.
+ * Reads the first page and adds up as much of it as a run can fold.
  * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null if there is no page
  */
 export async function readPage(db, closedDay) {

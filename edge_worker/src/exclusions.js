@@ -1,4 +1,4 @@
-/** Decides whether a site does not count a visitor: networks, countries and autonomous systems. */
+/** Decides whether a site's exclusions (networks, countries, autonomous systems) match a visitor. */
 
 import { isInNetworks, parseNetwork } from "./networks.js";
 
@@ -24,7 +24,7 @@ export function exclusionsOf({ excluded_networks = [], excluded_countries = [], 
 
 /**
  * @param {Exclusions} exclusions @param {Request} request @param {string} country
- * @returns {boolean} true if the visitor is in one of the lists
+ * @returns {boolean} true if an entry in one of the lists matches the visitor
  */
 export function isVisitorExcluded({ networks, countries, asns }, { cf, headers }, country) {
   if (countries.has(country)) return true;
@@ -35,7 +35,7 @@ export function isVisitorExcluded({ networks, countries, asns }, { cf, headers }
 
 /**
  * Returns the visitor's address. If a zone's "Pseudo IPv4" overwrites the address of IPv6 visitors, the real address is
- * in a second header (platform docs: Network, Pseudo IPv4).
+ * in a second header (Cloudflare docs: Network, Pseudo IPv4).
  * @param {Headers} headers
  */
 const addressOf = (headers) => headers.get("cf-connecting-ipv6") ?? headers.get("cf-connecting-ip") ?? "";

@@ -10,14 +10,14 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @typedef {import("./ledger.js").Tally} Tally
  * @typedef {Record<string, number>} Breakdown counts by key
  *
- * @typedef {object} DayTotals a day's row, as JSON; `visitors` is added when the day is closed
+ * @typedef {object} DayTotals the JSON of a day's row; `visitors` is added when the day is closed
  * @property {number} views
  * @property {Breakdown} pages @property {Breakdown} sources @property {Breakdown} countries
  * @property {Breakdown} devices @property {Breakdown} browsers @property {Breakdown} os
  * @property {Breakdown} bots by reason; their sum is the number of bot requests
  * @property {Breakdown} [campaigns] @property {Breakdown} [entries]
  * @property {Breakdown} [arrivals] @property {Breakdown} [targets] these four are missing in a row that an older Worker
- *   wrote, so that they are either complete or missing
+ *   wrote; otherwise, they are complete
  *
  * @typedef {{target: string, day: number, hour: number, views: number, bots: number, visitors: Set<string>}} HourSum
  *   hour: of the day
@@ -36,10 +36,10 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  */
 const CAPS = vocabulary.dimensions;
 
-/** Separates the source from the page in a key of `arrivals`. A page contains no space. */
+/** Separates the source from the page in a key of `arrivals`. A page cannot contain a space. */
 const ARRIVAL_MARK = " ";
 
-/** The key for values beyond the cap, and for detail that the write budget omitted. */
+/** The key for values beyond the cap, and for events whose detail was omitted because of the write budget. */
 export const OTHER = "(other)";
 
 /** @param {number} hour epoch hour @returns {number} epoch day */
@@ -206,7 +206,7 @@ const bytesOf = (key) => (ASCII.test(key) ? key.length : 3 * key.length);
 /** @param {Breakdown} counts @param {string} key @param {number} n */
 function addTo(counts, key, n) {
   const value = (Object.hasOwn(counts, key) ? /** @type {number} */ (counts[key]) : 0) + n;
-  // A visitor can send this key. An assignment would set the prototype instead of a property.
+  // A visitor can send this key. A normal assignment would set the object's prototype instead of a property.
   if (key === "__proto__") {
     Object.defineProperty(counts, key, { value, writable: true, enumerable: true, configurable: true });
   } else {
@@ -224,8 +224,8 @@ export function mergeDay(known, added) {
   const stored = known === undefined ? {} : JSON.parse(known);
   /** @param {keyof typeof CAPS} name @param {Iterable<[string, number]>} counts */
   const merged = (name, counts) => mergeCapped(stored[name] ?? {}, counts, CAPS[name]);
-  // A client (country, device, browser, os) is counted under one key and split only here, because a fold has just 10 ms
-  // of CPU.
+  // A client (country, device, browser, os) is counted under one key and split only here, because a fold has only 10 ms
+  // of CPU time.
   const clients = [...added.clients].map(([client, n]) => ({ keys: splitClient(client), n }));
   /** @param {number} i @returns {[string, number][]} */
   const ofClients = (i) => clients.map(({ keys, n }) => [keys[i] ?? OTHER, n]);

@@ -8,9 +8,9 @@
  * While the database is failing or not responding, the isolate immediately serves the last known configuration, from
  * memory or from a copy.
  *
- * All requests of an isolate share one read. Its promise belongs to the request that started the read, and the runtime
- * may cancel both. Other requests therefore never await this promise. Each of them awaits its own promise, which is
- * resolved when the read ends, and stops waiting at its own deadline.
+ * All requests of an isolate share one read. The read's promise belongs to the request that started the read, and the
+ * runtime may cancel both. Other requests therefore never await this promise. Each request awaits its own promise,
+ * which is resolved when the read ends, and stops waiting at its own deadline.
  */
 
 import { query } from "./config_query.js";
@@ -21,7 +21,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
 /** Configuration up to this age is served without a read. */
 export const FRESH_MS = 10 * SECOND_MS;
 
-/** Freshness limit: older configuration is not served while the database is responding. */
+/** Freshness limit: while the database is responding, configuration older than this is not served. */
 export const STALE_MS = vocabulary.live_after_s * SECOND_MS;
 
 /** Maximum time that a visitor waits for a read. A read that takes longer counts as failed until it completes. */
@@ -48,8 +48,8 @@ function failedAt(config, now) {
 /** @param {Config} config @param {number} now @returns {boolean} true if a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // If the previous read succeeded, this late read may simply have been cancelled together with its request. A
-  // second read shows whether the database is failing.
+  // If the previous read succeeded, the current late read may have been cancelled together with its request. A second
+  // read shows whether the database is failing.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);
   return failed === 0 || now >= failed + RETRY_MS;
@@ -82,9 +82,9 @@ export function ensure(config, db, ctx, url, now) {
 }
 
 /**
- * Adds the configuration that one request needs to the next read, and waits for it. If a read is in progress, the
- * first waiting request starts another one for all waiting requests as soon as that read ends. An isolate therefore
- * performs only one read at a time, no matter how many valid or made-up codes are requested.
+ * Adds the configuration that one request needs to the next read, and waits for it. If a read is in progress, the first
+ * waiting request starts another read for all waiting requests as soon as the current read ends. An isolate therefore
+ * performs only one read at a time, regardless of how many existing or made-up codes are requested.
  * @param {Config} config @param {D1Database} db @param {ExecutionContext} ctx @param {Need} need
  */
 async function waitForConfig(config, db, ctx, need) {
@@ -141,7 +141,7 @@ async function read(config, db, number, beganAt) {
       for (const code of found.links.keys()) config.wantedCodes.add(code);
       found = await next();
     }
-    // A later read that ended first has newer data.
+    // If a later read ended first, the stored data is newer.
     if (number > config.stored) {
       config.stored = number;
       config.store(found, beganAt);

@@ -1,4 +1,4 @@
-/** The HTML and the headers that the Worker's pages have in common. */
+/** The HTML and the headers that all pages of the Worker have in common. */
 
 import { languageOf } from "./languages.js";
 

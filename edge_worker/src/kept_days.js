@@ -3,13 +3,17 @@
  * when a day is closed.
  */
 
-/** Reports go back 30 days. The extra days allow for differences between the clocks of the Worker and the service. */
+/**
+ * Maximum retention. Reports with breakdowns go back 30 days; the additional days allow for differences between the
+ * clocks of the Worker and the service.
+ */
 const MAX_DAYS = 35;
 const MIN_DAYS = 14;
 
 /**
- * Deleted rows count as written rows, which are limited to 100,000 per day and account (platform docs: D1 pricing, free
- * plan). When a day is closed, the rows of at most two days are therefore deleted, even if the setting was lowered.
+ * Maximum number of days whose rows are deleted when a day is closed. Deleted rows count as written rows, which are
+ * limited to 100,000 per day and account (Cloudflare docs: D1 pricing, free plan). If the setting was lowered, the rows
+ * of further days are deleted when the next days are closed.
  */
 const DAYS_AT_ONCE = 2;
 
@@ -58,7 +62,7 @@ export function readExpired(setting, oldest, day, keptFrom) {
   const firstKept = day - daysKept(row?.body);
   const days = /** @type {{day: number, n: number}[]} */ (oldest?.results ?? []).filter((one) => one.day < firstKept);
   return {
-    // A longer retention does not restore deleted days.
+    // If the retention period was extended, days that were already deleted stay deleted.
     keptFrom: Math.max(keptFrom, ...days.map((one) => one.day + 1)),
     rows: days.reduce((sum, { n }) => sum + n, 0),
   };

@@ -14,7 +14,7 @@ const LANGUAGE_CHARS = 500;
 const RANGE = /^([a-z]{1,8})(?:-[a-z0-9]{1,8})*(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * Returns the language with the highest weight. In a tie, the first one in the header wins.
+ * Returns the language with the highest weight. In a tie, the language that comes first in the header is used.
  * @param {string} header Accept-Language
  * @returns {Language} "en" if the header has none of the languages
  */

@@ -1,15 +1,16 @@
 /**
- * The ledger records what happened to the events of each UTC day, by target. It is counted separately from the folds,
- * so that the two can be compared. Events are counted when they are accepted, and the statement that stores their lines
- * also stores these counts. Acknowledged and dropped events are recorded in the database batch that processes them.
- * This module defines the formats of the column `tally` and the table `ledger`, and the statements on them.
+ * The ledger records what happened to the events of each UTC day, by target. The ledger's counts are made independently
+ * of the folds, so that both can be compared. Events are counted when they are accepted, and the statement that stores
+ * their lines also stores these counts. Acknowledged and dropped events are recorded in the database batch that
+ * processes them. This module defines the formats of the column `tally` and the table `ledger`, and the statements on
+ * them.
  */
 
 import { PARTS_KEPT_DAYS } from "./outbox.js";
 
 /**
  * @typedef {import("./state.js").DropReason} DropReason
- * @typedef {"accepted" | DropReason} Entry accepted: all events that the worker received, including dropped ones
+ * @typedef {"accepted" | DropReason} Entry accepted: all events that the Worker received, including dropped events
  * @typedef {{target: string, day: number, entry: Entry, views: number, bots: number}} Count day: epoch day; target "":
  *   all targets that are not counted individually
  * @typedef {Map<string, Count>} Tally
@@ -19,8 +20,8 @@ import { PARTS_KEPT_DAYS } from "./outbox.js";
 const MAX_DROPPED = 500;
 
 /**
- * Maximum size of a day's counts (about 45,000 targets), below the platform's limit of 2 MB per value. Once the counts
- * are full, they are left unchanged.
+ * Maximum size of a day's counts (about 45,000 targets), below Cloudflare's limit of 2 MB per value. Counts that have
+ * reached this size are not changed any more.
  */
 const COUNTS_CHARS = 1_900_000;
 
@@ -89,14 +90,14 @@ export function encodeTally(tally) {
  */
 const merged = (how) =>
   "on conflict(day, entry) do update set counts = " +
-  // Invalid stored counts are overwritten. Otherwise the cron would fail permanently.
+  // Invalid stored counts are overwritten, because otherwise the cron job would fail permanently.
   "case when case when json_valid(ledger.counts) then json_type(ledger.counts) end = 'object' then " +
   `(select case when length(whole) < ${COUNTS_CHARS} then whole else ledger.counts end from (` +
   "select json_group_object(target, json_array(views, bots)) as whole from (" +
   // `sum` would fail permanently if another program has written integers that are too large. `total` does not.
   `select one.key as target, cast(${how}(one.value ->> 0) as integer) as views, ` +
   `cast(${how}(one.value ->> 1) as integer) as bots ` +
-  // Do not use `union`: the firewall of the platform's API mistakes it for an attack and rejects the upload.
+  // Do not use `union`: the firewall of Cloudflare's API mistakes it for an attack and rejects the upload.
   "from json_each(json_array(json(ledger.counts), json(excluded.counts))) lists, json_each(lists.value) one " +
   "where one.type = 'array' group by one.key))) else excluded.counts end";
 
@@ -137,12 +138,13 @@ export function addLate(db, late) {
   return [db.prepare(ADD_LATE).bind(JSON.stringify([...days]))];
 }
 
-// A part that the service rejected as invalid may come from another program. It is removed from the outbox anyway.
+// A part that the service rejected as invalid may come from another program, so the part may not be valid JSON. It is
+// removed from the outbox anyway.
 const OURS = "case when json_valid(part) then part else '{}' end";
 const ROW = "case when one.type = 'array' then one.value end";
 
-// A day's numbers in a part are absolute and only grow. The largest number is therefore the newest, even if parts
-// arrive twice or late.
+// A day's numbers in a part are totals, not increments, and only grow. The largest number is therefore the newest, even
+// if parts arrive twice or late.
 // ?1 the parts that leave the outbox, ?2 those that the service accepted, ?3 targets unknown to the service
 const ADD_PUSHED =
   "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
@@ -167,6 +169,7 @@ export function addPushed(db, { gone, accepted, unknown }) {
 
 /** @param {D1Database} db @param {number} day epoch day that is closed @returns {D1PreparedStatement} */
 export function clearLedger(db, day) {
-  // The ledger goes back as far as the oldest part in the outbox, so it still has the day of every part that expires.
+  // The ledger goes back as far as the oldest part in the outbox, so it still contains the day of each part that
+  // expires.
   return db.prepare("delete from ledger where day <= ?").bind(day - PARTS_KEPT_DAYS);
 }

@@ -1,4 +1,4 @@
-/** Responses of the link host to requests without a link. None of them is counted. */
+/** The link host's responses to requests that do not belong to a link. These requests are not counted. */
 
 import { notFoundPage } from "./not_found_page.js";
 
@@ -7,7 +7,7 @@ import { notFoundPage } from "./not_found_page.js";
 const ROBOTS = "User-agent: *\nDisallow: /\n";
 const CACHED = { "cache-control": "public, max-age=86400" };
 
-/** The target never depends on the visitor's path or query. @param {string} location */
+/** The redirect's destination never depends on the path or query of the request. @param {string} location */
 const redirectTo = (location) =>
   new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 

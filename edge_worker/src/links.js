@@ -1,4 +1,4 @@
-/** Selects the target URL of a click on a short link. */
+/** Selects the destination URL of a click on a short link. */
 
 import { ruleDevice } from "./agents.js";
 
@@ -7,7 +7,10 @@ import { ruleDevice } from "./agents.js";
  * @typedef {{target: string, url: string, rules?: LinkRule[]}} Link
  */
 
-/** Maximum length of the key of a target URL, of which this many characters are its end. */
+/**
+ * Maximum length of the key of a destination URL, and the number of its characters that are taken from the end of the
+ * URL.
+ */
 const SERVED_CHARS = 200;
 const SERVED_END_CHARS = 79;
 const GAP = "...";
@@ -15,8 +18,8 @@ const GAP = "...";
 export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
 
 /**
- * Returns the target URL of a click: the URL of the first matching rule, or else the link's own URL. A rule without
- * countries matches every country, and a rule without devices matches every device.
+ * Returns the destination URL of a click: the URL of the first matching rule, or the link's own URL if no rule matches.
+ * A rule without countries matches every country, and a rule without devices matches every device.
  * @param {Link} link
  * @param {string} country
  * @param {string} ua
@@ -38,8 +41,8 @@ export function targetOf(link, country, ua) {
 }
 
 /**
- * Returns the key under which a click is counted by its target URL. The middle of a long URL is left out, because URLs
- * that differ only in their parameters differ at the end.
+ * Returns the key under which clicks with this destination URL are counted. The middle of a long URL is omitted,
+ * because URLs that differ only in their parameters differ at the end.
  * @param {string} url
  * @returns {string}
  */

@@ -1,4 +1,4 @@
-/** The page for addresses of the link host without a link, in the visitor's language. */
+/** The page that the link host shows for URLs without a link, in the visitor's language. */
 
 import { htmlOf, htmlPage } from "./html_page.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };

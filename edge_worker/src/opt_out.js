@@ -1,6 +1,6 @@
 /**
- * Lets visitors of a site turn counting off for their browser, if the site's owner offers it. A cookie stores the
- * choice. Without this choice, the Worker stores nothing in a browser.
+ * Lets visitors to a site turn counting off for their browser, if the site's owner offers this. A cookie stores the
+ * choice. Apart from this cookie, the Worker stores nothing in browsers.
  */
 
 import { originOf } from "./address.js";
@@ -8,7 +8,10 @@ import { htmlPage } from "./html_page.js";
 import { pageIn } from "./opt_out_page.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
-/** The path of the page below the site's path. Names of scripts end with ".js", so none of them is the same. */
+/**
+ * The path of the opt-out page below the site's path. It cannot be the name of a script, because script names end with
+ * ".js".
+ */
 export const OPT_OUT_PATH = "/off";
 
 /** 400 days, the longest lifetime that browsers allow (RFC 6265bis, 5.5). */
@@ -17,7 +20,7 @@ const MAX_AGE_S = 34_560_000;
 const OPTED_OUT = /(?:^|;) *__Secure-uncounted=1 *(?:;|$)/;
 
 /**
- * Browsers send the cookie only to the path of the site that set it. Any other value means nothing.
+ * Browsers send the cookie only to the site path for which it was set. Other values of the cookie have no meaning.
  * @param {Headers} headers @returns {boolean} true if the visitor has turned counting off in this browser
  */
 export const hasOptedOut = (headers) => OPTED_OUT.test(headers.get("cookie") ?? "");
@@ -27,9 +30,9 @@ const cookieOf = (path, isOff) =>
   `__Secure-uncounted=${isOff ? "1" : ""}; Path=${path}; HttpOnly; Secure; SameSite=Lax; Max-Age=${isOff ? MAX_AGE_S : 0}`;
 
 /**
- * Returns true if this page sent the request. A page of another origin must not change the choice, and SameSite does
- * not prevent that: a browser also stores the cookies of a response to another site's form. Browsers send Origin with
- * every POST. Older ones do not send Sec-Fetch-Site.
+ * Returns true if the opt-out page itself sent the request. A page from another origin must not change the choice.
+ * SameSite does not prevent this, because a browser also stores cookies from the response to another site's form.
+ * Browsers send Origin with every POST, but older browsers do not send Sec-Fetch-Site.
  * @param {Request} request
  */
 function isSameOrigin({ headers, url }) {
@@ -37,7 +40,8 @@ function isSameOrigin({ headers, url }) {
 }
 
 /**
- * Responds to a request for the page. Only a POST with the query "?off" or "?on" changes anything; its body is ignored.
+ * Responds to a request for the opt-out page. Only a POST with the query "?off" or "?on" changes anything; its body is
+ * ignored.
  * @param {Request} request @param {string} search the query, with its "?" @param {string} path of the site
  * @returns {Response}
  */
@@ -57,7 +61,8 @@ const respond = (status, headers = {}) =>
 
 /**
  * The referrer policy makes browsers send the Origin of the form instead of "null" (Fetch standard, "append a request
- * Origin header"). The content policy prevents that a page in whose frame this page is tricks visitors into a click.
+ * Origin header"). The Content-Security-Policy prevents other pages from showing this page in a frame and tricking
+ * visitors into clicking.
  * @param {Request} request @param {boolean} isOff
  */
 const optOutPage = (request, isOff) =>

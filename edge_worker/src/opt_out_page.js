@@ -7,7 +7,7 @@ import { htmlOf } from "./html_page.js";
  * @property {string} title
  * @property {string} on @property {string} off whether views from this browser are counted
  * @property {string} turnOff @property {string} turnOn labels of the button
- * @property {string} cookie what is stored
+ * @property {string} cookie explains what the cookie stores
  */
 
 /** @type {Record<import("./languages.js").Language, Texts>} */

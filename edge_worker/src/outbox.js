@@ -1,6 +1,6 @@
 /**
- * The outbox holds the parts of the next pushes. The transaction that closes an hour or day also builds its parts,
- * entirely in SQL.
+ * The outbox contains the parts of the next pushes. A part contains the totals of one day. The transaction that closes
+ * an hour or day also builds its parts, entirely in SQL.
  */
 
 import { DAY_MS, HOUR_MS, dateText } from "./time.js";
@@ -11,7 +11,7 @@ const ROW_CHARS = 60;
 
 /**
  * Maximum number of parts that are built when hours or a day are closed. The limit is needed because a run can make
- * only 50 queries (platform docs: D1 limits, free plan).
+ * only 50 queries (Cloudflare docs: D1 limits, free plan).
  */
 const CLOSING_PARTS = 15;
 
@@ -20,8 +20,8 @@ export const PARTS_KEPT_DAYS = 35;
 export const PARTS_KEPT_MS = PARTS_KEPT_DAYS * DAY_MS;
 
 // ?1 id, ?2 made_at, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last hour
-// covered, ?10 ?11 limit and offset of the targets. json(…) is needed because a subquery returns its JSON as text. The
-// casts are needed because numbers are bound as reals.
+// covered, ?10 ?11 limit and offset of the targets. json(…) is needed because a subquery returns its JSON as text, and
+// the casts are needed because numbers are bound as reals.
 const INSERT_PART = `insert into outbox(id, made_at, part)
 with named(target) as (
   select target from hour where day = ?3 and (?6 = 'true' or hour in (select value from json_each(?7)))
@@ -43,7 +43,7 @@ select ?1, ?2, json_object('day', ?4, 'as_of', cast(?5 as integer), 'final', jso
  * @typedef {object} Closing
  * @property {number} day epoch day
  * @property {number[]} hours hours of the day (0 to 23) to send
- * @property {number[]} refused hours of the day that have no points because of the write budget
+ * @property {number[]} refused hours of the day that have no hourly totals because of the write budget
  * @property {number} last the last hour of the day (0 to 23, or -1) that the totals cover
  * @property {boolean} final
  * @property {number} targets number of targets in all parts together
@@ -95,7 +95,7 @@ export function clearStatements(db, day, now) {
         "update day set totals = json_set(totals, '$.visitors', (" +
           "select count(distinct list.value) from hour, json_each(hour.visitors) list " +
           "where hour.target = day.target and hour.day = day.day)) " +
-          // Find the rows by key: a scan would read every row of every day.
+          // Find the rows by key, because a scan would read all rows of all days.
           "where day = ?1 and target in (select target from hour where day = ?1)",
       )
       .bind(day),

@@ -37,7 +37,7 @@ export function nextSlot(now, env) {
 
 /**
  * Returns the time at which a cron run has to push. All cron jobs start at the beginning of a minute, so each account
- * delays its pushes to its own second. This also spreads the pushes that accumulate during an outage of the service.
+ * delays its pushes to its own second. This also spreads the pushes that accumulate during a service outage.
  * @param {number} now @param {PushEnv} env
  * @returns {number} epoch ms, within this minute
  */
@@ -50,7 +50,8 @@ export function ownSecond(now, env) {
  * @returns {"no" | "now" | "if_queued"}
  */
 export function pushDue({ push }, install, now) {
-  // A new upload confirms itself immediately, even if the previous upload was waiting for its next push.
+  // A new upload pushes immediately to confirm the install, even if the next push of the previous upload is not due
+  // yet.
   if (push.tried !== install) return "now";
   if (now < push.next_at) return "no";
   return push.install !== install || push.fails > 0 || now >= push.next_at + EMPTY_WAIT_MS ? "now" : "if_queued";
@@ -89,7 +90,7 @@ export async function send(env, body) {
       method: "POST",
       headers: { authorization: `Bearer ${env.WORKER_KEY}`, "content-type": "application/json" },
       body,
-      // Do not follow redirects: the key must reach only the service.
+      // Do not follow redirects, because only the service may receive the key.
       redirect: "manual",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

@@ -1,4 +1,4 @@
-/** Finds the site that a request path belongs to. */
+/** Finds the site to which a request path belongs. */
 
 import { exclusionsOf } from "./exclusions.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
@@ -36,7 +36,7 @@ export const hasPathForm = (pathname) => PATH_FORM.test(pathname);
 export function findSite(config, { hostname, pathname }, now) {
   const sites = config.sitesOf(hostname);
   if (sites === undefined || sites.size === 0) return null;
-  // Try the whole path first, because beacons use it. A site's path has one or two segments.
+  // Try the whole path first, because beacons are sent to the site's path. A site's path has one or two segments.
   let end = pathname.length;
   let slash = 0;
   for (let tried = 0; tried < 3 && end > 1; tried += 1) {

@@ -1,9 +1,9 @@
-/** Derives the source and the campaign of a visit, which are short keys. "" means a direct visit, or no campaign. */
+/** Derives the source and the campaign of a visit as short keys. The key "" means a direct visit, or no campaign. */
 
 import { clean } from "./text.js";
 
 /**
- * Maximum length of a source key. A key with non-ASCII letters can have only half this length, because each of these
+ * Maximum length of a source key. A key with non-ASCII letters can have only half of this length, because each of these
  * letters takes six characters in the event log.
  */
 export const SOURCE_CHARS = 100;
@@ -11,8 +11,8 @@ export const SOURCE_CHARS = 100;
 /** A name in a URL is truncated to this length before it is decoded. */
 export const NAMED_CHARS = 1_000;
 
-// Any text beyond this length is ignored. A host name, which browsers send in ASCII (URL standard), has at most 253
-// characters.
+// Only this many characters of a referrer are used. A host name, which browsers send in ASCII (URL standard), has at
+// most 253 characters.
 export const REFERRER_CHARS = 400;
 export const REFERRER = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]{1,253})(?:[:/?#]|$)/i;
 
@@ -68,7 +68,7 @@ export function sourceName(value) {
 const CAMPAIGN = /[?&]utm_campaign=([^&#]*)/;
 
 /**
- * Returns the campaign in a query, which has the same limits as a source.
+ * Returns the campaign in a query as a key, which has the same maximum length as a source key.
  * @param {string} search with its "?"
  * @returns {string} "" for none
  */
@@ -93,7 +93,8 @@ export function sourceKey(referrer, named, ownHost) {
 }
 
 export const NAMED = /[?&](?:utm_source|ref)=([^&#]*)/;
-// The marker has no value: `?q=shoes` is another site's search term. Some programs rewrite `?q` as `?q=`.
+// The marker of QR codes, a query parameter without a value. `?q=shoes` is not the marker but a search term. Some apps
+// change `?q` to `?q=`.
 export const MARKER = /[?&]q=?(?:&|$)/;
 
 /**

@@ -1,8 +1,8 @@
 /**
  * The state of the cron job: one JSON row in `meta` with the key 'state'. Each change to folded data is one D1 batch,
- * which is a transaction (platform docs: D1 binding, batch). The batch first checks that this row has not changed since
- * its run read it. If another run was faster, the whole batch fails. Crashed or concurrent runs therefore never count
- * an event twice.
+ * which is a transaction (Cloudflare docs: D1 binding, batch). The batch first checks that this row has not changed
+ * since its run read it. If another run has changed the row, the whole batch fails. Crashed or concurrent runs
+ * therefore never count an event twice.
  */
 
 import { HOUR_MS, dayOf, hourOf } from "./time.js";
@@ -30,7 +30,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {number} kept_from epoch day: the first day that retention has not deleted from `day`; 0 if it deleted none
  * @property {number} since epoch ms at which this database started counting
  * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts
- * @property {number[]} dirty epoch hours with changes that are not in the outbox yet
+ * @property {number[]} dirty epoch hours whose changed totals are not in the outbox yet
  * @property {{day: number, rows: number}} written rows written on this UTC day, except for writes to the unsorted part
  *   of the event log
  * @property {number} level of the write budget
@@ -103,12 +103,13 @@ export function failWhen(db, condition, values) {
 }
 
 /**
- * Executes `statements` and stores the new state in one transaction, or does nothing if the state is no longer `seen`.
+ * Executes `statements` and stores the new state in one transaction. Does nothing if the stored state is no longer
+ * `seen`.
  * @param {D1Database} db
  * @param {string} seen
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
- * @returns {Promise<string | null>} the new state's JSON, null if another run (or a late flush) was faster
+ * @returns {Promise<string | null>} the new state's JSON, null if another run (or a late flush) has changed the data
  */
 export async function commit(db, seen, next, statements) {
   const text = JSON.stringify(next);

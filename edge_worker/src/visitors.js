@@ -35,8 +35,8 @@ export async function visitorHash(key, target, address, ua) {
 }
 
 /**
- * Returns the key made from a day's salt, and creates the salt if there is none. If two isolates create a salt, the
- * database keeps the first one.
+ * Returns the HMAC key for a day's salt, and creates the salt if the day has none. If two isolates create a salt, the
+ * database keeps the first.
  * @param {D1Database} db
  * @param {number} day epoch day
  * @returns {Promise<CryptoKey>}

@@ -34,7 +34,7 @@ const NO_STORE = { "cache-control": "no-store" };
 
 const notFound = () => new Response(null, { status: 404, headers: NO_STORE });
 
-/** @param {Request} request @returns {string} ISO code, "T1" for Tor, "XX" if unknown to the platform */
+/** @param {Request} request @returns {string} ISO code, "T1" for Tor, "XX" if unknown to Cloudflare */
 function countryOf(request) {
   const country = /** @type {{country?: unknown} | undefined} */ (request.cf)?.country;
   return typeof country === "string" && /^[A-Z][A-Z0-9]$/.test(country) ? country : "XX";
@@ -54,7 +54,7 @@ function purposeOf(headers) {
 const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 
 /**
- * Counts one request. Call this once the response is determined.
+ * Counts one request. Call this after the response is determined.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
  * @param {{target: string, page: string, driven: boolean, ua: string, country: string, search: string,
  *   source: () => string, served?: string}} seen search: the query that can name a campaign
@@ -110,7 +110,7 @@ function answerLink(request, env, ctx, url) {
   return answerUnknown(request, fallbacks);
 }
 
-/** The response while the database is unavailable and the link is not cached. */
+/** The response if the database is unavailable and the link is not cached. */
 const unavailable = () => new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
 
 /**
@@ -124,7 +124,7 @@ function redirect(request, env, ctx, url, code, link) {
   const location = targetOf(link, country, ua);
   const source = () => clickSource(headers.get("referer") ?? "", url.search, url.hostname);
   const { search } = url;
-  // All clicks of a link without rules have the same target.
+  // All clicks on a link without rules have the same destination.
   const served = link.rules === undefined ? "" : servedKey(location);
   count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, search, source, served });
   copyWhenDue(config, ctx, url.hostname, code, Date.now());
@@ -139,7 +139,7 @@ async function answerBeacon(request, env, ctx, url, site) {
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow: "POST, OPTIONS" } });
   if (request.method !== "POST") return notFound();
   const country = countryOf(request);
-  // The Worker does not even read the body of an excluded visitor's beacon, so it writes nothing about it.
+  // The Worker does not read the body of a beacon from an excluded visitor, and writes nothing about it.
   const excluded =
     (site.visitor_opt_out && hasOptedOut(request.headers)) ||
     (site.exclusions !== null && isVisitorExcluded(site.exclusions, request, country));
@@ -219,7 +219,7 @@ export default {
   },
 
   async scheduled(event, env) {
-    // This machine's clock may be slow. Never use a time before the scheduled one.
+    // This host's clock may be slow. Never use a time before the scheduled time.
     await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime), (ms) => scheduler.wait(ms));
   },
 };

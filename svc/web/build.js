@@ -5,10 +5,10 @@
  * The build is reproducible.
  *
  * In manifest.json, `files` maps the URL path of each file to its type and its sizes in bytes. `first` lists the files
- * that a report needs if it is the first page to be opened. `components` lists the files of components.html, the page
- * with all components that only demonstrations serve. `help` describes the documentation: `pages` maps URL paths
- * to files and types, `missing` is the file for unknown paths, and `files` lists the URL paths of the other files that
- * the documentation needs.
+ * that a report needs if it is the first page that the user opens. `components` lists the files of components.html, the
+ * page that shows all components, which only demonstrations serve. `help` describes the documentation: `pages` maps URL
+ * paths to files and types, `missing` is the file for unknown paths, and `files` lists the URL paths of the other files
+ * that the documentation needs.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -92,7 +92,7 @@ async function writeApplication(folder, help) {
     },
     true,
   );
-  // Separate, so that the application's chunks do not depend on it.
+  // A separate build, so that the application's chunks do not depend on this page.
   const components = await bundle({ components: "src/components/main.jsx" }, false);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, "assets"), { recursive: true });

@@ -19,7 +19,7 @@ export default [
       "no-var": "error",
       "prefer-const": "error",
       curly: ["error", "multi-line"],
-      // Prettier does not wrap comments.
+      // This rule is for comments, which Prettier does not wrap.
       "max-len": [
         "error",
         { code: 120, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true },
@@ -32,7 +32,7 @@ export default [
     languageOptions: { globals: globals.browser, parserOptions: { ecmaFeatures: { jsx: true } } },
     rules: {
       "no-console": "error",
-      // Each of these either violates the Content-Security-Policy or could parse untrusted text as markup.
+      // Each of these functions either violates the Content-Security-Policy or could parse untrusted text as markup.
       "no-eval": "error",
       "no-restricted-syntax": [
         "error",

@@ -12,7 +12,7 @@
     doc = document,
     loc = location,
     show = () =>
-      // If the page has a form with this name, the property is that form. The plus then returns NaN.
+      // If the page has a form named `prerendering`, the property is that form, and the unary plus returns NaN.
       // @ts-expect-error -- unary plus on a boolean saves bytes.
       +doc.prerendering ||
       shown == (path = loc.pathname) ||
@@ -27,9 +27,11 @@
   // Run only once, even if the snippet is included twice, or runs again because the page has replaced its body.
   if (!doc.$v) {
     show();
-    // One listener covers pushState, replaceState and history navigation. Browsers before 2026 lack it, so poll there.
+    // One listener covers pushState, replaceState and history navigation. Browsers released before 2026 do not have it,
+    // so the snippet polls there.
     self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
-    // "//" cannot be the path of a page. As the referrer, it still means this site, because it begins with "/".
+    // The argument is "//", which cannot be the path of a page. As a referrer, it means this site, because it begins
+    // with "/".
     // @ts-expect-error -- show takes no argument; the argument resets `shown` so that the restored page counts.
     addEventListener("pageshow", (event) => event.persisted && show((shown = "//")));
     doc.$v = doc.onprerenderingchange = show;

@@ -1,4 +1,4 @@
-/** Typed calls to /v1 and /auth with the session's access token. */
+/** Typed calls to the endpoints below /v1 and /auth, with the session's access token. */
 
 import { ApiError, send } from "./http.js";
 import { freshToken, signedInAgain } from "./session.js";
@@ -49,7 +49,7 @@ export function fill(template, params) {
 
 /**
  * Send a request with the session's access token, which is refreshed if it has expired. If the session itself has
- * expired, a write waits until the user has signed in again, so that no input is lost.
+ * expired, a write waits until the user has signed in again, so that the user's input is not lost.
  * @param {string} method
  * @param {string} path
  * @param {import("./http.js").Sending & {key?: string | undefined}} [sending]

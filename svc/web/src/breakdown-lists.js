@@ -1,4 +1,4 @@
-/** The lists of a report, as the page shows and exports them. Pure functions. */
+/** The breakdown lists of a report, in the form in which the page shows and exports them. Pure functions. */
 
 /**
  * @typedef {import("./wire").Breakdowns} Lists
@@ -23,25 +23,28 @@ const NAMES = [
   "os",
   "bots",
 ];
-/** Most sites and links have none of these, so the page omits them if they are empty. @type {Name[]} */
+/**
+ * Most sites and links have no entries in these lists, so the page omits the lists if they are empty. @type {Name[]}
+ */
 const OPTIONAL = ["campaigns", "targets"];
-/** The key that combines all values beyond the worker's limit. */
+/** The key that combines all values beyond the Worker's limit. */
 export const OTHER = "(other)";
-/** The number of entries that a list has at first. */
+/** The number of entries that a list shows until the user expands it. */
 export const FIRST = 10;
 
-/** The views that followed another view on the same site. */
+/** The key of views that followed another view on the same site. */
 export const INTERNAL = "(internal)";
 
 /**
  * @param {Lists} lists @param {string} source
- * @returns {boolean} whether the entry pages of a source can be listed
+ * @returns {boolean} true if the entry pages for a source can be listed
  */
 export const hasArrivals = ({ arrivals }, source) => Boolean(arrivals) && source !== OTHER && source !== INTERNAL;
 
 /**
  * @param {Lists} lists @param {string} source
- * @returns {Top[]} the pages on which the visits from a source began. The other visits from the source have one entry
+ * @returns {Top[]} the pages on which visits from a source began; one entry combines the remaining visits from the
+ *   source
  */
 function arrivalsFrom({ arrivals, sources }, source) {
   const rows = (arrivals ?? []).filter((one) => one.source === source).map(({ page, n }) => ({ key: page, n }));
@@ -87,7 +90,7 @@ const sum = (rows) => (rows ?? []).reduce((all, { n }) => all + n, 0);
 
 /**
  * @param {Lists} lists
- * @returns {{views: number, bots: number}} the counts on the days that the lists cover. The lists of channels and of
- *   bots are always complete
+ * @returns {{views: number, bots: number}} the counts on the days that the lists cover, computed from the lists of
+ *   channels and bots, which are always complete
  */
 export const listedCounts = ({ channels, bots }) => ({ views: sum(channels), bots: sum(bots) });

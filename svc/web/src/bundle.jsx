@@ -1,4 +1,4 @@
-/** Code that loads later, and components that show it once it is loaded. */
+/** Lazy-loaded code, and components that render it after it is loaded. */
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -16,7 +16,7 @@ import { ErrorMessage } from "./ui/parts.jsx";
  */
 
 /**
- * Code that loads once, together with the styles for it.
+ * Code that is loaded once, together with its styles.
  * @template M
  * @param {() => Promise<M>} read
  * @returns {Bundle<M>}

@@ -16,7 +16,7 @@ const CODES =
 const EU = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK";
 
 /**
- * Groups of countries that a rule often names.
+ * Groups of countries that are often used together in rules.
  * @type {[name: keyof ReturnType<typeof t>["links"]["rules"]["groups"], codes: string[]][]}
  */
 export const GROUPS = [
@@ -46,10 +46,10 @@ const NAMED = 5;
 
 /**
  * @param {string[]} codes
- * @returns {{names: string[], others: number}} the names of the first few, and the number of the others
+ * @returns {{names: string[], others: number}} the names of the first countries, and the number of the remaining ones
  */
 export function named(codes) {
-  // Avoid "and 1 more": name that country too.
+  // If only one country remains, name it instead of showing "and 1 more".
   const count = codes.length > NAMED + 1 ? NAMED : codes.length;
   return { names: codes.slice(0, count).map(nameOf), others: codes.length - count };
 }

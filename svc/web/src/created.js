@@ -1,4 +1,7 @@
-/** The link that the user has just created. Its page offers to copy it, to print its QR code, and to undo. */
+/**
+ * The link that the user has just created. The link's page offers to copy the link, to download its QR code, and to
+ * delete it again.
+ */
 
 import { signal } from "@preact/signals";
 
@@ -16,7 +19,7 @@ export async function announce({ id, short_url }) {
       copied = true;
     }
   } catch {
-    // The browser does not allow it. The page has a button.
+    // The browser does not allow copying here. The page has a button for it.
   }
   created.value = { id, copied, undo_until_ms: Date.now() + UNDO_MS };
 }

@@ -1,4 +1,4 @@
-/** The account that a demonstration offers to connect. `make demo` puts it into the page. */
+/** The account that a demonstration offers to connect. `make demo` inserts its values into the page. */
 
 /** @typedef {{edge_account_id: string, bootstrap_token: string}} Offered */
 

@@ -1,4 +1,4 @@
-/** Groups of events: an operation on an account, and the status changes that it caused. Pure functions. */
+/** Groups events: an operation on an account with the status changes that it caused. Pure functions. */
 
 /**
  * @typedef {import("./wire").Event} Event
@@ -7,9 +7,10 @@
 
 const STATE = "account.state";
 const OPERATIONS = ["account.connect", "account.renew", "account.install", "account.update", "account.disconnect"];
-// The first report after an installation can take 25 minutes.
+// Maximum time from an operation to a status change that it caused. The first push after an installation can take 25
+// minutes.
 const LONGEST_MS = 30 * 60_000;
-// The status changes in the transaction that starts the operation.
+// Maximum time by which a status change can precede its operation, because both are recorded in one transaction.
 const EARLIEST_MS = 5_000;
 
 /**

@@ -1,9 +1,9 @@
 /** Downloads of files created in the browser. */
 
-// The browser reads the file from its URL only after the click.
+// How long the URL stays valid. The browser reads the file from the URL only after the click.
 const REVOKE_AFTER_MS = 60_000;
 
-/** Save a file on the user's machine. @param {Blob} file @param {string} name */
+/** Save a file on the user's device. @param {Blob} file @param {string} name */
 export function saveFile(file, name) {
   const url = URL.createObjectURL(file);
   Object.assign(document.createElement("a"), { href: url, download: name }).click();

@@ -1,5 +1,5 @@
 /**
- * Fill in a field of the page's form, as if the user had typed the value.
+ * Fill in a form field on the page, as if the user had typed the value.
  * @param {string} name the field's name @param {string} value
  */
 export function fill(name, value) {

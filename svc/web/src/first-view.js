@@ -1,4 +1,4 @@
-/** The check whether a new site has received its first view. */
+/** Checks whether a new site has received its first view. */
 
 import { useResource } from "./resource.js";
 
@@ -13,7 +13,7 @@ const SLOWLY_AFTER_MS = 600_000;
 const SLOWLY_MS = 60_000;
 
 /**
- * Watch for the first view of a site. The worker pushes views hourly, but its database has them within seconds.
+ * Poll for the first view of a site. The Worker pushes views hourly, but its database contains them within seconds.
  * @param {Site | undefined} site
  * @returns {{
  *   seen: boolean,
@@ -21,7 +21,8 @@ const SLOWLY_MS = 60_000;
  *   view: import("./wire").View | null,
  *   unavailable: Unavailable | null,
  *   check: () => void,
- * }} `bots`: only bots have visited; `view`: the view if it is the only one; `unavailable`: why the result is not known
+ * }} `bots`: true if only bots have visited; `view`: the view if there is exactly one; `unavailable`: why the result is
+ * unknown
  */
 export function useFirstView(site) {
   const waits = site?.state === "active" && site.config === "synced" && !site.first_view_at && !site.disabled;

@@ -3,7 +3,7 @@
 import { textLanguage } from "./settings.js";
 
 /**
- * The reader's locale that matches the language of the texts. Invalid tags such as `en-US@posix` are skipped.
+ * The user's locale that matches the language of the interface. Invalid tags such as `en-US@posix` are skipped.
  * @returns {string} such as `en-GB` or `de-AT`
  */
 export function locale() {
@@ -92,8 +92,8 @@ export const longDay = (day) =>
 export const hour = (at) => date(at, { timeZone: "UTC", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 /**
- * The clock of the reader's region, which the browser's first language names. The language of the texts can be another
- * one: a German browser with English texts shows 14:31, not 2:31 PM.
+ * The clock format (12 or 24 hours) of the user's region, which the browser's first language determines. The interface
+ * can have another language: a German browser with an English interface shows 14:31, not 2:31 PM.
  * @returns {Intl.DateTimeFormatOptions}
  */
 const clock = () => ({
@@ -106,7 +106,10 @@ const region = () => firstValid(navigator.languages) ?? locale();
 /** @param {string} at @returns {string} 14:00 in the reader's time zone */
 export const localHour = (at) => date(at, { ...clock(), hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
 
-/** @returns {string} 01:00, when a UTC day ends for the reader; "" if the reader's time zone is UTC */
+/**
+ * @returns {string} the time at which a UTC day ends in the user's time zone, such as 01:00; "" if that time zone is
+ *   UTC
+ */
 export function localMidnight() {
   const now = new Date();
   return now.getTimezoneOffset() === 0

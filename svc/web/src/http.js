@@ -16,7 +16,7 @@ import { textLanguage } from "./settings.js";
  * }} Sending `within_ms`: the time limit for the start of the response; by default, the browser's own limit
  */
 
-/** 502 errors that the service replays for the same Idempotency-Key, so a retry needs a new key. */
+/** Codes of 502 errors that the service stores for the Idempotency-Key, so a retry needs a new key. */
 const FINAL = ["token_rights_mismatch", "token_check_failed"];
 
 /** An error response from the service, or a failure to reach the service. */
@@ -50,12 +50,12 @@ export class ApiError extends Error {
 export const asApiError = (thrown) =>
   thrown instanceof ApiError ? thrown : new ApiError("unexpected", String(thrown));
 
-/** Delays between attempts to reach the service, in seconds. The last one repeats. */
+/** Delays between attempts to reach the service, in seconds. The last delay is repeated. */
 const RETRY_DELAYS_S = [2, 5, 10, 20, 30];
-// Reads and the session refresh are aborted after this time and retried. A connection may be dead without notice, and a
-// refresh blocks all tabs. The service responds faster than this to all of these requests.
+// Reads and the session refresh are aborted after this time and retried. A connection may fail without the browser
+// noticing, and a pending refresh blocks all tabs. The service responds to these requests in less than this time.
 export const READ_MS = 60_000;
-// Returned by a proxy in front of a service that is down.
+// Statuses that a proxy returns if the service behind it is down.
 const GATEWAY_STATUSES = [502, 503, 504];
 
 /** Time of the next attempt to reach the service, in ms since 1970; null if the service is responding. */

@@ -1,6 +1,6 @@
 /**
- * Parses links from text: one URL per line with an optional code, CSV exports with a header row, or JSON. It reports
- * only faults that make it impossible to send a line. The service validates codes and URLs.
+ * Parses links from text: one URL per line with an optional code, CSV exports with a header row, or JSON. Reports only
+ * problems that make it impossible to send a line. The service validates codes and URLs.
  */
 
 import { ADDRESSES, CODES, DELIMITERS, SHORT_ADDRESSES } from "./import-columns.js";
@@ -66,7 +66,10 @@ function checked(line, text, url, code, rules = "") {
   return measured({ line, text, row });
 }
 
-/** @param {{line: number, text: string, row: Row}} line @returns {Line} `tooLong` if no request can hold the line */
+/**
+ * @param {{line: number, text: string, row: Row}} line @returns {Line} with the fault `tooLong` if the line is too long
+ *   for a request
+ */
 const measured = (line) =>
   sizeOf(line.row) > MAX_BYTES ? { line: line.line, text: line.text.slice(0, 200), fault: "tooLong" } : line;
 
@@ -177,7 +180,9 @@ function fromColumns({ line, text, fields }, at) {
   return checked(line, text, field(at.url), code, field(at.rules));
 }
 
-/** @param {string} address @returns {string} `abc` of `https://sho.rt/abc?x` and of `sho.rt/abc` */
+/**
+ * @param {string} address @returns {string} the code in a short URL: `abc` for `https://sho.rt/abc?x` and `sho.rt/abc`
+ */
 function codeOf(address) {
   const rest = address.replace(/^[a-z]+:\/\//i, "");
   const slash = rest.indexOf("/");
@@ -208,7 +213,10 @@ export function inRequests(lines) {
   return requests;
 }
 
-/** @param {ArrayBuffer} file @returns {string} decoded by its byte order mark, as UTF-8, or as Windows-1252 */
+/**
+ * @param {ArrayBuffer} file @returns {string} the text, decoded as the byte order mark indicates; without one, as UTF-8
+ *   or Windows-1252
+ */
 export function decoded(file) {
   const [first, second] = new Uint8Array(file, 0, Math.min(2, file.byteLength));
   if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(file);

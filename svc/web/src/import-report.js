@@ -1,4 +1,4 @@
-/** CSV files of the lines that an import did not accept, with the reason for each. Pure functions. */
+/** CSV files with the lines that an import did not accept, and the reason for each line. Pure functions. */
 
 import { CODE_LENGTH } from "./import-columns.js";
 
@@ -9,7 +9,8 @@ import { CODE_LENGTH } from "./import-columns.js";
 
 /**
  * @param {string | null} code
- * @returns {"shortCode" | "longCode" | "wrongCode" | null} why the service would reject the code, null if it may not
+ * @returns {"shortCode" | "longCode" | "wrongCode" | null} the reason why the service would reject the code; null if
+ *   none is known
  */
 export function codeFault(code) {
   if (code === null) return null;
@@ -23,8 +24,8 @@ const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""'
 
 /**
  * @param {Unaccepted[]} lines
- * @returns {string} a CSV file that can be corrected and imported again. If a line has no URL and code, `text` contains
- *   the line
+ * @returns {string} a CSV file that can be corrected and imported again. If a line has no URL and code, the column
+ *   `text` contains the line
  */
 export function unacceptedCsv(lines) {
   const rows = lines.map(({ line, text, row, reason }) => [

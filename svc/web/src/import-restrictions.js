@@ -55,7 +55,7 @@ columns("expired", isOver, ENDS);
 columns("scheduled", isToCome, STARTS);
 columns("visit-limit", isSet, VISITS);
 
-/** Restrictions by the values of a `status` or `state` column. */
+/** Value of a `status` or `state` column → restriction. */
 const STATE_OF = new Map(STATE_WORDS);
 
 /** @type {Restriction[]} by precedence: a link with several restrictions gets the first */

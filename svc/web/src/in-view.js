@@ -3,7 +3,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-/** A part this close to the screen counts as visible, so that it is loaded before it scrolls into view. */
+/**
+ * A part that is this close to the visible area counts as visible, so that it is loaded before the user scrolls to it.
+ */
 const AHEAD = "100px";
 
 /**

@@ -1,4 +1,4 @@
-/** Keyboard shortcuts: the active ones, and one listener for all of them. */
+/** The active keyboard shortcuts, and one event listener for all of them. */
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -20,7 +20,7 @@ const EARLY_KEY_MS = 5_000;
 
 /** Where a shortcut works: on the page that registers it, or on every page. @typedef {"page" | "everywhere"} Scope */
 
-/** All active shortcuts, the most recently registered first. */
+/** All active shortcuts, most recently registered first. */
 export const active = signal(/** @type {{scope: Scope, shortcuts: Shortcut[]}[]} */ ([]));
 
 /** @param {Scope} scope @returns {Shortcut[]} the active shortcuts of this scope */
@@ -43,9 +43,9 @@ export function useKeys(own, scope = "page") {
   const says = own.map(({ keys, says: text }) => keys + text).join("\n");
   /** @type {{now: Shortcut[]}} */
   const held = hold(own);
-  // `useEffect` would run only after the next frame, and a key pressed before that frame would be lost.
+  // Not `useEffect`, which would run after the next frame, so that a key pressed before that frame would be lost.
   useLayoutEffect(() => {
-    // Read the callback from `held`, so that a shortcut runs the one of the latest render.
+    // Read the callback from `held`, so that a shortcut runs the callback of the latest render.
     const current = held.now.map(({ keys, says: text }, i) => ({ keys, says: text, does: () => held.now[i]?.does() }));
     const lasting = { scope, shortcuts: current };
     active.value = [lasting, ...active.value];
@@ -124,5 +124,5 @@ function command(event) {
 }
 
 document.addEventListener("keydown", pressed);
-// A user who clicks no longer expects the earlier key to take effect.
+// After a click, the user no longer expects the earlier key to take effect.
 document.addEventListener("pointerdown", () => void (early = null));

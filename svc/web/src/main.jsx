@@ -8,7 +8,7 @@
  *      component gets the path parameters as properties.
  *   4. Add its texts to words/en/GROUP.js and words/de/GROUP.js, and read them as `t().GROUP` while rendering. List a
  *      group in words/en.js if the first load needs it, otherwise in words/en-rest.js.
- *   5. If the shared files lack a style, add it to styles/GROUP.css, and import that file in styles/app.css.
+ *   5. If the page needs a new style, add it to styles/GROUP.css, and import that file in styles/app.css.
  *
  * Reading:          const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace });   resource.js
  *                   <Loaded read={read}>{({ site }) => …}</Loaded>       skeleton, error or content   ui/parts.jsx
@@ -70,10 +70,10 @@ const PAGES = {
 };
 const Missing = later("Missing");
 
-/** Delay after the first page is shown, before the code of the other pages is loaded. */
+/** Delay between showing the first page and loading the code of the other pages. */
 const REST_AFTER_MS = 1_000;
 
-/** Pages for signed-out users. They do not check for a session. */
+/** Pages for signed-out users, which do not check for a session. */
 const SIGNED_OUT_PAGES = ["/sign-in", "/sign-up", "/confirm", "/forgot", "/reset", "/email", "/email/revert"];
 
 /** @param {string} path */
@@ -94,7 +94,7 @@ async function resumeSession() {
     await resume();
   } catch (error) {
     resumeError.value = asApiError(error);
-    // When offline, the effect below retries once the service is reachable.
+    // When offline, the effect below retries after the service is reachable again.
     if (resumeError.value.code === "offline") return;
     setTimeout(resumeSession, 1_000 * (resumeError.value.retry_after_s ?? 5));
   }

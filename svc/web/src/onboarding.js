@@ -1,4 +1,4 @@
-/** Whether anything has been counted yet: the end of the setup steps. */
+/** Determines whether anything has been counted yet, which ends the setup steps. */
 
 import { useFirstView } from "./first-view.js";
 import { useResource } from "./resource.js";
@@ -8,7 +8,7 @@ import { useResource } from "./resource.js";
  * @typedef {import("./wire").Site} Site
  */
 
-/** Polling interval for the first view or click, which the user completes elsewhere. */
+/** Polling interval for the first view or click, which happens outside this page. */
 export const FIRST_VIEW_MS = 30_000;
 
 /** @param {Overview} overview @returns {boolean} true if the Workers have sent a view or click */
@@ -28,8 +28,9 @@ const newestWithoutView = (overview) =>
     .toSorted((one, other) => other.created_at.localeCompare(one.created_at))[0];
 
 /**
- * The Workers send their counts once an hour. Read the database for the first view of the newest site, and until
- * anything has been counted, for the first click on a link. They then appear within seconds.
+ * Report whether anything has been counted. The Workers send their counts once an hour, so this function also reads the
+ * Worker's database for the first view of the newest site and, until anything has been counted, for the first click on
+ * a link. Both then appear within seconds.
  * @param {Overview | undefined} overview
  * @returns {{
  *   inUse: boolean,

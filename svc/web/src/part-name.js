@@ -1,4 +1,4 @@
-/** The names of the hours, days, weeks and months of a report. All are in UTC. */
+/** Names of the hours, days, weeks and months in a report. All are in UTC. */
 
 import { day, days, hour, localHour, longDay, month } from "./format.js";
 import { addDays, weekNumber } from "./series.js";
@@ -11,8 +11,8 @@ import { t } from "./words.js";
 
 /**
  * @param {Part} part @param {Step} by
- * @returns {string} Nov 21, 14:00; Nov 21, 2026; Week 47: Nov 16 – 22, 2026; Nov 2026, or the days if the report does
- *   not have all of the month. For places labelled as UTC
+ * @returns {string} such as "Nov 21, 14:00", "Nov 21, 2026", "Week 47: Nov 16 – 22, 2026" or "Nov 2026" (the days if
+ *   the report does not cover the whole month); for places labelled as UTC
  */
 export function partTitle({ at, end }, by) {
   if (by === "hour") return `${day(at)}, ${hour(at)}`;
@@ -23,7 +23,8 @@ export function partTitle({ at, end }, by) {
 
 /**
  * @param {Part} part @param {Step} by
- * @returns {string} the same with UTC, the time in the reader's time zone for an hour, and the weekday for a day
+ * @returns {string} the name from `partTitle` with "UTC"; for an hour, also the time in the user's time zone; for a
+ *   day, also the weekday
  */
 export function partName(part, by) {
   if (by === "day") return longDay(part.at);

@@ -1,4 +1,4 @@
-/** What users paste into fields for web addresses and hostnames, in the form that the API expects. */
+/** Converts text that users paste into fields for URLs and hosts to the form that the API expects. */
 
 const SCHEME = /^https?:\/\//i;
 /** A host with a dot, followed by a port, path, query or nothing. */

@@ -1,6 +1,6 @@
 /**
- * The code that each kind of site needs, and the kind that was chosen last for a site. The steps are texts
- * (words/en/install.js); docs/use/snippet.md explains them.
+ * The code that each website platform needs, and the platform that was chosen last for a site. The installation steps
+ * are in words/en/install.js; docs/use/snippet.md explains them.
  */
 
 /**
@@ -16,7 +16,8 @@ const NAME = "platforms";
 const MOST_KEPT = 100;
 
 /**
- * In Tag Manager, only the script tag needs no more than `'self'` in the site's policy.
+ * In Tag Manager, use only the script tag, because it needs nothing except `'self'` in the site's
+ * Content-Security-Policy.
  * @param {Platform} platform @returns {Form[]}
  */
 export const formsOf = (platform) => (platform === "gtm" ? ["script_tag"] : ["inline", "script_tag"]);
@@ -26,7 +27,7 @@ export const hasPolicy = (platform) => platform !== "shopify" && platform !== "w
 
 /** @param {Snippet} snippet @param {Form} form @returns {string} what the site's policy must contain */
 export const policyOf = (snippet, form) =>
-  // The script tag needs no hash, as the code comes from the host itself.
+  // The script tag needs no hash, because the code comes from the host itself.
   `script-src ${form === "inline" ? `'${snippet.csp_hash}'` : "'self'"}; connect-src 'self'`;
 
 /** @param {Platform} platform @param {Form} form @param {Snippet} snippet @returns {string} the code to paste */
@@ -48,7 +49,7 @@ function kept() {
     const found = JSON.parse(localStorage.getItem(NAME) ?? "[]");
     return Array.isArray(found) ? found.filter((one) => Array.isArray(one) && PLATFORMS.includes(one[1])) : [];
   } catch {
-    // Without storage, or with an unreadable value, the choice starts at the first platform.
+    // If there is no storage or the value cannot be parsed, the first platform is preselected.
     return [];
   }
 }
@@ -65,6 +66,6 @@ export function keepPlatform(site_id, platform) {
   try {
     localStorage.setItem(NAME, JSON.stringify([...others, [site_id, platform]].slice(-MOST_KEPT)));
   } catch {
-    // Without storage, the choice lasts until the page is closed.
+    // If there is no storage, the choice is lost when the page is closed.
   }
 }

@@ -1,4 +1,7 @@
-/** The periods before and after the one of a report, and the steps that suit it. Days are UTC days. Pure functions. */
+/**
+ * The periods before and after a report's period, and the steps that suit the period. Days are UTC days. Pure
+ * functions.
+ */
 
 import { addDays } from "./series.js";
 
@@ -9,15 +12,15 @@ import { addDays } from "./series.js";
  * @typedef {{period: "today" | "7d" | "30d" | "month" | "year" | "12mo"} | {from: string, to: string}} Target
  */
 
-// By hour, a chart of more days would have too many bars. The service keeps hours for 40 days unless configured
-// differently.
+// With more days, a chart by hour would have too many bars. The service keeps hourly counts for 40 days unless
+// configured differently.
 const MOST_DAYS_BY_HOUR = 7;
 const HOURS_KEPT_DAYS = 39;
 const MOST_DAYS_BY_DAY = 366;
 const MOST_DAYS_BY_WEEK = 5 * 366;
 const WEEK = 7;
 const MONTH = 31;
-/** In months. */
+/** A year in months. */
 const YEAR = 12;
 
 /** @param {string} day @param {number} months @returns {string} the first day of the month that many months later */
@@ -32,8 +35,8 @@ export const lengthOf = ({ from, to }) => Math.round((Date.parse(to) - Date.pars
 
 /**
  * @param {Shown} shown @param {string} today
- * @returns {number} how many whole months the days are, or 0. The current month or year counts as
- *   whole if the days end today, except in periods that are a number of days
+ * @returns {number} the number of whole months that the days cover, or 0. The current month or year counts as whole if
+ *   the days end today, except in periods with a fixed number of days
  */
 export function wholeMonths({ period, from, to }, today) {
   if (["today", "7d", "30d", "yesterday"].includes(period)) return 0;
@@ -42,7 +45,7 @@ export function wholeMonths({ period, from, to }, today) {
   return isWhole ? monthNumber(to) - monthNumber(from) + 1 : 0;
 }
 
-/** @param {string} day @returns {number} consecutive numbers of months */
+/** @param {string} day @returns {number} the month as a number; consecutive months have consecutive numbers */
 const monthNumber = (day) => 12 * Number(day.slice(0, 4)) + Number(day.slice(5, 7));
 
 /**
@@ -66,7 +69,7 @@ export function stepped(shown, direction, today) {
 
 /**
  * @param {{from: string, to: string}} days @param {boolean} byMonth @param {string} today
- * @returns {Target} the named period that has these days today, or the days
+ * @returns {Target} the named period that covers these days today, or the days if no named period does
  */
 function named(days, byMonth, today) {
   if (days.to !== today) return days;

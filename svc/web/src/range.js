@@ -7,7 +7,7 @@
  */
 
 /**
- * Reports of these periods have the further fields only with a step.
+ * The default steps of the periods for which reports contain the newer fields only if the request has a step.
  * @type {Record<string, Params["by"]>}
  */
 const STEPS = { today: "hour", "7d": "day", "30d": "day" };
@@ -18,7 +18,7 @@ const NAMES = ["period", "from", "to", "by", "compare"];
 /**
  * The values are not checked here: the service rejects invalid ones, and the page shows its error.
  * @param {URLSearchParams} search
- * @returns {Range} parameters of a report. Without a period, the last seven days
+ * @returns {Range} the parameters of a report; the last seven days if the URL has no period
  */
 export function rangeOf(search) {
   /** @param {string} name */
@@ -30,7 +30,8 @@ export function rangeOf(search) {
 
 /**
  * @param {URLSearchParams} search
- * @returns {Params["compare"]} the period before, unless the URL has another value. All days have no period before.
+ * @returns {Params["compare"]} the comparison in the URL; by default, the period before. The period "all" has no period
+ *   before it.
  */
 export function comparisonOf(search) {
   const value = search.get("compare") || "previous";
@@ -54,7 +55,7 @@ export function changed(search, changes) {
 /**
  * @param {URLSearchParams} search
  * @param {Pick<Range, "period" | "from" | "to">} range
- * @returns {string} the query of the URL for another period. The comparison stays, and the step is the default
+ * @returns {string} the query of the URL for another period, with the same comparison and the default step
  */
 export const withRange = (search, range) =>
   changed(search, { period: undefined, from: undefined, to: undefined, by: undefined, ...range });

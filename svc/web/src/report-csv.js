@@ -1,4 +1,7 @@
-/** The CSV export of a report as it is shown: the points of the chart and the entries of the lists. Pure functions. */
+/**
+ * The CSV export of the report on the page: the points in the chart and the visible entries in the lists. Pure
+ * functions.
+ */
 
 /** @typedef {import("./series.js").Slot} Slot */
 /** @typedef {{name: string, rows: import("./wire").Top[], source?: string}} List */
@@ -20,7 +23,8 @@ function field(value = "") {
 
 /**
  * @param {Slot[]} slots unknown counts stay empty
- * @param {import("./series.js").Step} by an hour has its time as the key, and a day, week or month its first day
+ * @param {import("./series.js").Step} by the key of an hour is its time, and the key of a day, week or month is its
+ *   first day
  * @param {List[]} lists in the order of the page. `arrivals` are the entry pages of a source
  * @returns {string} a CSV table with a header. The chart has the list name `time`
  */

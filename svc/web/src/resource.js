@@ -1,6 +1,6 @@
 /**
- * Cached GET requests. Each object is read and polled once, no matter how many components show it. Cached data stays on
- * the screen during a reload and appears immediately when a user returns to a page.
+ * Cached GET requests. Each object is read and polled only once, regardless of how many components show it. Cached data
+ * stays on the screen during a reload and appears immediately when a user returns to a page.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -30,7 +30,7 @@ import { user } from "./session.js";
 // Maximum number of cached resources. With the cache, previously opened pages appear immediately.
 const KEPT = 60;
 const ERROR_AGAIN_MS = 5_000;
-// A component that mounts within this time after a read uses the data of that read.
+// A component that is mounted within this time after a read uses the data from that read.
 const NEW_MS = 1_000;
 
 class Resource {
@@ -62,7 +62,7 @@ class Resource {
       this.reading = null;
       const refused = asApiError(error);
       this.state.value = { ...this.state.peek(), error: refused };
-      // When offline, the effect below reads again once the service is reachable.
+      // When offline, the effect below reads again after the service is reachable.
       if (refused.passes && refused.code !== "offline") {
         this.later(refused.retry_after_s ? 1_000 * refused.retry_after_s : ERROR_AGAIN_MS);
       }
@@ -142,7 +142,7 @@ export function useResource(name, params, { pace } = {}) {
   const one = path === null ? null : find(path);
   useEffect(() => {
     if (!one) return undefined;
-    // Each component needs its own entry in `shown`, even without a pace.
+    // Each component needs its own entry in `shown`, even if it has no pace.
     /** @type {Pace} */
     const own = (...args) => pace?.(...args) ?? null;
     one.shown.add(own);

@@ -7,9 +7,9 @@ import { holdsSomething } from "./unsent.js";
 /** The current URL. Its query holds the state of the page, such as period, search and order. */
 export const address = signal(new URL(location.href));
 
-/** False until the first page is shown. Redirects before that belong to the browser's own navigation. */
+/** False until the first page is shown. Redirects before that count as part of the browser's own navigation. */
 let opened = false;
-/** True if the next page moves the focus to its heading. */
+/** True if the next page has to move the focus to its heading. */
 let arriving = false;
 
 /** @returns {boolean} true once after each navigation inside the application; see `Page` in ui/parts.jsx */
@@ -29,7 +29,7 @@ export const hasNavigated = () => navigated;
 /** A navigation that is waiting for confirmation because it would lose input; `go` carries it out. */
 export const leaving = signal(/** @type {{go: () => void} | null} */ (null));
 
-/** @param {string} path @returns {boolean} true if navigating there loses input */
+/** @param {string} path @returns {boolean} true if navigating to the path would lose input */
 const loses = (path) => holdsSomething() && path !== address.value.pathname;
 
 /** Navigate, after confirmation if input would be lost. @param {string} to a path of this application, with query */
@@ -47,7 +47,7 @@ export function leave(end) {
   else end();
 }
 
-/** The current position in the browser history, used to compute how far a step back or forward goes. */
+/** The current position in the browser history, which is used to compute the distance of a step back or forward. */
 let step = 0;
 
 /**

@@ -1,4 +1,6 @@
-/** Series of a report by hour, day, week or month, aligned with the compared period. Pure functions. */
+/**
+ * The points of a report by hour, day, week or month, aligned with the points of the compared period. Pure functions.
+ */
 
 /**
  * @typedef {import("./wire").Report} Report
@@ -38,7 +40,7 @@ function next(at_ms, by) {
 
 /**
  * @param {{from: string, to: string}} days @param {Step} by
- * @returns {Part[]} the hours, days, weeks or months. The first and the last one contain only days of the period.
+ * @returns {Part[]} the hours, days, weeks or months; the first and the last contain only days in the period
  */
 export function partsOf({ from, to }, by) {
   const end_ms = Date.parse(to) + DAY_MS;

@@ -1,6 +1,6 @@
 /**
  * The signed-in user and the session. The access token is held only in this module. The refresh token is in a cookie
- * that scripts cannot read. All tabs share one session: one of them refreshes it and sends the result to the others.
+ * that scripts cannot read. All tabs share one session: one tab refreshes it and sends the result to the other tabs.
  */
 
 import { signal } from "@preact/signals";
@@ -15,7 +15,7 @@ import { profileLanguage } from "./settings.js";
 
 // A token that expires within this time is not used for new requests.
 const SPARE_MS = 30_000;
-// Time for a refresh to reach the other tabs, before the next tab checks.
+// Time that a refresh needs to reach the other tabs, before the next tab checks whether it must refresh.
 const BROADCAST_MS = 50;
 // Time that a new tab waits for another tab's session.
 const ANSWER_MS = 30;
@@ -29,7 +29,7 @@ export const user = signal(/** @type {User | null | undefined} */ (undefined));
 /** The reason why the session ended: signed out here, signed out in another tab, or expired. */
 export const ended = signal(/** @type {"" | "here" | "elsewhere" | "expired"} */ (""));
 
-/** The last signed-in user, so that a waiting form is sent only for the same user. */
+/** The last signed-in user, so that a form that waits for a new sign-in is sent only for the same user. */
 export const last = signal(/** @type {User | null} */ (null));
 
 const channel = new BroadcastChannel("svc-session");
@@ -63,7 +63,7 @@ function show(known) {
 /** @param {"here" | "elsewhere" | "expired" | ""} why */
 function forget(why) {
   token = "";
-  // If this tab had no session, no session has ended.
+  // Set the reason only if this tab had a session.
   if (user.value) ended.value = why;
   user.value = null;
   // A page that is waiting for a new sign-in keeps its language.
@@ -82,7 +82,7 @@ async function begin(response, wanted = () => true) {
   /** @type {import("./wire").NewSession} */
   const session = await response.json();
   if (!wanted()) return;
-  // Compute the lifetime with the service's clock, because the local clock may be hours off.
+  // Compute the lifetime with the service's clock, because the local clock may be wrong by hours.
   const now_ms = Date.parse(response.headers.get("Date") ?? "") || Date.now();
   adopt({ token: session.access_token, lasts_ms: Date.parse(session.expires_at) - now_ms, user: session.user });
   share();

@@ -1,7 +1,7 @@
 /**
  * Settings of this browser: theme, language, shortcuts. Besides these, localStorage contains only the address of a
  * recent sign-up (sign-up-address.js) and the platforms of sites (platforms.js). If no language is chosen in this
- * browser, the language in the user's profile applies. That is also the language of emails.
+ * browser, the language in the user's profile applies, which is also the language of emails.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -42,7 +42,7 @@ function store(name, value) {
 }
 
 export const theme = setting("theme", ["system", "light", "dark"]);
-/** "": no language is chosen here; `browser`: use the language that is set in the browser. */
+/** "" means that no language is chosen in this browser; `browser` means the language that is set in the browser. */
 export const language = setting("language", ["", "browser", "en", "de"]);
 export const shortcuts = setting("shortcuts", ["on", "off"]);
 

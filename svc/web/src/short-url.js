@@ -1,4 +1,4 @@
-/** How pages name a link. */
+/** The name of a link on pages. */
 
 /**
  * @param {import("./wire").Link} link

@@ -4,7 +4,7 @@
  */
 
 const NAME = "sign-up";
-// As long as the link in the email is valid.
+// How long the address is stored, which is also how long the link in the email is valid.
 const KEPT_MS = 24 * 3_600_000;
 
 /** @param {string} email */

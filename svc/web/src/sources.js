@@ -2,9 +2,9 @@
 
 import { APPS as NAMED_APPS, GOOGLE, SITES as NAMED_SITES } from "./known-sources.js";
 
-/** By host, without subdomains such as `www` and `m`. */
+/** Host (without subdomains such as `www` and `m`) → name. */
 const SITES = new Map(Object.entries(NAMED_SITES));
-/** By the id of the app. */
+/** App id → name. */
 const APPS = new Map(Object.entries(NAMED_APPS));
 const HOST = /^([a-z0-9-]+\.)+[a-z][a-z0-9-]+$/;
 

@@ -1,4 +1,4 @@
-/** The statement of counts of a site or link for one day, in short. Pure functions. */
+/** Summarizes the statement of counts for a site or link for one day. Pure functions. */
 
 /**
  * @typedef {import("./wire").DayStatement} DayStatement

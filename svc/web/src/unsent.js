@@ -1,4 +1,6 @@
-/** Unsent input and values shown only once. Leaving a page that has either requires confirmation. */
+/**
+ * Tracks unsent input and values that are shown only once. Leaving a page with either of them requires confirmation.
+ */
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
@@ -17,7 +19,8 @@ const ask = (event) => event.preventDefault();
 
 /** Count a component while it is mounted and `holds` is true. @param {boolean} holds @param {typeof unsent} counter */
 function useHeld(holds, counter) {
-  // Run before the next frame, so that even a user who types and leaves quickly is asked for confirmation.
+  // Count before the next frame, so that the confirmation appears even if the user leaves the page directly after
+  // typing.
   useLayoutEffect(() => {
     if (!holds) return undefined;
     counter.value += 1;

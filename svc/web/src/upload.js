@@ -1,6 +1,6 @@
-/** Files in a JSON body: compressed with gzip, in base64. */
+/** Encodes files for a JSON body: compressed with gzip, in base64. */
 
-// Each call of String.fromCharCode gets this many bytes as arguments.
+// The number of bytes that are passed to one call of String.fromCharCode.
 const CHUNK_BYTES = 0x2000;
 
 /** @param {Blob} file @returns {Promise<Uint8Array>} the file, compressed with gzip unless it is compressed already */

@@ -1,4 +1,7 @@
-/** The UTM parameters of a URL. All other parts of the URL stay as they are, in spelling and order. Pure functions. */
+/**
+ * Reads and changes the UTM parameters of a URL. All other parts of the URL keep their spelling and order. Pure
+ * functions.
+ */
 
 /** The parameters, without the prefix `utm_`, in the order in which they are added. */
 export const UTM = /** @type {const} */ (["source", "medium", "campaign", "term", "content"]);

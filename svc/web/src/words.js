@@ -1,4 +1,4 @@
-/** The interface texts in the reader's language. English is built in; German loads on demand. */
+/** The interface texts in the user's language. English is built in; German is loaded on demand. */
 
 import { effect, signal } from "@preact/signals";
 
@@ -9,7 +9,7 @@ import en from "./words/en.js";
 /** @typedef {typeof import("./words/en-report.js").default} ForReports */
 /** @typedef {typeof en & Rest & ForReports} Words */
 
-/** The texts of the code that loads later are added when it loads. */
+/** Texts for lazy-loaded code are added when that code loads. */
 const english = /** @type {Words} */ ({ ...en });
 const words = signal(english);
 

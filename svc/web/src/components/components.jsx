@@ -154,7 +154,7 @@ function Messages() {
   );
 }
 
-/** The issues that the form shows after "Save". */
+/** The errors that the form shows after the user presses "Save". */
 const REFUSED = new ApiError("invalid_request", "", {
   details: {
     issues: [
@@ -241,7 +241,7 @@ function Figures() {
 const counts = (i) => ({ views: 40 + ((i * 37) % 61), visitors: 22 + ((i * 23) % 31), bots: (i * 11) % 17 });
 
 const TOTALS = { views: 1_083, visitors: 640, bots: 24 };
-/** The fields of a report that the charts do not use. */
+/** Values for the fields of a report that the charts do not use. */
 const NONE = { as_of: null, incomplete: false, breakdowns: null, breakdowns_from: null, unavailable: null };
 
 /** @returns {import("../wire").Report} of the last 30 days */
@@ -257,7 +257,7 @@ function monthReport() {
   return { ...NONE, period: "30d", from, to, by: "day", series: series(from, 0), totals: TOTALS, comparison };
 }
 
-/** @returns {import("../wire").Report} of today, without numbers for the hours to come */
+/** @returns {import("../wire").Report} of today, without numbers for future hours */
 function todayReport() {
   const now = new Date();
   const day = now.toISOString().slice(0, 10);

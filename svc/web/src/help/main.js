@@ -1,4 +1,4 @@
-/** The script of the documentation: the theme chosen in the application, and the search. */
+/** The script of the documentation, which applies the theme chosen in the application and runs the search. */
 
 import { find, wordsOf } from "./find.js";
 

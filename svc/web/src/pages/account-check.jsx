@@ -1,4 +1,4 @@
-/** The health check of an account. */
+/** The section with an account's health check. */
 
 import { useSignal } from "@preact/signals";
 

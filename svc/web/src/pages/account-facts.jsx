@@ -1,4 +1,4 @@
-/** The installation of an account, its last report, and its numbers of sites and links. */
+/** The account's Worker installation, the Worker's last push, and the account's site and link counts. */
 
 import { ago, list, longDay, moment, number } from "../format.js";
 import { useResource } from "../resource.js";
@@ -8,7 +8,7 @@ import { t } from "../words.js";
 /** @typedef {import("../wire").FullAccount} Account */
 /** @typedef {import("preact").ComponentChildren} Children */
 
-/** Sites and links are counted up to this number; beyond it the page shows "100+". */
+/** Sites and links are counted up to this number. If there are more, the page shows "100+". */
 export const COUNT_LIMIT = 100;
 
 /** @param {{name: string, children: Children}} props */
@@ -21,7 +21,7 @@ const Fact = ({ name, children }) => (
 
 /**
  * @param {Record<string, number>} counts by reason
- * @returns {string[]} such as `12 (database error)`; unknown reasons by their code
+ * @returns {string[]} such as `12 (database error)`; unknown reasons are shown as their code
  */
 export function reasons(counts) {
   const words = /** @type {Record<string, string | undefined>} */ (t().account.reasons);
@@ -69,8 +69,8 @@ export function Installed({ account: { edge_account_id, edge, token, push, locat
 
 /**
  * @param {string} id of an account
- * @returns {{sites: number | undefined, links: number | undefined, more: {sites: boolean, links: boolean}}} the numbers
- *   of its sites and links, up to `COUNT_LIMIT`; undefined until they are known
+ * @returns {{sites: number | undefined, links: number | undefined, more: {sites: boolean, links: boolean}}} the site
+ *   and link counts, up to `COUNT_LIMIT`; undefined until they are loaded
  */
 export function useHoldings(id) {
   const sites = useResource("GET /v1/sites", { account_id: id, limit: COUNT_LIMIT }).data;
@@ -79,7 +79,7 @@ export function useHoldings(id) {
   return { sites: sites?.sites.length, links: links?.links.length, more };
 }
 
-/** The last report of an account's worker, and the numbers of its sites and links. @param {{account: Account}} props */
+/** The Worker's last push, and the account's site and link counts. @param {{account: Account}} props */
 export function Summary({ account: { id, push, state } }) {
   const words = t().account.summary;
   const { sites, links, more } = useHoldings(id);

@@ -1,4 +1,4 @@
-/** The link host of an account, with its form and DNS problems. */
+/** The section with an account's link host, its form and its DNS problems. */
 
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
@@ -142,7 +142,10 @@ function ChangeHost({ id, host, hasLinks, done, close }) {
   );
 }
 
-/** The clicks and scans that a new host would lose. @param {{id: string}} props */
+/**
+ * The clicks and QR code scans on the current host, which would fail after a change of the host. @param {{id: string}}
+ * props
+ */
 function Usage({ id }) {
   const words = t().account.host;
   const { data } = useResource("GET /v1/accounts/{account_id}/link-host/usage", { account_id: id });

@@ -1,4 +1,4 @@
-/** Where a link host redirects visitors without a link, with the form that changes it. */
+/** The URLs to which a link host redirects requests without a link, with the form that changes them. */
 
 import { useSignal } from "@preact/signals";
 

@@ -19,7 +19,7 @@ const STEPS = {
   update: ["database", "script", "cron", "selfcheck"],
   disconnect: ["routes", "script", "database"],
 };
-/** Steps shown as part of another one. @type {Record<string, string>} */
+/** Steps that are shown as part of another step. @type {Record<string, string>} */
 const WITHIN = { subdomain: "database", waiting: "token" };
 const SLOW_MS = 60_000;
 
@@ -55,11 +55,11 @@ export function Progress({ account: { state, operation } }) {
   if (operation?.state !== "running") return null;
   const { kind, step, updated_at } = operation;
   const now = WITHIN[step] ?? step;
-  // Show an unknown step under the name that the API uses.
+  // Show a step that this version does not know under its name in the API.
   const steps = STEPS[kind]?.includes(now) ? STEPS[kind] : [...(STEPS[kind] ?? []), now];
   const at = steps.indexOf(now);
   const names = /** @type {Record<string, string | undefined>} */ (words.steps);
-  // The account can be used while its worker has not reported yet.
+  // The account can be used before the first push of its Worker.
   const awaitsReport = state === "ready" && step === "selfcheck";
   return (
     <section class="underway" aria-labelledby="progress">
@@ -88,7 +88,7 @@ export function AccountErrors({ account, does, busy }) {
   // Show a failed operation only if its error is not already shown as the account's error. For example, a failed update
   // leaves the account unchanged.
   const failed = operation?.state === "failed" && operation.error?.code !== error?.code ? operation : null;
-  // The renewal dialog shows a failed renewal, and a warning shows a remaining token.
+  // A failed renewal is shown in the renewal dialog, and a remaining token is shown as a warning.
   const shown = failed?.kind === "install" || failed?.kind === "update" ? failed : null;
   return (
     <>
@@ -130,7 +130,7 @@ export function AccountErrors({ account, does, busy }) {
 const sentences = ({ message, remedy }) => (remedy ? `${message} ${remedy}` : message);
 
 /**
- * The button or link that carries out a remedy; nothing if the page has none.
+ * The button or link that carries out a remedy. Renders nothing if the page has no action for the code.
  * @param {{code: string, id: string, does: Handlers, busy: boolean, quiet?: boolean}} props
  */
 function ActionButton({ code, id, does, busy, quiet = false }) {

@@ -1,4 +1,4 @@
-/** The statement of counts of an account. */
+/** The section with an account's statement of counts. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -23,7 +23,7 @@ export function Ledger({ id }) {
   const day = address.value.searchParams.get("day") ?? "";
   const today = new Date().toISOString().slice(0, 10);
   const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
-  // A report links here. The section appears only after the account has loaded.
+  // Reports link to this section, which appears only after the account has loaded.
   useEffect(() => {
     if (address.peek().hash === "#ledger") heading.current?.scrollIntoView();
   }, []);

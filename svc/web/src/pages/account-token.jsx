@@ -34,7 +34,7 @@ function missingRights(refused) {
   return Array.isArray(named) ? named.map(String) : [];
 }
 
-/** How long a request may take before the form says what it is waiting for. */
+/** If a request takes longer than this, the form says what it is waiting for. */
 const LONG_MS = 3_000;
 
 /** @param {{href: string, quiet?: boolean, children: import("preact").ComponentChildren}} props */
@@ -83,7 +83,10 @@ export function MakeToken({ refused, account }) {
   );
 }
 
-/** The form field for the token. It warns during input if the token is of the wrong kind. The token is never stored. */
+/**
+ * The form field for the bootstrap token. Warns during input if the token is of the wrong kind. The browser does not
+ * store the token.
+ */
 export function TokenField() {
   const words = t().account.token;
   const wrong = useSignal(/** @type {"user" | "global" | ""} */ (""));

@@ -1,4 +1,6 @@
-/** The page of an account: status, errors, plan usage and link host first, all else under "Details". */
+/**
+ * The page of an account. It begins with status, errors, plan usage and link host; everything else is under "Details".
+ */
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
@@ -156,18 +158,18 @@ function rareActions({ token, state }, does, busy) {
   ];
 }
 
-/** The sections below "Details", each of which a URL can name: `#check`. */
+/** The sections below "Details". A URL fragment such as `#check` can name one of them. */
 const DETAILS = ["details", "installed", "retention", "check", "ledger"];
 
 /**
- * The sections that few visits need. They are open if the URL names one of them, or a day of the ledger.
+ * The sections that are rarely needed. They are open if the URL names one of them, or a day of the ledger.
  * @param {{children: import("preact").ComponentChildren}} props
  */
 function Details({ children }) {
   const { hash, searchParams } = address.value;
   const named = hash.slice(1) || (searchParams.has("day") ? "ledger" : "");
   const isOpen = useSignal(DETAILS.includes(named));
-  // The browser scrolls to a section only if it exists when the document loads.
+  // Scroll to the section here, because browsers scroll only to elements that exist when the document loads.
   useLayoutEffect(() => {
     if (!DETAILS.includes(named)) return;
     isOpen.value = true;

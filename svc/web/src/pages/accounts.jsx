@@ -11,7 +11,7 @@ import { t } from "../words.js";
 
 /** @typedef {import("../wire").Account} Account */
 
-/** The mark of each usage level. @type {Record<string, "good" | "watch" | "bad">} */
+/** The status mark for each usage level. @type {Record<string, "good" | "watch" | "bad">} */
 const LEVELS = { ok: "good", watch: "watch", upgrade_soon: "watch", over: "bad" };
 
 /** @type {import("../resource.js").Pace} */

@@ -46,7 +46,7 @@ const Email = ({ value = "", readOnly = false }) => (
 
 /**
  * After a navigation, move the focus from the heading to the first empty field, so that users can type immediately.
- * @param {boolean} [wanted] false if the page has something to say first
+ * @param {boolean} [wanted] false if the page shows a message that users should read first
  */
 function useFirstField(wanted = true) {
   useLayoutEffect(() => {
@@ -106,7 +106,7 @@ export function SignUp() {
   const sentTo = useSignal("");
   const typed = useRef("");
   const token = useRef(address.peek().searchParams.get("invitation") ?? "");
-  // Keep the token out of the history and screenshots.
+  // Remove the token from the URL, so that it does not appear in the browser history or in screenshots.
   useEffect(() => {
     if (token.current) replaceAddress(location.pathname);
   }, []);
@@ -253,7 +253,7 @@ export function EmailLinkPage({ words, use, stale, done, children }) {
   );
 }
 
-/** @param {unknown} error @returns {boolean} true if the token of the link is not valid */
+/** @param {unknown} error @returns {boolean} true if the link's token is not valid */
 const aboutToken = (error) => error instanceof ApiError && error.issues.some(({ path }) => path === "token");
 
 /** @param {{to: string, children: string}} props */
@@ -326,7 +326,7 @@ export const Reset = () => (
 );
 
 /**
- * The target page of a link with which a user sets a new password. All sessions end.
+ * The target page of a link with which a user sets a new password, which ends all sessions.
  * @param {{
  *   words: Parameters<typeof EmailLinkPage>[0]["words"] & {fresh: string, doneText: string},
  *   send: (body: {token: string, password: string}) => Promise<unknown>,

@@ -110,14 +110,17 @@ export function Connect() {
   );
 }
 
-/** What the request is doing. @param {{asked: string}} props `asked`: the account ID of the request */
+/**
+ * Text about what the running connect request is doing. @param {{asked: string}} props `asked`: the account ID of the
+ * request
+ */
 function Progress({ asked }) {
   const words = t().account.wizard;
   const pace = { pace: () => PROGRESS_MS };
   const listed = useResource("GET /v1/accounts", {}, pace).data?.accounts;
   const found = listed?.find(({ edge_account_id }) => edge_account_id === asked);
   const read = useResource("GET /v1/accounts/{account_id}", found ? { account_id: found.id } : null, pace);
-  // The operation reaches this step as soon as Cloudflare has accepted the bootstrap token.
+  // The operation is in this step from the time at which Cloudflare has accepted the bootstrap token.
   return read.data?.account.operation?.step === "token" ? words.creating : words.settling;
 }
 

@@ -1,4 +1,4 @@
-/** The target pages of the links in the emails about a change of the email address. */
+/** The target pages of the links in emails about a change of the email address. */
 
 import { call } from "../api.js";
 import { changed } from "../resource.js";
@@ -6,7 +6,7 @@ import { updateUser, user } from "../session.js";
 import { t } from "../words.js";
 import { EmailLinkPage, NewPasswordPage, NextLink } from "./auth.jsx";
 
-/** The link in the email to the new address. */
+/** The page for the link in the email to the new address. */
 export function ConfirmNewEmail() {
   const words = t().auth.newEmail;
   return (
@@ -40,7 +40,7 @@ function showNewAddress() {
   );
 }
 
-/** The link in the email to the old address. */
+/** The page for the link in the email to the old address. */
 export const RevertEmail = () => (
   <NewPasswordPage words={t().auth.revertEmail} send={(body) => call("POST /auth/email/revert", { body })} />
 );

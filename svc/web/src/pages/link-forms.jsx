@@ -34,7 +34,7 @@ const cancel = (place) => (
   </a>
 );
 
-/** Issues that belong to no field, shown above the button. @param {ApiError} error */
+/** Errors that do not belong to a field, which are shown above the button. @param {ApiError} error */
 const unplaced = (error) => {
   if (error.code !== "invalid_request") return undefined;
   const said = error.issues.map(issueText).join(" ");
@@ -85,7 +85,7 @@ export function NewLink() {
   );
 }
 
-/** @param {{host: string, code: string, url: string}} props what the link will be; nothing without a destination */
+/** @param {{host: string, code: string, url: string}} props a preview of the link; nothing without a destination */
 const Preview = ({ host, code, url }) =>
   URL.canParse(asUrl(url)) ? (
     <p class="preview">
@@ -169,8 +169,8 @@ const CHANGED_ELSEWHERE = "changed_elsewhere";
 const same = (a, b) => JSON.stringify([a.url, a.rules]) === JSON.stringify([b.url, b.rules]);
 
 /**
- * The edit form. If the link has been changed elsewhere since the form was opened, the form shows that change before
- * overwriting it.
+ * The edit form. If the link was changed elsewhere after the form was opened, the form shows that change before it
+ * overwrites it.
  * @param {{link: Link}} props
  */
 function Change({ link }) {

@@ -116,7 +116,7 @@ function InputStep({ text, preview }) {
     try {
       preview(decoded(await file.arrayBuffer()), file.name);
     } catch {
-      // A folder, or a file that has been deleted since it was selected.
+      // The user selected a folder, or the file was deleted after it was selected.
       unreadable.value = true;
     }
   };
@@ -156,7 +156,7 @@ function InputStep({ text, preview }) {
 }
 
 /**
- * The lines to send, before and while they are sent.
+ * The second step: the lines to send, before and while they are sent.
  * @param {Preview & {
  *   name: string,
  *   account_id: string,
@@ -171,7 +171,7 @@ function PreviewStep({ good, restricted, wrong, requests, name, account_id, incl
   const sending = useSignal(false);
   const results = useRef({ made: 0, refused: /** @type {Refused[]} */ ([]) });
 
-  /** Send the remaining requests. After a failure, continue with the first one not yet sent. */
+  /** Send the remaining requests. After a failure, continue with the first request that was not sent. */
   const send = async () => {
     sending.value = true;
     for (const { key, lines } of requests.slice(sent.value)) {
@@ -294,7 +294,8 @@ function ResultStep({ count, refused, edit }) {
       )}
       <p class="actions">
         {refused.length > 0 && (
-          // Rejected lines are always offered as JSON, whatever the input format, because JSON needs no header row.
+          // Rejected lines are always offered as JSON, regardless of the input format, because JSON needs no header
+          // row.
           <button type="button" onClick={() => edit(refused.map(({ line }) => JSON.stringify(line.row)).join("\n"))}>
             {words.mend}
           </button>

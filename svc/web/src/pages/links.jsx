@@ -27,7 +27,8 @@ import { t } from "../words.js";
  */
 
 const SEARCH_AFTER_MS = 250;
-// The service accepts at most 50 characters, so a longer pasted URL is searched for by its beginning.
+// The service accepts search texts of at most 50 characters, so only the beginning of a longer pasted URL is searched
+// for.
 const LONGEST_Q = 50;
 const ADDRESS = /^(https?:\/\/\S+|[^\s/]+\.[^\s/]{2,}\/\S*)$/i;
 
@@ -131,7 +132,7 @@ function Search({ q }) {
 }
 
 /**
- * The search field, the choices and the results. Previous results stay until new ones have loaded.
+ * The search field, the filters and the results. Previous results stay visible until new results have loaded.
  * @param {{wanted: Wanted, accounts: import("../wire").Account[]}} props
  */
 function Found({ wanted: { q, order, account_id, state }, accounts }) {
@@ -214,7 +215,7 @@ function Nothing({ q, state }) {
 /** @param {Link} link @returns {boolean} true if the worker serves the current version to visitors */
 const isLive = ({ state, config, error, disabled }) => state === "active" && config === "synced" && !error && !disabled;
 
-/** @param {Link} link the status, unless there is nothing to report */
+/** @param {Link} link renders the link's status, or nothing if visitors get the current version */
 const shownState = (link) => !isLive(link) && <LinkState link={link} />;
 
 /** @param {{links: Link[]}} props */

@@ -25,9 +25,9 @@ import { t } from "../words.js";
 
 const Steps = later("Steps", { part: true });
 
-// Polling interval for the confirmation of the email address, which the user completes elsewhere.
+// Polling interval for the confirmation of the email address, which happens outside this page.
 const CONFIRMED_MS = 5_000;
-// The workers send their counts once an hour.
+// Polling interval for new counts, which Workers send once an hour.
 const COUNTED_AGAIN_MS = 300_000;
 
 /**

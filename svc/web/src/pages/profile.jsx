@@ -172,13 +172,13 @@ function BrowserSettings({ take }) {
   );
 }
 
-/** Store the language of the pages as the user's email language. @returns {Promise<Caller>} */
+/** Store the interface language as the language of emails to the user. @returns {Promise<Caller>} */
 async function storeLanguage() {
   for (;;) {
     const shown = textLanguage();
     const caller = await call("PATCH /v1/me", { body: { language: shown } });
     updateUser(caller.user);
-    // The user may have chosen another language in the meantime.
+    // The user may have chosen another language since then.
     if (shown === textLanguage()) return caller;
   }
 }

@@ -11,7 +11,7 @@ import { t } from "../words.js";
 
 const state = signal(/** @type {{data?: Found, error?: ApiError}} */ ({}));
 
-/** Load both, once. */
+/** Load the component and the document, once. */
 async function read() {
   if (state.peek().data) return;
   try {

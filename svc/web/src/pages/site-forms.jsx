@@ -23,7 +23,8 @@ import { t } from "../words.js";
 
 /** @typedef {import("../wire").Site} Site */
 
-// The zones of this many accounts are read at the same time. With more accounts, the user selects one first.
+// Maximum number of accounts whose zones are read at the same time. With more accounts, the user first selects an
+// account.
 const ACCOUNTS_READ = 5;
 const ZONES_OFFERED = 12;
 

@@ -17,7 +17,7 @@ import { t } from "../words.js";
 const NotFound = later("NotFound");
 const Setup = later("Setup", { part: true });
 
-// The first view arrives with the worker's hourly push.
+// Polling interval for the first view, which arrives with the Worker's hourly push.
 const FIRST_VIEW_AGAIN_MS = 60_000;
 
 /** @type {import("../resource.js").Pace} */
@@ -70,7 +70,7 @@ export function SiteReport({ id }) {
   );
 }
 
-/** Open a site by its position. @param {number} place from 0 */
+/** Open the site at a position in the list of sites. @param {number} place from 0 */
 async function toSite(place) {
   const { sites } = await call("GET /v1/sites", { limit: 9 }).catch(() => ({ sites: [] }));
   const site = sites[place];

@@ -134,7 +134,7 @@ function Filters({ q, order, state }) {
     timer.current = window.setTimeout(() => setSearch({ q: text }), wait_ms);
   };
   /**
-   * Clear the text when the user presses Esc. If there is no text, leave the field.
+   * When the user presses Esc, clear the text. If there is no text, remove the focus from the field.
    * @param {KeyboardEvent & {currentTarget: HTMLInputElement}} event
    */
   const leave = (event) => {

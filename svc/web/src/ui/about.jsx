@@ -1,4 +1,4 @@
-/** What the product is, for people who are not signed in: a sentence, three facts and an example report. */
+/** A description of the product for people who are not signed in: a sentence, three facts and an example report. */
 
 import { product } from "../operator.js";
 import { t } from "../words.js";

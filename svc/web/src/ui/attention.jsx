@@ -8,7 +8,7 @@ import { Mark, State, explain } from "./parts.jsx";
  * @typedef {object} Need
  * @property {string} href the page where the user can fix it
  * @property {string} name of the account, site or address
- * @property {import("preact").ComponentChildren} mark the problem in a word
+ * @property {import("preact").ComponentChildren} mark the problem in one word, with its status mark
  * @property {(string | null)[]} texts explanation and remedy
  */
 

@@ -101,7 +101,8 @@ function List({ kind, host, lists, shown, all, isExpanded, toggle }) {
 }
 
 /**
- * A source, which opens and closes the list of its entry pages. A host also links to its site.
+ * A source as a button that opens and closes the list of its entry pages. A source that is a host also has a link to
+ * the host.
  * @param {{value: string}} props
  */
 function ChosenSource({ value }) {

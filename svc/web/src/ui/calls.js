@@ -12,7 +12,7 @@ const word = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 function curl({ method, url, headers, body }) {
   const parts = [`curl ${method === "GET" ? "" : `-X ${method} `}${word(url)}`];
   for (const [name, value] of Object.entries(headers)) {
-    // Double quotes, so that the shell expands the key.
+    // Use double quotes, so that the shell expands the variable with the key.
     parts.push(name === "Authorization" ? `-H "${name}: ${value}"` : `-H ${word(`${name}: ${value}`)}`);
   }
   if (body) parts.push(`--data ${word(body)}`);
@@ -61,5 +61,5 @@ function javascript({ method, url, headers, body }) {
   return `const response = await fetch(${JSON.stringify(url)}, ${options});\nconsole.log(response.status, await response.text());`;
 }
 
-/** Generators by the label of the language. */
+/** Label of the language → function that generates the sample. */
 export const CALLS = { curl, "Python (httpx)": httpx, JavaScript: javascript };

@@ -1,4 +1,4 @@
-/** The change of a number compared with the period before. */
+/** Shows the change of a number compared with the period before. */
 
 import { number, percent } from "../format.js";
 import { t } from "../words.js";

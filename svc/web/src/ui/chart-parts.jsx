@@ -1,4 +1,7 @@
-/** The numbers of a chart: those of one slot, shown above it, and the table of all slots. They load after the chart. */
+/**
+ * The numbers in a chart: the numbers of one slot, shown above the slot, and the table of all slots. This code is
+ * loaded after the chart.
+ */
 
 import { number } from "../format.js";
 import { partName, partTitle } from "../part-name.js";

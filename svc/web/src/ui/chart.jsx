@@ -25,7 +25,7 @@ const TOP = 12;
 const DAY = 24;
 const WEEK = 7;
 const MONTH = 31;
-/** With more slots than in a year, the labels need the year. @type {Record<Step, number>} */
+/** If there are more slots than in a year, the labels contain the year. @type {Record<Step, number>} */
 const YEAR = { hour: Infinity, day: 366, week: 53, month: 12 };
 /** With more points, the dots would cover the line. */
 const MOST_DOTS = 62;
@@ -33,7 +33,7 @@ const MOST_DOTS = 62;
 const MOST_WEEKENDS = 92;
 /** The width of a bar as a fraction of its slot. */
 const WIDE = (/** @type {number} */ count) => (count > MONTH ? 0.8 : count > WEEK ? 0.62 : 0.4);
-/** The interval between labels below the bars. Several days of hours have a label per day. */
+/** The interval between labels below the bars. If the slots are hours of several days, there is one label per day. */
 const NAMED = (/** @type {number} */ count, /** @type {Step} */ by) =>
   by === "hour" && count > DAY ? DAY : count > MONTH ? Math.ceil(count / WEEK) : count > DAY ? 5 : count > WEEK ? 3 : 1;
 
@@ -60,7 +60,8 @@ const NAMED = (/** @type {number} */ count, /** @type {Step} */ by) =>
 export function Chart({ toggle, choose, below, more, ...drawn }) {
   const { kind, slots, compared, comparison, bots } = drawn;
   const words = t().report;
-  // The time of the selected point: its index would select another day after a change of the period.
+  // The time of the selected point is stored and not its index, which would select another day after a change of the
+  // period.
   const selected = useSignal(/** @type {string | null} */ (null));
   const opened = useSignal(false);
   const last = slots.length - 1;
@@ -71,7 +72,7 @@ export function Chart({ toggle, choose, below, more, ...drawn }) {
   const place = at ?? Math.max(0, running);
   /** @param {number | null} index */
   const select = (index) => (selected.value = index === null ? null : (slots[index]?.at ?? null));
-  // A tap only shows the numbers.
+  // True after a tap, which only shows the numbers and does not open a day.
   const touched = useRef(false);
   const pick = () => choose?.((slots[place]?.at ?? "").slice(0, 10));
   /** @param {KeyboardEvent} event */
@@ -253,7 +254,7 @@ function Drawing({ by, slots, bots, at, running, point, pick, leave }) {
             )}
           </g>
         ))}
-        {/* The lines have a coordinate per slot, and fill the width. */}
+        {/* The lines have one coordinate per slot and are stretched to the full width. */}
         <svg viewBox={`0 0 ${count} ${HEIGHT}`} height={HEIGHT} preserveAspectRatio="none">
           {before && (
             <>
@@ -305,7 +306,7 @@ function path(slots, y) {
     const at = y(slot);
     const command = isDrawn ? "L" : "M";
     isDrawn = at !== null;
-    // A single value is a short line.
+    // A single value is drawn as a short line.
     return at === null ? "" : slots.length === 1 ? `M.1,${at}H.9` : `${command}${i + 0.5},${at}`;
   });
   return points.join("");

@@ -90,7 +90,7 @@ function Panel({ id, chosen, choose, close }) {
         spellcheck={false}
         value={wanted.value}
         onInput={(event) => {
-          // This is not an edit of the form.
+          // This input does not change a form value.
           event.stopPropagation();
           wanted.value = event.currentTarget.value;
         }}

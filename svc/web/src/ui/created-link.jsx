@@ -19,7 +19,7 @@ export function CreatedLink({ link }) {
   const said = useSignal("");
   const { busy, error, run } = useWrite();
   const deleted = link.state === "deleted";
-  // Screen readers announce only changes of a live region that exists already.
+  // Set the text after the first render, because screen readers announce only changes in an existing live region.
   useEffect(() => void (said.value = deleted ? words.undone : copied ? words.copied : words.made), [deleted]);
   useEffect(() => () => void (created.value = null), []);
   const undo = () =>

@@ -16,7 +16,7 @@ import { Field, Form } from "./form.jsx";
 export function Dialog({ title, close, children }) {
   const id = useId();
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  // Run in the task in which the dialog appears, so that the next key press goes to it.
+  // Run in the task in which the dialog appears, so that the next key press goes to the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
@@ -25,7 +25,8 @@ export function Dialog({ title, close, children }) {
       dialog.current?.querySelector("input:not([readonly]), select, textarea");
     if (first instanceof HTMLElement) first.focus();
     return () => {
-      // Preact would remove the element only after this, and no element outside can get the focus while it is modal.
+      // Remove the element now: Preact would remove it later, and until then, no element outside the modal dialog can
+      // get the focus.
       dialog.current?.remove();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
@@ -47,7 +48,9 @@ export function Dialog({ title, close, children }) {
   );
 }
 
-/** The name of the field in which the user types the name of the object. It is not part of a request. */
+/**
+ * The field in which the user types the name of the object to confirm the action. The field is not part of the request.
+ */
 const TYPED = "typed_name";
 
 /**

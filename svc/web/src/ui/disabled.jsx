@@ -5,7 +5,7 @@ import { t } from "../words.js";
 import { Note } from "./parts.jsx";
 
 /**
- * Nothing is shown for an enabled object.
+ * Renders nothing for an enabled link or site.
  * @param {{kind: "link" | "site", disabled: import("../wire").Disabled | undefined}} props
  */
 export function DisabledNote({ kind, disabled }) {

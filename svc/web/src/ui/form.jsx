@@ -14,10 +14,10 @@ import { useWrite } from "./write.js";
 
 /** @typedef {import("preact").ComponentChildren} Children */
 
-/** After this error the input is obsolete, so leaving the page needs no confirmation. */
+/** The code of an error after which the input is obsolete, so that leaving the page needs no confirmation. */
 const INPUT_OBSOLETE = "already_connected";
 
-/** Issues by field. */
+/** Field path → validation error. */
 const Issues = createContext(/** @type {Record<string, import("../http.js").Issue>} */ ({}));
 
 /**
@@ -49,7 +49,7 @@ export function Form({
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const { busy, error, run, renew } = useWrite();
   const typed = useSignal(false);
-  /** The fields that were edited since the error. */
+  /** The fields that the user has edited since the last error. */
   const corrected = useSignal(/** @type {string[]} */ ([]));
   const left_s = useCountdown(useRetryAt(error ?? rest ?? NONE));
 
@@ -72,7 +72,7 @@ export function Form({
     else requestAnimationFrame(() => focusFirst(element));
   };
 
-  // If a list item has no separate field, its issue is shown at the list.
+  // If a list item has no separate field, its error is shown at the field for the whole list.
   const fields = Object.fromEntries(
     (error?.issues ?? []).flatMap((issue) => [
       [issue.path.split(".", 1)[0], issue],
@@ -117,7 +117,7 @@ function valuesOf(form) {
   return values;
 }
 
-/** Functions that bring pasted text into the expected form. */
+/** Functions that convert pasted text to the expected form. */
 const PASTED = { url: asUrl, host: asHost };
 
 /** Rewrite the value of a field with `data-pasted`. @param {EventTarget | null} field */
@@ -162,9 +162,9 @@ function focusFirst(form) {
  *   invalid?: string,
  *   children?: Children,
  *   [attribute: string]: unknown,
- * }} props `pasted`: what the field accepts in other forms, and rewrites; `prefix`: text in front of the input that
- *   belongs to its value; `invalid`: replaces the general text of an invalid format; `children`: the options of a
- *   select; other attributes are passed to the field
+ * }} props `pasted`: the kind of value that the field also accepts in other forms and rewrites; `prefix`: text in front
+ *   of the input that belongs to its value; `invalid`: replaces the general text of an invalid format; `children`: the
+ *   options of a select; other attributes are passed to the field
  */
 export function Field({
   name,
@@ -280,7 +280,7 @@ export function Password({ name, label, ...attributes }) {
         label={t().session.showPassword}
         checked={shown.value}
         onInput={(/** @type {import("preact").TargetedEvent<HTMLInputElement>} */ event) => {
-          // This is not an edit of the form.
+          // This input does not change a form value.
           event.stopPropagation();
           shown.value = event.currentTarget.checked;
         }}

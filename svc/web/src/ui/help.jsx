@@ -2,7 +2,7 @@
 
 import { t } from "../words.js";
 
-/** The page that explains each topic. */
+/** Topic → the documentation page that explains it. */
 const TOPICS = {
   token: "/help/use/cloudflare#create-a-bootstrap-token",
   host: "/help/use/links#set-the-link-host",

@@ -1,4 +1,4 @@
-/** Icons of buttons in rows. The button's `aria-label` and `title` name it. */
+/** Icons for buttons in rows. A button's `aria-label` and `title` contain its name. */
 
 /** @typedef {keyof typeof SHAPES} IconName */
 

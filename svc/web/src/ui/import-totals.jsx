@@ -70,7 +70,7 @@ export function ImportTotals({ kind, id }) {
 }
 
 /**
- * What the import would do, and the button that does it.
+ * The result of the dry run, and the button that starts the import.
  * @param {{
  *   upload: Upload,
  *   result: Result,

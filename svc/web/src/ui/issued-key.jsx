@@ -1,4 +1,4 @@
-/** The dialog that shows the value of a new API key, once. */
+/** The dialog that shows the value of a new API key. The value cannot be shown again. */
 
 import { useShownOnce } from "../unsent.js";
 import { t } from "../words.js";

@@ -1,4 +1,4 @@
-/** Texts for the remaining resources of a disconnect. */
+/** Texts about the resources that remain after a disconnect. */
 
 import { t } from "../words.js";
 

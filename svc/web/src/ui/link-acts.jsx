@@ -1,4 +1,4 @@
-/** Actions of a link (copy, QR code, edit) as buttons and shortcuts, and its status. */
+/** The actions for a link (copy, QR code, edit) as buttons and shortcuts, and the link's status. */
 
 import { useSignal } from "@preact/signals";
 
@@ -66,7 +66,7 @@ export function useLinkKeys() {
   ]);
 }
 
-/** @param {{link: Link}} props the sync status */
+/** @param {{link: Link}} props shows the link's sync status */
 export function LinkState({ link }) {
   const words = t().link;
   if (link.state === "deleted") return <Mark kind="none">{t().common.states.deleted}</Mark>;

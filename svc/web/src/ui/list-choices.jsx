@@ -1,4 +1,7 @@
-/** The order of a list of sites or links, and the states that it shows. The URL holds both, without the defaults. */
+/**
+ * The choice of the order and of the states in a list of sites or links. The URL contains both, unless they are the
+ * defaults.
+ */
 
 import { setSearch } from "../router.js";
 import { Choice } from "./choice.jsx";

@@ -19,7 +19,7 @@ export function Menu({ label, items }) {
   /** @param {import("preact").TargetedToggleEvent<HTMLDivElement>} event */
   const toggled = ({ newState }) => {
     isOpen.value = newState === "open";
-    // The event comes after the menu has opened. The user may have pressed an arrow key in the meantime.
+    // The event is sent after the menu has opened, so the user may already have pressed an arrow key.
     if (newState === "open" && !menu.current?.contains(document.activeElement)) entries()[0]?.focus();
   };
   /** Place the menu below the button, inside the window. */

@@ -9,7 +9,7 @@ import { useWrite } from "./write.js";
 
 /** Rows per page. */
 export const PAGE = 50;
-/** A list with fewer rows needs no filters. */
+/** The minimum number of rows for which a list has filters. */
 export const FILTERS_FROM = 10;
 
 /**
@@ -27,7 +27,8 @@ export const FILTERS_FROM = 10;
  */
 export function useMore({ read, asked, rows, next }) {
   const first = read.data ? rows(read.data) : [];
-  // If the first page has changed, there might be a gap between it and the later pages, so the list starts over.
+  // If the first page has changed, there might be a gap between the first page and the later pages, so the later pages
+  // are discarded.
   const list = `${asked} ${first.at(-1)?.id}`;
   const further = useSignal({ list, pages: /** @type {P[]} */ ([]), from: 0 });
   const shown = useRef(list);
@@ -39,7 +40,7 @@ export function useMore({ read, asked, rows, next }) {
     further.value = { list, pages: [], from: 0 };
     read.again();
   };
-  // Focus the first new row, because the button has lost the focus.
+  // Focus the first new row, because the focused button was replaced.
   useEffect(() => {
     if (pages.length > 0) focusRow(further.peek().from);
   }, [pages.length]);

@@ -10,7 +10,7 @@ import { Check, Field, Form, Group } from "./form.jsx";
 /** @type {import("../wire").Key["scopes"]} */
 const SCOPES = ["accounts", "sites", "links", "reports"];
 
-/** The scope of a key unless the user chooses others: the one that cannot change anything. */
+/** The preselected scope of a new key. It is the only scope that cannot change anything. */
 const DEFAULT_SCOPE = "reports";
 
 /**

@@ -1,4 +1,6 @@
-/** The notes below the chart of a report: marks at their days, the list, and the dialogs to write and delete one. */
+/**
+ * The notes below a report's chart: marks at their days, the list of notes, and the dialogs to write and delete a note.
+ */
 
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -18,14 +20,14 @@ import { Note as Box } from "./parts.jsx";
  * @typedef {"site" | "link"} Kind
  */
 
-/** The most notes of one response. */
+/** The maximum number of notes in one response. */
 const MOST = 1_000;
-/** The number of notes that are shown at first. */
+/** The number of notes that are shown before the user expands the list. */
 const FEW = 5;
 const MOST_CHARS = 500;
 const [FIRST_DAY, LAST_DAY] = ["2000-01-01", "2099-12-31"];
 
-/** True to show all notes of the list, which a mark on the chart also does. */
+/** True if the list shows all notes. A click on a mark below the chart also expands the list. */
 const all = signal(false);
 
 /**
@@ -190,7 +192,7 @@ export function NoteMarks({ slots, ...of }) {
   const first = new Map();
   for (const [place, { day }] of notes.entries()) {
     const slot = slots.findLastIndex(({ at }) => at.slice(0, 10) <= day);
-    // Of several hours of a day, the first one gets the mark.
+    // If the points are hours, the mark is at the first hour of the note's day.
     const at = slots.findIndex((one) => one.at.slice(0, 10) === slots[slot]?.at.slice(0, 10));
     if (at >= 0 && !first.has(at)) first.set(at, place);
   }

@@ -1,4 +1,4 @@
-/** The list of API operations, with a filter. The URL holds the filter and the open operation. */
+/** The list of API operations, with a filter. The URL contains the filter and the open operation. */
 
 import { useEffect, useRef } from "preact/hooks";
 
@@ -81,7 +81,7 @@ export function Operations({ contract }) {
   );
 }
 
-/** The first three requests of a new program. */
+/** Three example requests for a new API client. */
 function QuickStart() {
   const words = t().reference.quick;
   const { origin } = location;
@@ -125,7 +125,7 @@ function QuickStart() {
   );
 }
 
-/** Conventions of all operations. */
+/** The conventions that apply to all operations. */
 function Basics() {
   const words = t().reference;
   return (

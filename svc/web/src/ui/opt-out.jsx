@@ -1,4 +1,6 @@
-/** The page of a site on which visitors turn counting off: its address, and a text for the site's privacy policy. */
+/**
+ * The URL of the page on which a site's visitors turn counting off, and a text about it for the site's privacy policy.
+ */
 
 import { useId } from "preact/hooks";
 

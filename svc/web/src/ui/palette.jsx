@@ -104,7 +104,7 @@ export function Palette({ close }) {
   const pressed = (event) => {
     if (event.isComposing) return;
     if (event.key === "Escape") {
-      // Otherwise the browser would first clear the field.
+      // Otherwise, the browser would first clear the field when the user presses Esc.
       event.preventDefault();
       return close();
     }

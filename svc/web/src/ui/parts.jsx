@@ -24,7 +24,7 @@ export function Page({ title, head, children, narrow = false, focus = false }) {
   useEffect(() => {
     document.title = `${title} · ${product}`;
   }, [title]);
-  // Run in the task in which the heading appears, so that the next key press goes to the new page.
+  // Move the focus in the task in which the heading appears, so that the next key press goes to the new page.
   useLayoutEffect(() => {
     if (arrived() || focus) heading.current?.focus({ preventScroll: true });
   }, []);
@@ -148,7 +148,7 @@ export const issueText = ({ code = "", limit = 0, message }) =>
 export function ErrorMessage({ error, again, own = false, children }) {
   const { message, remedy } = own ? { message: error.message, remedy: null } : explain(error);
   const id = error.details?.id;
-  // What does not exist will not exist when the user tries again.
+  // Offer no retry for an object that does not exist.
   const retry = error.code === "not_found" ? undefined : again;
   return (
     <div class="note bad" role="alert">
@@ -219,7 +219,8 @@ export function Skeleton({ rows = 4 }) {
  */
 export function Loaded({ read, rows, children }) {
   const { data, error, again } = read;
-  // When offline, only the line below the navigation reports it. The data loads as soon as the service is reachable.
+  // When offline, only the line below the navigation shows this error. The data loads as soon as the service is
+  // reachable.
   const known = error?.code === "offline" && unreachable.value !== null;
   return (
     <>
@@ -230,7 +231,7 @@ export function Loaded({ read, rows, children }) {
 }
 
 /**
- * Copy a text. Without the permission, or on a page without HTTPS, browsers still copy selected text on request.
+ * Copy a text. If the clipboard API is not permitted or the page has no HTTPS, browsers can still copy selected text.
  * @param {string} text
  * @returns {Promise<boolean>} false if the browser refuses
  */
@@ -245,7 +246,7 @@ async function copyText(text) {
       className: "unseen",
     });
     const focused = document.activeElement;
-    // Inside a dialog, elements outside of it cannot be selected.
+    // While a dialog is open, text outside the dialog cannot be selected.
     (focused?.closest("dialog") ?? document.body).append(field);
     field.select();
     const copied = document.execCommand("copy");

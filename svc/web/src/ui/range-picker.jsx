@@ -1,4 +1,4 @@
-/** The choice of any period, of the step and of the comparison of a report. All of it is in the URL. */
+/** The choice of a report's period, step and comparison, which are all in the URL. */
 
 import { useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
@@ -73,7 +73,8 @@ export function RangePicker({ report }) {
 }
 
 /**
- * While a report is loading, the one before is shown. Several quick steps must not all begin there.
+ * The days of the period in the URL. While a report is loading, the previous report is still shown, so several quick
+ * steps must not use the shown report's days.
  * @param {URLSearchParams} search @param {Report | undefined} report @param {string} today
  * @returns {import("../range-steps.js").Shown | null} the period in the URL; null if its days are not known yet
  */
@@ -110,7 +111,7 @@ const Step = ({ to, label, sign }) => (
 );
 
 /**
- * A button with the name of the period. Its panel has the other periods, and two fields for any days.
+ * A button with the name of the period. Its panel contains the other periods, and two fields for a custom range.
  * @param {{report: Report | undefined, today: string}} props
  */
 function Other({ report, today }) {

@@ -1,4 +1,4 @@
-/** Says why the period in the URL cannot be shown, and leads back to a valid one. */
+/** Explains why the period in the URL cannot be shown, and links to a valid period. */
 
 import { withoutRange } from "../range.js";
 import { address } from "../router.js";

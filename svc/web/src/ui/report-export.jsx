@@ -1,4 +1,4 @@
-/** The CSV exports of a report: as it is shown, and all stored days. */
+/** The CSV exports of a report: the report on the page, and all stored days. */
 
 import { ask } from "../api.js";
 import { shownLists } from "../breakdown-lists.js";
@@ -10,7 +10,7 @@ import { ErrorMessage } from "./parts.jsx";
 import { useWrite } from "./write.js";
 
 /**
- * The export of the report as it is shown.
+ * The button that exports the report on the page as CSV.
  * @param {{
  *   kind: "site" | "link",
  *   name: string,
@@ -36,7 +36,7 @@ export const ReportExport = ({ kind, name, by, slots, lists, expanded }) => (
   </p>
 );
 
-/** The CSV export of all stored days. @param {{kind: "site" | "link", id: string, name: string}} props */
+/** The button that exports all stored days as CSV. @param {{kind: "site" | "link", id: string, name: string}} props */
 export function DaysExport({ kind, id, name }) {
   const { busy, error, run } = useWrite();
   const download = async () => {

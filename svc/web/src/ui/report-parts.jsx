@@ -1,4 +1,4 @@
-/** The parts of a report that the first view of its chart does not need: one bundle, loaded after the chart. */
+/** The parts of a report that are not needed to show its chart: one bundle, which is loaded after the chart. */
 
 import english from "../words/en-report.js";
 import { add } from "../words.js";

@@ -36,10 +36,10 @@ const Unavailable = reportPart("Unavailable");
  * @typedef {import("../series.js").Counts} Counts
  */
 
-// The service caches live data for five minutes, but a push can be newer.
+// Polling interval. The service caches live data for five minutes, but a push can be newer.
 const LIVE_AGAIN_MS = 60_000;
 const REFUSED_AGAIN_MS = 30_000;
-// The most entries of a list that the service returns.
+// The maximum number of entries per list that the service returns.
 const MOST_LISTED = 100;
 
 /** @type {{site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report"}} */
@@ -53,7 +53,7 @@ export function Report({ kind, id, name, accountId }) {
   const range = rangeOf(search);
   const compare = comparisonOf(search);
   const bots = search.get("bots") === "on";
-  // Switching the comparison on again restores the one before.
+  // If the comparison is turned on again, the previous comparison is restored.
   const last = useRef(compare);
   last.current = compare ?? last.current;
   const toggle = {
@@ -113,7 +113,7 @@ export function Report({ kind, id, name, accountId }) {
                   <>
                     <Totals kind={kind} report={report} compared={compare !== undefined} />
                     <Counted report={report} />
-                    {/* The line is reserved, so that the chart does not move. */}
+                    {/* Reserve the line, so that the chart does not move. */}
                     <p class="statement small">
                       {!numbers.isStored && <StatementBadge report={report} accountId={accountId} />}
                     </p>
@@ -180,8 +180,8 @@ export function Report({ kind, id, name, accountId }) {
 }
 
 /**
- * Read the latest numbers. Until a site's live numbers have been read, its stored numbers are shown, unless the worker
- * has not sent any: zeros would be wrong.
+ * Read the latest numbers. Until a site's live numbers have been read, its stored numbers are shown. If the Worker has
+ * not sent any numbers, nothing is shown, because zeros would be wrong.
  * @param {Kind} kind @param {any} asked the id, the period and the comparison
  * @returns {import("../resource.js").Read<{report: What}> & {isStored?: boolean}} `isStored`: the live numbers have not
  *   been read yet
@@ -201,7 +201,7 @@ function useNumbers(kind, asked) {
 function Lists({ report, again, ...shown }) {
   const { breakdowns, breakdowns_missing: missing } = report;
   const empty = !breakdowns || Object.values(breakdowns).every((list) => list.length === 0);
-  // If there are counts on days without breakdowns, say why the lists are empty.
+  // If there are counts only on days without breakdowns, explain why the lists are empty.
   if (empty && nothing(report.totals) && !report.unavailable) return null;
   return (
     <section aria-labelledby="lists">

@@ -1,4 +1,4 @@
-/** The rules of a link, as sentences and as an editor. The worker evaluates them. */
+/** Link rules, as sentences and in an editor. The Worker evaluates the rules. */
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -96,7 +96,7 @@ export function RulesEditor({ rules }) {
       if (element instanceof HTMLElement) element.focus();
     };
   };
-  // Run in the task in which the changed rules appear, so that the next key press goes to the right element.
+  // Move the focus in the task in which the changed rules appear, so that the next key press goes to the right element.
   useLayoutEffect(() => {
     focusNext.current?.();
     focusNext.current = null;
@@ -210,7 +210,7 @@ export function RulesEditor({ rules }) {
 }
 
 /**
- * A button that shows a sign. Its name is the tooltip.
+ * A button that shows a symbol. Its tooltip is its name.
  * @param {{sign: string, name: string, unavailable?: boolean, press: (button: HTMLElement) => void}} props
  */
 const Icon = ({ sign, name, unavailable = false, press }) => (

@@ -7,7 +7,7 @@
  * @typedef {ReturnType<typeof import("../words.js").t>["reference"]["types"]} Words
  */
 
-/** Keywords that define the rows. A test ensures that the contract uses only these and FACTS. */
+/** Keywords that determine the rows. A test checks that the OpenAPI document uses only these keywords and FACTS. */
 export const SHAPE = [
   "$ref",
   "additionalProperties",
@@ -22,7 +22,7 @@ export const SHAPE = [
   "type",
 ];
 
-/** Keywords that restrict a value. Each has a text in `reference.types.facts`. */
+/** Keywords that restrict a value. Each keyword has a text in `reference.types.facts`. */
 export const FACTS = /** @type {const} */ ([
   "const",
   "enum",
@@ -58,7 +58,7 @@ const nameOf = ({ $ref = "" }) => $ref.split("/").pop();
 
 /**
  * @param {string} pattern
- * @returns {boolean} false if it is long, or says nothing but which control characters a text must not contain
+ * @returns {boolean} false if the pattern is long, or only excludes control characters
  */
 const isReadable = (pattern) => pattern.length <= LONGEST_PATTERN && !pattern.includes("\\x00");
 

@@ -17,7 +17,7 @@ export function Sessions() {
   const words = t().profile.sessions;
   const read = useResource("GET /v1/me/sessions", {});
   const { busy, error, run } = useWrite();
-  /** End sessions one by one. The list is reloaded even if one of them fails. @param {Session[]} ended */
+  /** End sessions one by one. The list is reloaded even if a request fails. @param {Session[]} ended */
   const endThese = (ended) =>
     run(async () => {
       try {

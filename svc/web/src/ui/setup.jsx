@@ -8,7 +8,7 @@ import { Snippet } from "./snippet.jsx";
 
 /** @typedef {import("../wire").Site} Site */
 
-/** If there is no view after this time, something is probably wrong. */
+/** If there is no view after this time, the page shows troubleshooting advice. */
 const ADVICE_AFTER_MS = 300_000;
 
 /** @param {{site: Site, first: ReturnType<typeof import("../first-view.js").useFirstView>}} props */
@@ -73,7 +73,7 @@ export function Setup({ site, first }) {
   );
 }
 
-/** @param {{view: import("../wire").View | null}} props above the report; the snippet is now in the settings */
+/** @param {{view: import("../wire").View | null}} props shown above the report; the snippet is now in the settings */
 const Seen = ({ view }) => (
   <Note kind="good">
     <p class="message">{t().sites.seenLive}</p>
@@ -81,7 +81,7 @@ const Seen = ({ view }) => (
   </Note>
 );
 
-/** @param {import("../wire").View} view @returns {string} who viewed what, as far as it is known */
+/** @param {import("../wire").View} view @returns {string} a sentence about the view, with the details that are known */
 const seenView = ({ page, country: code, browser }) =>
   t().sites.seenView(country(code, { unknown: t().lists.unknownCountry }), page, browser);
 

@@ -78,7 +78,7 @@ export function Shell({ signedIn, children }) {
   );
 }
 
-/** The operator's logo, or the built-in one: five tally marks. */
+/** The operator's logo, or the built-in logo, which shows five tally marks. */
 const Logo = () => (logo ? <img class="logo" src={logo} alt="" /> : <span class="tally" aria-hidden="true" />);
 
 /** @param {string} path @returns {"page" | "true" | undefined} "page": the current page; "true": a parent of it */
@@ -174,7 +174,7 @@ function ThemeChoice() {
 /** @param {string} value */
 const asTheme = (value) => (value === "light" || value === "dark" ? value : "system");
 
-/** The line that reports that the service is unreachable. The page below keeps its data. */
+/** The line that says that the service is unreachable. The page below keeps its data. */
 function Connection() {
   const words = t().common;
   const at_ms = unreachable.value;

@@ -1,4 +1,4 @@
-/** What the sign-up page offers: the form, the form for an invited address, or how to reach the operator. */
+/** The content of the sign-up page: the form, the form for an invited address, or the operator's contact. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";

@@ -96,7 +96,7 @@ const Code = ({ id, text, copy }) => (
 );
 
 /**
- * A text that a user sends to the person who maintains the site.
+ * A text that the user can send to the person who maintains the site.
  * @param {{host: string, platform: Platform, code: string, policy: string}} props
  */
 function Developer({ host, platform, code, policy }) {

@@ -12,7 +12,7 @@ import { Change } from "./change.jsx";
  *   kind: "site" | "link",
  *   report: Pick<Report, "period" | "totals" | "comparison">,
  *   compared: boolean,
- * }} props `compared`: reserve the space of the comparison while it is loading
+ * }} props `compared`: true to reserve the space for the comparison while it is loading
  */
 export function Totals({ kind, report, compared }) {
   const words = t().report;

@@ -17,7 +17,7 @@ import { useWrite } from "./write.js";
  *   Seen a response; `text`: null if it is not text
  */
 
-// Longer bodies are cut off, because they would block the page.
+// Longer bodies are truncated, because they would block the page.
 const SHOWN_CHARACTERS = 100_000;
 const READABLE = /json|text|yaml|svg|csv/;
 
@@ -37,7 +37,7 @@ export function TryIt({ method, path, about, access, example }) {
   const shown = useSignal(/** @type {import("./calls.js").Request | null} */ (null));
   const bySession = useSignal(Boolean(user.value));
   const { busy, error, run } = useWrite();
-  // Operations with the refresh cookie are only for the application itself.
+  // Operations that need the refresh cookie are only for the web application.
   if (access === "refresh") return <p class="small">{words.onlyCookie}</p>;
   const takesCredential = access !== "anybody";
   const offersSession = (access === "bearer" || access === "session") && Boolean(user.value);
@@ -189,7 +189,7 @@ function requestOf(method, path, about, values, credential) {
 }
 
 /**
- * Send the request as it is. An error status is a normal response here.
+ * Send the request and return the response. A response with an error status does not throw.
  * @param {import("./calls.js").Request} request @param {string} credential
  * @returns {Promise<Seen>}
  * @throws {ApiError}

@@ -54,7 +54,7 @@ function TryLink({ link }) {
   const words = t().links.try;
   const agent = useSignal(/** @type {Agent} */ ("phone"));
   const way = useSignal(/** @type {Way} */ ("link"));
-  // The first test then shows a rule at work.
+  // Preselect a country from a rule, so that the first test matches the rule.
   const likely = link.rules.find(({ countries: some = [] }) => some.length > 0)?.countries?.[0] ?? UNKNOWN;
   const found = useSignal(/** @type {ExplainedClick | null} */ (null));
   /** @param {Record<string, string>} options */

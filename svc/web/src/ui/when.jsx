@@ -1,4 +1,4 @@
-/** A relative date or time, with the absolute one in its tooltip. */
+/** A relative date or time, with the absolute date or time in its tooltip. */
 
 import { ago, daysAgo, longDay, moment } from "../format.js";
 
