@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,21 +11,40 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Base64, Count, Day, Id
 from svc.api.shape import Body, ResponseBody
 
+_FILE = (
+    "The export in base64: CSV, JSON, or a ZIP archive, optionally compressed with gzip. After decompression, a file"
+    " can have at most 32 MiB."
+)
 
-class TotalsFile(Body):
-    """A file with daily totals."""
+
+class _Totals(Body):
+    """The options of an import."""
 
     most_bytes: ClassVar[int] = BULK_BYTES
 
-    file: Base64 = Field(
-        description="The export in base64: CSV, JSON, or a ZIP archive, optionally compressed with gzip. After"
-        " decompression, a file can have at most 32 MiB."
-    )
     website: Id | None = Field(None, description="The website to import, if an Umami export contains several.")
     replace: bool = Field(
         False, description="Overwrite days that an earlier import added with different numbers. Default: false."
     )
     dry_run: bool = Field(False, description="Only return what the import would do. Default: false.")
+
+
+class TotalsFile(_Totals):
+    """A file with daily totals."""
+
+    file: Base64 = Field(description=_FILE)
+
+
+class SiteTotals(_Totals):
+    """A file with daily totals, or the product from which the service reads them."""
+
+    file: Base64 | None = Field(None, description=f"{_FILE} Required without `source`.")
+    source: Literal["cloudflare"] | None = Field(
+        None,
+        description="Instead of `file`: `cloudflare` reads the page views of the site's host from Cloudflare Web"
+        " Analytics, with the permissions that the account has. Cloudflare keeps them for 26 weeks. The numbers can be"
+        " estimates.",
+    )
 
 
 class RejectedLine(ResponseBody):
@@ -80,9 +99,11 @@ SITE = Endpoint(
     tag="reports",
     action="totals.import",
     summary="Import daily totals of a site from another product",
-    description=_DESCRIPTION,
+    description=f"{_DESCRIPTION} Each read of Cloudflare Web Analytics counts as one of the user's 30 report reads per"
+    " minute.",
     scopes=("sites",),
-    body=TotalsFile,
+    codes=("account_not_ready", "cloudflare_unavailable"),
+    body=SiteTotals,
     response=TotalsImport,
     example=_EXAMPLE,
 )

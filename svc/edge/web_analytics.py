@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # A few days less than Cloudflare's limits, which are exact times and not whole days.
 DAYS_AVAILABLE = 182
-_DAYS_A_QUERY = 90
+_DAYS_A_QUERY = 91
 # There is one row per day if the query selects no other dimension.
 _ROWS = 1_000
 _MOST = 10**12

@@ -23,7 +23,7 @@ async def test_days_of_one_host_are_read_over_the_whole_available_time(
     access: Access, emulator: Emulator, customer: Customer
 ) -> None:
     today = day_of(system_clock())
-    agos = (DAYS_AVAILABLE, DAYS_AVAILABLE - 89, DAYS_AVAILABLE - 90, 1)
+    agos = (DAYS_AVAILABLE, DAYS_AVAILABLE - 90, DAYS_AVAILABLE - 91, 1)
     for ago in agos:
         views = {HOST: (100 + ago, ago), "other.example": (7, 7)}
         await emulator.set_usage(customer.account_id, today - ago, web_views=views)

@@ -21,6 +21,7 @@ from svc.actors.context import Context
 from svc.actors.mailbox import Ask
 from svc.actors.requests.ledger import WorkerSide
 from svc.actors.requests.live_reads import Unavailable
+from svc.actors.requests.web_analytics import WebViews
 from svc.actors.service.user_deletions import UserDeletions
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
@@ -78,6 +79,7 @@ class StandIn:
     one_at_a_time: trio.Lock = field(default_factory=trio.Lock)
     zone_list: list[Zone] = field(default_factory=lambda: [Zone("z1", "example.com")])
     readable: Live | Unavailable = field(default_factory=lambda: Unavailable("not_installed"))
+    web_views: WebViews | Unavailable = field(default_factory=lambda: WebViews({}, 0))
     worker_side: WorkerSide = field(default_factory=lambda: WorkerSide(None, "not_installed"))
     woken: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -189,11 +191,17 @@ class StandInReads:
 
     async def ask(
         self, user_id: int, account: Account, key: tuple[object, ...], read: object
-    ) -> WorkerSide | Unavailable:
-        """Return the worker's side of a statement of counts. Scans cannot be read; tests/actors reads them."""
+    ) -> WorkerSide | WebViews | Unavailable:
+        """Return the worker's side of a statement of counts, or page views of Web Analytics.
+
+        Scans cannot be read; tests/actors reads them.
+        """
         del user_id, account, read
         if key[0] == "scans":
             return Unavailable("cloudflare")
+        if key[0] == "web analytics":
+            await self._world.ask(" ".join(map(str, key)))
+            return self._world.web_views
         what, day, _ = key
         await self._world.ask(f"{what} {day}")
         return self._world.worker_side

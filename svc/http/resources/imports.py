@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
+from svc.actors.requests import web_analytics
 from svc.api import imports as api
 from svc.clock import day_of
 from svc.errors import Invalid, Issue, NotFound, StoreUnavailable
 from svc.http.serving.visible import visible_link, visible_site
 from svc.imports.reader import NotReadable
 from svc.imports.temporary import CannotWrite
+from svc.imports.totals.reading import Reading
 from svc.imports.totals.run import import_target
-from svc.imports.totals.tally import Name
-from svc.imports.totals.upload import read_upload
+from svc.imports.totals.tally import Name, Refused
+from svc.imports.totals.upload import Uploaded, read_upload
 from svc.store.imported_days import Target
 from svc.store.tx import UNCHANGED
 
 if TYPE_CHECKING:
+    from svc.actors.requests.web_analytics import WebViews
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Write
     from svc.imports.totals.run import Done
-    from svc.imports.totals.upload import Uploaded
     from svc.model import Account, Link, Site
     from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
+
+T = TypeVar("T", api.TotalsFile, api.SiteTotals)
 
 
 class Imports:
@@ -35,36 +39,63 @@ class Imports:
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
+        self._supervisor = deps.supervisor
         # One file at a time, because several threads would not run Python code faster.
         self._reading = trio.CapacityLimiter(1)
         endpoints.write(api.SITE, self.site)
         endpoints.write(api.LINK, self.link)
 
-    async def site(self, write: Write[api.TotalsFile]) -> StoredResponse:
+    async def site(self, write: Write[api.SiteTotals]) -> StoredResponse:
         """Import daily totals into a site. In a dry run, only return what the import would do."""
         site, account = await visible_site(self._context.store, write.caller, write.id)
-        return await self._import(write, _target_of(site, account, "site", site.host), account)
+        target = _target_of(site, account, "site", site.host)
+        body = write.body
+        if body.file is not None and body.source is not None:
+            raise Invalid([Issue("source", "cannot be combined with file", "not_combinable")])
+        if body.file is not None:
+            return await self._import(write, target, account, await self._read(body.file, body.website, target))
+        if body.source is None:
+            raise Invalid([Issue("file", "is required", "required")])
+        # The day on which the site was added is counted here.
+        today, last_day = day_of(self._context.clock()), day_of(site.created_at) - 1
+        views = await web_analytics.read(
+            self._supervisor.live_reads, write.caller.user.id, account, site.host, today, last_day
+        )
+        return await self._import(write, target, account, _web_days(views))
 
     async def link(self, write: Write[api.TotalsFile]) -> StoredResponse:
         """Import daily totals into a link. In a dry run, only return what the import would do."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
-        return await self._import(write, _target_of(link, account, "link", link.code), account)
+        target = _target_of(link, account, "link", link.code)
+        return await self._import(write, target, account, await self._read(write.body.file, write.body.website, target))
 
-    async def _import(self, write: Write[api.TotalsFile], target: Target, account: Account) -> StoredResponse:
-        body = write.body
+    async def _read(self, file: bytes, website: str | None, target: Target) -> Uploaded:
+        """Return the totals of a file. Raises Invalid, StoreUnavailable."""
         name, today = Name(target.kind, target.name, target.edge_account_id), day_of(self._context.clock())
         try:
-            uploaded = await trio.to_thread.run_sync(
-                read_upload, body.file, name, today, body.website, limiter=self._reading
-            )
+            return await trio.to_thread.run_sync(read_upload, file, name, today, website, limiter=self._reading)
         except NotReadable as error:
             raise Invalid([Issue("file", str(error), "not_readable")]) from None
         except CannotWrite as error:
             raise StoreUnavailable("The service cannot write temporary files.") from error
+
+    async def _import(self, write: Write[T], target: Target, account: Account, uploaded: Uploaded) -> StoredResponse:
+        body = write.body
         commit = write.commit(
             partial(_result, uploaded, dry_run=body.dry_run), about=account, count=lambda done: done.written
         )
         return await self._context.store.run(commit(_import(target, uploaded, body, self._context.clock())))
+
+
+def _web_days(views: WebViews) -> Uploaded:
+    """Return the days of Cloudflare Web Analytics as totals to import."""
+    notes = (
+        f"{views.estimates} of {len(views.days)} days are estimates, because Cloudflare counted only a sample",
+        "Web Analytics has no visitors, so visits are imported as visitors: views that did not come from the same host",
+        "Web Analytics does not report hits of bots",
+    )
+    reading = Reading("Cloudflare Web Analytics", ("count", "visits"), notes)
+    return Uploaded(reading, Refused(), {"": views.days} if views.days else {})
 
 
 def _target_of(found: Site | Link, account: Account, kind: str, name: str) -> Target:
@@ -73,7 +104,7 @@ def _target_of(found: Site | Link, account: Account, kind: str, name: str) -> Ta
     return Target(found.id, account.id, found.user_id, kind, account.edge_account_id, name, found.created_at)
 
 
-def _import(target: Target, uploaded: Uploaded, body: api.TotalsFile, now: int) -> Tx[Done]:
+def _import(target: Target, uploaded: Uploaded, body: api.TotalsFile | api.SiteTotals, now: int) -> Tx[Done]:
     apply = not body.dry_run
     done = yield from import_target(target, uploaded.days_of, replace=body.replace, apply=apply, now=now)
     if body.dry_run or not done.written:

@@ -7,7 +7,10 @@ import gzip
 
 import pytest
 
+from svc.actors.requests.live_reads import Unavailable
+from svc.actors.requests.web_analytics import WebViews
 from svc.clock import day_of, day_text
+from svc.model import Counts
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
 from tests.imports.totals.files import OWN, zipped
@@ -133,6 +136,57 @@ async def test_unreadable_files_are_refused(world, place):
         response = await world.call("POST", f"/v1/sites/{site_id}/totals", {"file": wrong}, headers=session)
         assert issues(response) == [("file", "wrong_form")], wrong
     assert await days(world, session, site_id) == []
+
+
+async def test_page_views_of_web_analytics_are_imported_as_estimates(world, place):
+    _, session, site_id, link_id = place
+    host = (await world.call("GET", f"/v1/sites/{site_id}", headers=session)).body["site"]["host"]
+    days_ = {TODAY - 3: Counts(50, 0, 20), TODAY - 1: Counts(70, 0, 30)}
+    world.supervisor.web_views = WebViews(days_, 1)
+    body = {"source": "cloudflare"}
+    dry = await world.call("POST", f"/v1/sites/{site_id}/totals", {**body, "dry_run": True}, headers=session)
+    assert world.supervisor.asked[-1] == f"web analytics {host} {TODAY - 182} {TODAY - 1}"
+    assert (dry.status, dry.body["result"]["added"], dry.body["result"]["views"]) == (200, 2, 120)
+    assert await days(world, session, site_id) == []
+    result = (await world.call("POST", f"/v1/sites/{site_id}/totals", body, headers=session)).body["result"]
+    assert result["product"] == "Cloudflare Web Analytics"
+    assert result["notes"][0].startswith("1 of 2 days are estimates")
+    assert await days(world, session, site_id) == [(day(3), 50), (day(1), 70)]
+    assert [event["count"] for event in await events(world, session) if event["action"] == "totals.import"] == [2]
+
+    world.supervisor.web_views = WebViews({}, 0)
+    nothing = await world.call("POST", f"/v1/sites/{site_id}/totals", body, headers=session)
+    assert (nothing.status, nothing.body["result"]["added"]) == (200, 0)
+    link = await world.call("POST", f"/v1/links/{link_id}/totals", body, headers=session)
+    assert set(issues(link)) == {("file", "required"), ("source", "unknown")}
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "code"),
+    [
+        ("rate_limited", 429, "rate_limited"),
+        ("cloudflare", 503, "cloudflare_unavailable"),
+        ("not_installed", 409, "account_not_ready"),
+    ],
+)
+async def test_unavailable_web_analytics_are_reported(world, place, reason, status, code):
+    _, session, site_id, _ = place
+    world.supervisor.web_views = Unavailable(reason)
+    response = await world.call("POST", f"/v1/sites/{site_id}/totals", {"source": "cloudflare"}, headers=session)
+    assert (response.status, response.code) == (status, code)
+    assert await days(world, session, site_id) == []
+
+
+async def test_site_needs_either_a_file_or_a_source(world, place):
+    _, session, site_id, _ = place
+    path, file = f"/v1/sites/{site_id}/totals", encoded(f"day,views\n{day(1)},5\n")
+    for body, wanted in (
+        ({}, ("file", "required")),
+        ({"file": None, "source": None}, ("file", "required")),
+        ({"file": file, "source": "cloudflare"}, ("source", "not_combinable")),
+        ({"source": "google"}, ("source", "not_offered")),
+    ):
+        assert issues(await world.call("POST", path, body, headers=session)) == [wanted], body
 
 
 async def test_deleted_and_foreign_targets_are_not_found(world, place):
