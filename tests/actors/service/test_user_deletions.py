@@ -64,17 +64,24 @@ async def test_cloudflare_outage_does_not_prevent_the_deletion(service):
 
 @pytest.mark.rule("C12")
 async def test_running_install_is_ended_by_the_deletion(service):
-    await service.emulator.fault("slow", SCRIPT, method="PUT", delay_s=1)
+    await service.emulator.fault("hold", SCRIPT, method="PUT")
     assert (await service.connect()).status == 202
-    account = await service.account()
+    await service.emulator.faulted()
+    running = await service.store.read(operations.running((await service.account()).id))
+    assert (running.kind, running.step) == ("install", "script")
+    responses = []
 
-    async def uploading() -> bool | None:
-        running = await service.store.read(operations.running(account.id))
-        return (running is not None and running.step == "script") or None
+    async def delete() -> None:
+        responses.append(await delete_user(service))
 
-    await eventually(uploading)
-    response = await delete_user(service)
-    assert response["left"] == []
+    async def has_begun() -> bool | None:
+        return bool(await service.store.read(user_deletions.under_way())) or None
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(delete)
+        await eventually(has_begun)
+        await service.emulator.clear_faults()
+    assert responses[0]["left"] == []
     await assert_cloudflare_is_empty(service)
     await assert_store_is_empty(service.store)
 
