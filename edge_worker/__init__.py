@@ -1,7 +1,7 @@
-"""The worker that runs in customers' accounts, and an emulator of the edge platform for tests.
+"""The Worker that runs in customers' Cloudflare accounts, and a Cloudflare emulator for tests.
 
-src       the worker and the page snippet            tools     build and other programs that run under Node
+src       the Worker and the page snippet            tools     build and other programs that run under Node
 test      tests in the real runtime                  harness   code shared by tests, benchmarks and the demo
-emulator  the emulated edge platform                 demo      a guided run through the product
-programs  processes forked for tests                 local_http  an HTTP client for services on this machine
+emulator  the Cloudflare emulator                    demo      a run of the whole product
+programs  processes forked for tests                 local_http  an HTTP client for services on this host
 """

@@ -1,8 +1,8 @@
-"""`make demo`: run the whole product on this machine, from sign-up to reports.
+"""`make demo`: run the whole product on this host, from sign-up to reports.
 
-Only the platform is emulated. The service runs as in production, the worker runs in the real runtime, and a real
-browser opens a page with the snippet. Every number in the reports is checked against an independent count of the visits
-that were sent.
+Only Cloudflare is emulated. The service runs as in production, the Worker runs in the real runtime, and a real browser
+opens a page with the snippet. Every number in the reports is checked against an independent count of the visits that
+were sent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SITE_HOST = "shop.example"
 LINK_HOST = "go.shop.example"
 BROWSER = Path(__file__).parent / "tools/browser.js"
 PERIODS = ("today", "7d", "30d", "12mo")
-# Parameters for the report of twelve months.
+# Query parameters for the report over twelve months.
 MONTHS = "&by=month&compare=year"
 BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
 _HOUR_S = 3_600
@@ -82,7 +82,7 @@ async def main(once: bool) -> int:
 
 
 async def stay(emulator: Emulator, service: Service, password: str) -> None:
-    """Keep everything running until Ctrl-C, and print what can be tried."""
+    """Keep everything running until Ctrl-C, and print what the user can try."""
     playground = Playground(emulator, service, EMAIL, password)
     async with trio.open_nursery() as nursery:
         await nursery.start(playground.serve)
@@ -116,7 +116,10 @@ class Journey:
         self.password = secrets.token_urlsafe(12)
 
     async def run(self) -> list[str]:
-        """Run all steps in order, and return the numbers that differ from the visits sent."""
+        """Run all steps in order.
+
+        Return messages about numbers in reports that differ from the visits that were sent.
+        """
         # Set the platform's clock back by weeks, so that the reports have history.
         await self._go_to(VISITS[0][0] + _HOUR_S)
         await self.connect()
@@ -267,7 +270,7 @@ class Journey:
         step("Chromium opened a page with the snippet and navigated to another")
 
     async def check_reports(self) -> list[str]:
-        """Print both reports as tables and return every number that differs from the visits sent."""
+        """Print both reports as tables. Return messages about numbers that differ from the visits that were sent."""
         wrong: list[str] = []
         for name, thing, tally in (("sites", self.site, self.site_tally), ("links", self.link, self.link_tally)):
             print(f"\n  {thing.get('host') or thing['short_url']}", flush=True)
@@ -303,10 +306,10 @@ class Journey:
         await self.emulator.clock(offset_ms / 1000)
 
     async def _run_crons(self, ago_s: int) -> None:
-        """Run the cron job as often as the worker needs to fold events, close hours and days, and push.
+        """Run the cron job as often as the Worker needs to fold events, close hours and days, and push.
 
-        For the present, run it in each minute of the current hour. Later minutes could be on the next day, and the
-        worker would close a day that has not ended for the service.
+        If `ago_s` is 0, run the job only in the minutes of the current hour. Later minutes could be on the next day, so
+        the Worker would close a day that has not ended for the service.
         """
         base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000 // _HOUR_MS * _HOUR_MS
         for minute in range(60 if ago_s == 0 else 3):
@@ -332,7 +335,8 @@ class Journey:
 def check(name: str, report: dict[str, Any], tally: Tally, began_on: int) -> list[str]:
     """Return the numbers of a report (totals, series, comparison, breakdowns) that differ from the independent count.
 
-    `began_on`: the day number at the start. The reports end on this day, or on the next if the day has ended since.
+    `began_on`: the day number at the start. The reports end on this day, or on the next day if midnight UTC has passed
+    since the start.
     """
     wrong = []
 

@@ -1,4 +1,6 @@
-"""Invented daily totals of the two years before the demo's visits. The demo imports them as a user would.
+"""Invented daily totals for the two years before the demo's visits.
+
+The demo imports these totals in the same way as a user.
 
 The totals grow slowly and are lower on weekends, as on many real sites.
 """
@@ -38,7 +40,8 @@ def month_start(day: int, months_before: int) -> int:
 def invented_days(last_day: int, today: int, views: int) -> dict[int, dict[str, int]]:
     """Return views, visitors and bots by day, up to `last_day`.
 
-    The first day is 23 whole months before the month of `today`. `views`: the views of a weekday at the end.
+    The first day is 23 whole months before the month of `today`. `views`: the number of views on a weekday near
+    `last_day`.
     """
     first_day = month_start(today, _MONTHS - 1)
     days = {}
@@ -46,7 +49,7 @@ def invented_days(last_day: int, today: int, views: int) -> dict[int, dict[str, 
         growth = 0.4 + 0.6 * (day - first_day) / (last_day - first_day + 1)
         season = 1 + 0.15 * math.sin(math.tau * (day % 365) / 365)
         weekday = 0.5 if (_EPOCH + timedelta(day)).weekday() in _WEEKEND else 1
-        # 7 and 5 have no common divisor, so the noise repeats only after five weeks.
+        # 7 and 5 have no common divisor, so the variation repeats only after five weeks.
         counted = round(views * growth * season * weekday) + day * 3 % 5
         days[day] = {"views": counted, "visitors": counted - counted // 4, "bots": counted // 6}
     return days

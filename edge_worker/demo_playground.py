@@ -1,7 +1,7 @@
-"""The demo's playground: one address signs in, and a second account can be connected and visited.
+"""The demo's playground: a URL that signs the user in, and a second account that the user can connect and visit.
 
-A small server on another port of this machine signs in through the service's API and passes on the service's cookies.
-Browsers share cookies between the ports of a host. Its addresses contain a secret, because other users of this machine
+A small server on another port of this host signs in through the service's API and passes on the service's cookies.
+Browsers share cookies between the ports of a host. The server's URLs contain a secret, because other users of this host
 could also reach the port.
 """
 
@@ -36,7 +36,7 @@ async def offer_account(emulator: Emulator) -> str:
 
 
 class Playground:
-    """The server, and the platform's cron jobs. `port` is known once `serve` has started."""
+    """The server, and the emulator's cron jobs. `port` is set after `serve` has started."""
 
     def __init__(self, emulator: Emulator, service: Service, email: str, password: str) -> None:
         self._emulator = emulator
@@ -47,16 +47,16 @@ class Playground:
 
     @property
     def sign_in_url(self) -> str:
-        """The address that signs in and opens the web application."""
+        """The URL that signs the user in and opens the web application."""
         return f"http://127.0.0.1:{self.port}/{self._secret}/sign-in"
 
     @property
     def visit_url(self) -> str:
-        """The address that views a page of the second account's site."""
+        """The URL that sends a view of a page on the second account's site."""
         return f"http://127.0.0.1:{self.port}/{self._secret}/visit"
 
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve both addresses until cancelled."""
+        """Serve both URLs until cancelled."""
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
         self.port = listener.socket.getsockname()[1]
         task_status.started()
@@ -64,7 +64,7 @@ class Playground:
 
     async def run_crons(self) -> None:
         """Run all cron jobs that are due, at each full minute."""
-        # A new cron trigger would otherwise start within 15 minutes.
+        # Without this setting, a new cron trigger could take up to 15 minutes to start.
         await self._emulator.set_failure_settings(cron_delay_s=0)
         while True:
             await trio.sleep(60 - time.time() % 60)
@@ -100,7 +100,7 @@ class Playground:
 
     async def _sign_in(self) -> bytes:
         """Sign in, and redirect to the web application with the service's cookies."""
-        # A client without cookies, because a sign-in ends the session of the refresh cookie that it replaces.
+        # Use a client without cookies, because a sign-in ends the session of a refresh cookie that it replaces.
         async with local_client() as client:
             response = await client.post(f"{self._service.url}/auth/sign-in", json=self._credentials)
         response.raise_for_status()
@@ -108,7 +108,7 @@ class Playground:
         return _reply(HTTPStatus.SEE_OTHER, "Signed in", ("Location", f"{self._service.url}/"), *cookies)
 
     async def _visit(self) -> str:
-        """View a page of the site as a browser with the snippet does. Return what happened."""
+        """Send a view of a page on the site, as the snippet in a browser would. Return a message about the result."""
         asked = f"{self._service.url}/v1/sites?q={SECOND_HOST}"
         listed = await self._service.client.get(asked, headers=self._service.headers)
         listed.raise_for_status()

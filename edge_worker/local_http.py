@@ -1,4 +1,4 @@
-"""An HTTP client for services on this machine, for the emulator, tests and the demonstration."""
+"""An HTTP client for services on this host, for the emulator, tests and the demonstration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import httpx
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-# Without certificates, because loading them for each client would take longer than a test's requests.
+# A TLS context without certificates, because loading certificates for each client would take longer than a test's
+# requests.
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

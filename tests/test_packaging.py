@@ -216,7 +216,7 @@ def test_compose_file_has_valid_settings():
 
 
 def make_root(root: Path) -> None:
-    """Create a root folder with the package's files. `_INSTALLED` mounts this machine's /usr in it."""
+    """Create a root folder with the package's files. `_INSTALLED` mounts this host's /usr in it."""
     for folder in ("usr", "dev", "proc", "tools", "var/lib", "etc/svc", "etc/sysusers.d", "etc/tmpfiles.d"):
         (root / folder).mkdir(parents=True)
     for name in ("bin", "sbin", "lib", "lib64"):

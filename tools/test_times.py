@@ -1,6 +1,6 @@
 """Record the durations of test files with a pytest plug-in, for `make check`.
 
-The durations are stored in pytest's cache, so they are valid for this machine and are not committed.
+The durations are stored in pytest's cache, so they are valid for this host and are not committed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TestTimes:
 
 
 def recorded_times() -> dict[str, float]:
-    """Return the durations recorded on this machine, in seconds, by test file path."""
+    """Return the durations recorded on this host, in seconds, by test file path."""
     path = ROOT / ".pytest_cache/v" / _KEY
     times: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     return times

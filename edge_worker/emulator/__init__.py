@@ -1,4 +1,6 @@
-"""Emulator of the edge platform: its API, and the real runtime (workerd), which runs the uploaded scripts.
+"""A Cloudflare emulator: the API, and the real runtime (workerd), which runs the uploaded scripts.
+
+"The platform" means Cloudflare.
 
     python -m edge_worker.emulator [--api-port N] [--edge-port N] [--state DIR] [--run-crons | --no-runtime]
 
@@ -7,9 +9,10 @@ output.
 
 Goals. Automated tests cannot use the real platform, and a mock that accepts every call proves nothing. The emulator
 therefore runs the uploaded scripts, rejects the calls that the platform rejects, and simulates lost connections and
-delays. It is strict wherever the platform might be strict, so a client that works here does not depend on luck. The
-platform's own tool (wrangler) and its official Python SDK work with the emulator unchanged, which keeps the emulator
-accurate. It follows the platform's documentation; comments with "platform docs" name the page.
+delays. It is strict wherever the platform might be strict, so that a client that works with the emulator also works
+with the platform. The platform's own tool (wrangler) and its official Python SDK work with the emulator unchanged,
+which keeps the emulator accurate. It follows the platform's documentation; comments with "Cloudflare docs" name the
+page.
 
 The following behaviour is strict by default, but never breaks correct clients:
 
@@ -42,19 +45,19 @@ The following behaviour is strict by default, but never breaks correct clients:
     a zone's records are not proxied and serve a website       grey     `dns` of a zone (client.proxied_zone)
     names two levels below a full zone have no certificate     full     `type` of a zone: full, partial
     status for names with a dummy record (100::, 192.0.2.1)    522
-    a worker's fetch cannot reach this machine                 1003     --local-egress
+    a Worker's fetch cannot reach this host                 1003     --local-egress
     a route stores and shows `request_limit_fail_open`         shown    `ignores_fail_open`
 
 The settings in backquotes can be changed at run time (POST /_control/failure-settings). Settings of an account or a
 zone are changed with POST /_control/accounts. Slow and rejected calls are chosen at random with a fixed seed. Tests
-that measure something else switch all of this off.
+with another subject turn these failures off.
 
 Failures on demand (POST /_control/faults) apply to the n-th matching call. The call can be rejected with any status,
 code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled or delayed, held until
 the faults are cleared, or get an HTML page as its response. Its connection can be closed before or after the call is
-executed. The same faults can be set for a worker's own fetches and for its database statements.
+executed. The same faults can be set for a Worker's own fetches and for its database statements.
 A statement can also end the whole invocation (d1_end_before, d1_end_after), which then receives no further results. The
-platform does this if the CPU time is used up or the worker is replaced. A statement can also be slow, or get no
+platform does this if the CPU time is used up or the Worker is replaced. A statement can also be slow, or get no
 response at all (d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
 
 For each call, the emulator checks the token's permissions, status, validity period and allowed addresses, and rejects
@@ -74,13 +77,13 @@ Limitations:
   of all scripts. POST /_control/isolates does the same, optionally in another data centre. Changes that the platform
   distributes within seconds or minutes take effect immediately: routes, configuration, crons, deletions (except
   tokens, see above). Databases have no replicas. A jurisdiction or a location is only stored and shown.
-- Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts need a million
-  script starts. With --no-runtime, uploads are checked and stored but not executed: no visits, no crons, no handlers,
-  and a script that would not start is accepted. The API does not change, and databases work. A program that takes the
-  place of the workers gets the bindings of each worker from POST /_control/uploads.
+- Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts need about a
+  million script starts. With --no-runtime, uploads are checked and stored but not executed: no visits, no crons, no
+  handlers, and a script that would not start is accepted. The API does not change, and databases work. A program that
+  replaces the Workers gets each Worker's bindings from POST /_control/uploads.
 - Cost: CPU time, memory, subrequests (except statements) and script size have no limits.
 - Networks: no TLS, no HTTP/2, no DNS. The edge uses the Host header. A visit through the control interface is rejected
-  if no certificate would cover its host. Nothing runs before a worker: no redirects, rewrites, challenges, rate limits
+  if no certificate would cover its host. Nothing runs before a Worker: no redirects, rewrites, challenges, rate limits
   or firewall of the zone, no Always Use HTTPS. The route with the most specific pattern wins, as documented, without
   the known bug by which `x*` beats `x/*`. Error page 1027 has status 429, and 522 is returned without a delay.
   workers.dev addresses can be enabled and disabled, but do not respond.
@@ -95,7 +98,7 @@ Limitations:
 
 The emulator listens only on the loopback interface, so the control interface needs no authentication. All secrets are
 generated, but they are still excluded from logs and from the state that control returns. Only `uploads` returns the
-secrets that are bound to workers.
+secrets that are bound to Workers.
 
 state crons faults     stored data; schedule of crons; injected failures
 firewall               requests that never reach the API

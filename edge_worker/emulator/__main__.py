@@ -1,4 +1,4 @@
-"""`python -m edge_worker.emulator`: run the emulated edge platform until SIGTERM or Ctrl-C."""
+"""`python -m edge_worker.emulator`: run the emulated Cloudflare platform until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
             save(world, world_file)
 
     ports = {"emulator_port": port_of(api), "origin_port": port_of(origin)}
-    # Install the signal handler before anything starts: a program that reads the ready line may terminate us
-    # immediately, and the runtimes must then be shut down cleanly.
+    # Install the signal handler before anything starts. A program that reads the first line of output may terminate the
+    # emulator immediately, and the runtimes must then be shut down cleanly.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with (
             open_runtime(
@@ -131,7 +131,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
 def run() -> None:
     """Run the emulator with the options on the command line."""
     options = arguments()
-    # workerd needs a file descriptor per connection, and a benchmark soon reaches the usual soft limit of 1,024.
+    # workerd needs a file descriptor per connection, and a benchmark exceeds the usual soft limit of 1,024.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536) if most > 0 else 65_536, most))
     if options.state is not None:

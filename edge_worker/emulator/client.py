@@ -1,4 +1,4 @@
-"""Client for the control interface of a running emulator."""
+"""A client for the control interface of a running emulator. "Control" means this interface."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Upload:
 
 
 class Emulator:
-    """A running emulator. Every method raises httpx.HTTPStatusError if control rejects the call."""
+    """A running emulator. Each method raises httpx.HTTPStatusError if the control interface rejects the call."""
 
     def __init__(self, ready: Mapping[str, str], client: httpx.AsyncClient, pid: int) -> None:
         self.api, self.edge, self.control = ready["api"], ready["edge"], ready["control"]
@@ -158,7 +158,7 @@ class Emulator:
         await self.call("DELETE", "/faults")
 
     async def faulted(self, calls: int = 1) -> None:
-        """Return once faults have affected this number of API calls. Raises httpx.HTTPStatusError on a timeout."""
+        """Return when faults have affected this number of API calls. Raises httpx.HTTPStatusError on a timeout."""
         await self.call("POST", "/faulted", {"calls": calls})
 
     async def requests(self) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ class Emulator:
         return list((await self.call("GET", "/requests"))["requests"])
 
     async def egress(self) -> list[dict[str, Any]]:
-        """Return the workers' own fetches: account, script, method, target, fault, at."""
+        """Return the Workers' own fetches: account, script, method, target, fault, at."""
         return list((await self.call("GET", "/requests"))["egress"])
 
     async def forget_requests(self) -> None:
@@ -224,7 +224,7 @@ class Emulator:
         await self.call("POST", "/isolates", {"place": place})
 
     async def settled(self) -> None:
-        """Return once no worker invocation is running, including waitUntil work."""
+        """Return when no Worker invocation is running, including waitUntil work."""
         await self.call("POST", "/settled", {})
 
     async def set_failure_settings(self, **settings: float | str) -> None:

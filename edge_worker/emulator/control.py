@@ -1,4 +1,7 @@
-"""Control interface for tests, under /_control. Loopback only, so it needs no authentication."""
+"""The control interface for tests, under /_control.
+
+It is only reachable on the loopback interface, so it needs no authentication.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 routes = Blueprint("control", __name__, url_prefix="/_control")
 edge_side = Blueprint("edge_side", __name__, url_prefix="/_emulator")
 DAY_S = 86_400
-# Maximum time that `faulted` waits: less than the timeout of control's clients.
+# Maximum time that `faulted` waits, which is less than the timeout of the clients.
 FAULTED_S, FAULTED_POLL_S = 25, 0.005
 
 
@@ -204,7 +207,7 @@ async def _update_fault_watch(here: Platform) -> None:
 
 @edge_side.post("/fault")
 async def fault_for_edge() -> Response:
-    """Return the fault for a worker's fetch or D1 statement. The edge calls this."""
+    """Return the fault for a Worker's fetch or D1 statement. The edge calls this."""
     call, here = await body_object(), platform()
     kinds = EGRESS_KINDS if call["side"] == "egress" else D1_KINDS
     fault = here.faults.match(kinds, call["method"], call["target"])
@@ -215,7 +218,7 @@ async def fault_for_edge() -> Response:
 
 @routes.get("/requests")
 async def requests() -> Response:
-    """Return the API's log, and the workers' own fetches."""
+    """Return the API's log, and the Workers' own fetches."""
     return as_json({"requests": platform().requests, "egress": platform().egress})
 
 
@@ -257,7 +260,7 @@ class UploadsCall(Body):
 async def uploads() -> Response:
     """Return the deployed versions in order, each with its bindings, including the values of secrets.
 
-    Programs that replace the workers under --no-runtime need the workers' keys. No other endpoint returns a secret.
+    Programs that replace the Workers under --no-runtime need the Workers' keys. No other endpoint returns a secret.
     """
     call, here = await read(UploadsCall), platform()
     uploaded = []
@@ -413,7 +416,7 @@ async def add_page() -> Response:
 
 @routes.post("/settled")
 async def settled() -> Response:
-    """Respond once no worker invocation is running, including waitUntil work."""
+    """Respond once no Worker invocation is running, including waitUntil work."""
     await platform().runtime.settled()
     return as_json({})
 
@@ -473,7 +476,7 @@ async def set_failure_settings() -> Response:
 
 @routes.post("/reset")
 async def reset() -> Response:
-    """Delete all accounts, faults and logs, and set the failure settings. Running workers stop at the next upload."""
+    """Delete all accounts, faults and logs, and set the failure settings. Running Workers stop at the next upload."""
     call, here = await read(FailureSettingsCall), platform()
     _set_failure_settings(here, call)
     databases = [uuid for account in here.world.accounts.values() for uuid in account.databases]

@@ -1,6 +1,6 @@
 """Cron expressions of the platform: five fields, UTC, weekday 1 to 7 with 1 = Sunday, and L, W and #.
 
-Platform docs: workers/configuration/cron-triggers.
+Cloudflare docs: workers/configuration/cron-triggers.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after", "d1_end_before", "d1_en
 class Fault(BaseModel):
     """One fault. `path` is a glob.
 
-    For API calls, `path` is compared with the path after /client/v4, or with the whole path. For a worker's own fetches
+    For API calls, `path` is compared with the path after /client/v4, or with the whole path. For a Worker's own fetches
     (egress_…), it is compared with the URL; for D1 bindings (d1_…), with the database's id.
 
     slow executes the call after `delay_s`, and hold executes it once all faults are cleared.
@@ -70,7 +70,10 @@ class Faults:
         return any(fault.kind in D1_KINDS for fault in self.waiting)
 
     def match(self, kinds: frozenset[str], method: str, *targets: str) -> Fault | None:
-        """Return the first matching fault of these kinds and count this use of it. Return None if none matches."""
+        """Return the first matching fault of these kinds, and count the use of the fault.
+
+        Return None if none matches.
+        """
         for fault in self.waiting:
             if fault.kind in kinds and fault.fits(method, targets):
                 if fault.after > 0:

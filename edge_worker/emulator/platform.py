@@ -26,7 +26,7 @@ Minting = Literal["all_zones", "held", "silent", "surplus"]
 # All of them occur in practice; none is documented.
 ZoneGone = Literal["refused", "invalid", "unroutable"]
 
-# Response to a new route in an inactive zone: 400, 403/10000, or success. Platform docs
+# Response to a new route in an inactive zone: 400, 403/10000, or success. Cloudflare docs
 # (workers/configuration/routing/routes) require an active zone and do not document the API's response.
 InactiveZone = Literal["refuses", "forbids", "accepts"]
 
@@ -59,7 +59,7 @@ class Platform:
     firewall_also: str = ""  # additional pattern to reject
     renamed_permission: str = ""  # the permission with this name is listed under another one
     ignores_fail_open: bool = False  # request_limit_fail_open is neither stored nor shown
-    cron_delay_s: float = 900  # a new cron starts within this time (platform docs: cron-triggers)
+    cron_delay_s: float = 900  # a new cron starts within this time (Cloudflare docs: cron-triggers)
     cron_missed_one_in: int = 200  # one in N cron runs is skipped; 0: none
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
     zone_gone: ZoneGone = "refused"  # response to calls on a zone of another account, or of none
@@ -68,7 +68,7 @@ class Platform:
     rate_window_s: float = 300
     windows: dict[str, Window] = field(default_factory=dict)  # by token id
     requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value
-    egress: list[dict[str, Any]] = field(default_factory=list)  # the workers' own fetches
+    egress: list[dict[str, Any]] = field(default_factory=list)  # the Workers' own fetches
     # Deployed versions, in order: account id, script, version id.
     uploads: list[tuple[str, str, str]] = field(default_factory=list)
     cron_runs: list[dict[str, Any]] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Platform:
         return max(0, window.blocked_until - now) / 1000
 
     def log_egress(self, call: dict[str, Any]) -> None:
-        """Log a worker's own fetch."""
+        """Log a Worker's own fetch."""
         self.egress.append(call)
         del self.egress[:-KEPT_LOG]
 

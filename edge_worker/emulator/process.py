@@ -1,4 +1,4 @@
-"""Start the emulator in a separate process, for tests, benchmarks and the demo."""
+"""Starts the emulator in a separate process, for tests, benchmarks and the demo."""
 
 from __future__ import annotations
 
@@ -38,10 +38,12 @@ async def open_emulator(
     local_egress: bool = False,
     no_runtime: bool = False,
 ) -> AsyncIterator[Emulator]:
-    """Run an emulator process until the block ends. Its output, and that of its workers, goes to our stderr.
+    """Run an emulator process until the block ends.
 
-    `local_egress`: its workers can reach this machine, for example a service under test. `no_runtime`: uploads are
-    stored but not executed.
+    The output of the emulator and its Workers goes to this process's stderr.
+
+    `local_egress`: its Workers can reach this host, for example a service under test. `no_runtime`: uploads are stored
+    but not executed.
     Raises RuntimeError if it does not start.
     """
     command = ["-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]

@@ -1,4 +1,7 @@
-"""HTTP servers of the emulator: API, control and the edge's queries on one port, the origin's pages on another."""
+"""The emulator's HTTP servers.
+
+One port is for the API, the control interface and the edge's queries, another for origin pages.
+"""
 
 from __future__ import annotations
 
@@ -142,12 +145,12 @@ class FaultInjector:
             await CONNECTION.get().aclose()
 
     def _throttled(self, token_id: str | None) -> Fault | None:
-        """Reject every call of a token that exceeds the rate limit."""
+        """Return the fault for a call with a token that exceeds the rate limit; None for other calls."""
         blocked_s = 0 if token_id is None else self._platform.blocked_s(token_id)
         return Fault(kind="throttle", delay_s=blocked_s) if blocked_s else None
 
     def _stray_refusal(self, path: str) -> Fault | None:
-        """Reject a valid token occasionally, as the platform does."""
+        """Occasionally return a fault that rejects a valid token, as the platform does."""
         one_in = self._platform.refuse_one_in
         if not one_in or self._platform.dice.randrange(one_in):
             return None
@@ -155,7 +158,7 @@ class FaultInjector:
         return Fault(kind="refuse", status=error.status, code=error.code, message=error.message)
 
     async def _fail(self, fault: Fault, send: Callable[[Any], Awaitable[None]]) -> None:
-        """Respond in place of the API."""
+        """Carry out the fault instead of calling the API."""
         if fault.kind == "drop_before":
             await CONNECTION.get().aclose()
             return

@@ -46,7 +46,7 @@ def epoch_ms(text: str) -> int:
 
 
 class Limits(BaseModel):
-    """An account's limits; None: no limit. Platform docs of 2026: workers/platform/limits, d1/platform/limits."""
+    """An account's limits; None: no limit. Cloudflare docs of 2026: workers/platform/limits, d1/platform/limits."""
 
     requests: int | None = 100_000
     rows_read: int | None = 5_000_000
@@ -123,7 +123,7 @@ class DnsRecord(BaseModel):
 
 
 class Route(BaseModel):
-    """A worker route of a zone. If `script` is None, matching requests bypass workers."""
+    """A Worker route of a zone. If `script` is None, matching requests bypass Workers."""
 
     id: str
     pattern: str
@@ -149,9 +149,10 @@ class Zone(BaseModel):
         return self.status == "active" and not self.paused
 
     def has_certificate(self, host: str) -> bool:
-        """Return True if the free certificate covers the host (platform docs: ssl/universal-ssl/limitations).
+        """Return True if the free certificate covers the host (Cloudflare docs: ssl/universal-ssl/limitations).
 
-        In a full zone, the certificate covers the apex and one label below. A partial zone has one for each host.
+        In a full zone, the certificate covers the apex and one label below. A partial zone has a certificate for each
+        host.
         """
         return self.type == "partial" or host.removesuffix(self.name).rstrip(".").count(".") == 0
 
@@ -210,7 +211,7 @@ class Schedule(BaseModel):
 
 
 class Script(BaseModel):
-    """A worker: its versions, its deployments, and settings stored outside versions."""
+    """A Worker: its versions, its deployments, and settings stored outside versions."""
 
     name: str
     tag: str
@@ -267,7 +268,7 @@ class Account(BaseModel):
 
 
 class World(BaseModel):
-    """The whole platform. `offset_s` is the emulated clock's offset from the real one."""
+    """The whole platform. `offset_s`: the offset of the emulated clock from the real clock."""
 
     offset_s: float = 0
     accounts: dict[str, Account] = Field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Install the worker in an account of the emulated platform, with a receiver in place of the service."""
+"""Install the Worker in an account of the emulated platform, with a receiver in place of the service."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ LONGEST_RUN_OF_CRONS = 2_000
 
 
 class Receiver:
-    """Receives pushes in place of the service and applies them as specified, so that tests can compare totals."""
+    """Receives pushes in place of the service, so that tests can compare totals.
+
+    Applies a push by the rules in docs/develop/push.md.
+    """
 
     def __init__(self) -> None:
         self.url = ""
@@ -53,7 +56,10 @@ class Receiver:
         self.responses: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = []
 
     def apply(self, body: dict[str, Any]) -> None:
-        """Apply a push. Numbers are absolute; a day's numbers are ignored if they are older than the stored ones."""
+        """Apply a push.
+
+        Its numbers replace the stored numbers, except a day's numbers that are older than the stored ones.
+        """
         jsonschema.validate(body, {"$ref": "#/$defs/push", "$defs": SCHEMA["$defs"]})
         for part in body["parts"]:
             for hour in part["hours"]:
@@ -113,7 +119,7 @@ async def open_receiver() -> AsyncIterator[Receiver]:
 
 
 class InstalledWorker:
-    """An installed worker. Times are epoch ms of the platform's clock."""
+    """An installed Worker. Times are epoch ms of the platform's clock."""
 
     def __init__(self, emulator: Emulator, receiver: Receiver, customer: Customer, client: httpx.AsyncClient) -> None:
         self.emulator, self.receiver, self.customer, self._client = emulator, receiver, customer, client
@@ -214,7 +220,7 @@ class InstalledWorker:
         return run
 
     async def state(self) -> dict[str, Any]:
-        """Return the state of the worker's cron job."""
+        """Return the state of the Worker's cron job."""
         state: dict[str, Any] = json.loads((await self.sql("select value from meta where key = 'state'"))[0]["value"])
         return state
 
@@ -237,7 +243,7 @@ class InstalledWorker:
 
 @asynccontextmanager
 async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIterator[InstalledWorker]:
-    """Run an emulator until the block ends. It has one account, in which the worker is installed."""
+    """Run an emulator until the block ends. It has one account, in which the Worker is installed."""
     async with (
         open_receiver() as receiver,
         open_emulator(rate_limit=0, local_egress=True, **LENIENT) as emulator,

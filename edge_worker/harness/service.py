@@ -1,4 +1,4 @@
-"""Run the service in a separate process, with a plain client for its API. For the demo and the journeys."""
+"""Runs the service in a separate process, with a simple client for its API, for the demo and the tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Runs `svc serve` with a worker bundle other than the package's.
+# Runs `svc serve` with a Worker bundle other than the package's.
 _SERVE_BUNDLE = """
 import json, os, sys
 from functools import partial
@@ -101,7 +101,10 @@ class Service:
         self.headers = {"Authorization": f"Bearer {session['access_token']}"}
 
     async def mailed_token(self, address: str, purpose: str) -> str:
-        """Wait for an email with this purpose (confirm, reset) to an address, and return the newest one's token."""
+        """Wait for an email with this purpose (confirm, reset) to an address.
+
+        Return the token in the newest such email.
+        """
 
         async def poll() -> str | None:
             for path in sorted((self.folder / "mail").glob("*.eml"), reverse=True):
@@ -115,7 +118,7 @@ class Service:
         return await eventually(poll)
 
     async def account_in(self, account_id: str, *states: str) -> dict[str, Any]:
-        """Return the account once its state is one of `states`."""
+        """Wait until the account's state is one of `states`, and return the account."""
 
         async def poll() -> dict[str, Any] | None:
             account: dict[str, Any] = (await self.call("GET", f"/v1/accounts/{account_id}"))["account"]
@@ -124,7 +127,7 @@ class Service:
         return await eventually(poll)
 
     async def synced(self, *paths: str) -> None:
-        """Wait until all of these sites and links are in the worker's database and their routes exist."""
+        """Wait until all of these sites and links are in the Worker's database and their routes exist."""
         for path in paths:
 
             async def poll(path: str = path) -> bool | None:
@@ -147,7 +150,10 @@ class Service:
 
 
 async def eventually(poll: Callable[[], Awaitable[T | None]], every_s: float = _PAUSE_S) -> T:
-    """Return the first result of `poll` that is not None. Pauses at most `every_s`. AssertionError after 90 s."""
+    """Call `poll` repeatedly, and return its first result that is not None.
+
+    Pauses at most `every_s` between calls. Raises AssertionError after 90 s.
+    """
     pause_s = min(_FIRST_PAUSE_S, every_s)
     with trio.move_on_after(_SETTLES_S):
         while True:
@@ -167,9 +173,9 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
         "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
         "SVC_VAULT_KEY_FILE": str(folder / "vault.key"),
         "SVC_MAIL_FOLDER": str(folder / "mail"),
-        # The emulated platform's workers push to this process.
+        # The emulated platform's Workers push to this process.
         "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
-        # Tests move the workers' clocks by days. The workers then send all pushes for these days.
+        # Tests move the Workers' clocks by days. The Workers then send all pushes for these days.
         "SVC_LIMITS_PUSHES_PER_MINUTE": "1000000",
         # Tests poll the API at short intervals.
         "SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000",
@@ -188,7 +194,7 @@ async def open_service(
 ) -> AsyncIterator[Service]:
     """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`, and send SIGTERM at the end.
 
-    `bundle`: the folder with its worker bundle (None: the package's). `program`: the program to run (None: these
+    `bundle`: the folder with its Worker bundle (None: the package's). `program`: the program to run (None: these
     sources, with `python <arguments>`).
 
     Raises AssertionError if the service does not start, or ends with an error status.
@@ -207,7 +213,7 @@ async def open_service(
         ready = await _first_line(process)
         if not ready:
             raise AssertionError(f"svc serve did not start:\n{(folder / 'log').read_text()}")
-        # To connect an account, the service waits until the platform has distributed the new token.
+        # A connect request takes long, because the service waits until the platform has distributed the new token.
         async with local_client(timeout=60) as client:
             kill = program.kill if program else ()
             yield Service(json.loads(ready)["url"], process, folder, client, kill_command=kill)

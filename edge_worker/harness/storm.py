@@ -1,4 +1,4 @@
-"""Send requests to a worker while its database is slow, silent, failing or healthy. Some visitors disconnect early."""
+"""Send requests to a Worker while its database is slow, silent, failing or healthy. Some visitors disconnect early."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _REQUESTS_PER_SECOND = 50
 _HANG_UP_ONE_IN = 25
 # Once an isolate's configuration is a minute old, requests wait for a read.
 _PHASE_S = 67
-# 150 requests take three seconds, which is longer than the worker waits for a read.
+# 150 requests take three seconds, which is longer than the Worker waits for a read.
 _REQUESTS_PER_PHASE = 150
-# A visitor who got a response later than this had to wait for a read.
+# If a response took longer than this, the visitor had to wait for a read.
 _WAITED_S = 0.05
 
 

@@ -1,6 +1,6 @@
-"""Generated visitors: requests to send, and an independent count of the numbers that the reports must show for them.
+"""Generates visits, and counts independently the numbers that reports must show for these visits.
 
-Nothing here depends on how the worker counts. Each agent is listed with the keys that a person would expect.
+This module uses no code of the Worker. Each agent is listed with the breakdown keys that a person would expect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Bot:
-    """A bot: its request, and the reason that the worker must detect."""
+    """A bot: its request, and the reason that the Worker must detect."""
 
     reason: str
     user_agent: str
@@ -67,15 +67,15 @@ AGENTS = (
         "iOS",
     ),
 )
-# The user agent of real Chromium on this machine.
+# The agent that corresponds to Chromium on this host.
 DESKTOP_CHROME = AGENTS[0]
 BOTS = (
     Bot("list", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"),
     Bot("list", "curl/8.14.1"),
     Bot("headless", _CHROME.replace("Chrome/", "HeadlessChrome/")),
 )
-# Bots that follow links. Only this list has prefetches, because a prefetched page runs no snippet until a person sees
-# it.
+# Bots that follow links. Only this list contains prefetches, because a prefetched page does not run the snippet until a
+# person sees the page.
 CLICK_BOTS = (
     *BOTS,
     Bot("prefetch", _CHROME, (("Sec-Purpose", "prefetch;prerender"),)),
@@ -125,7 +125,7 @@ class Tally:
     imported: dict[int, dict[str, int]] = field(default_factory=dict)  # totals of days without hits, by UTC day
 
     def add(self, hit: Hit, at: int) -> None:
-        """Count a hit that the worker received at `at` (epoch ms)."""
+        """Count a hit that the Worker received at `at` (epoch ms)."""
         hour_at = at // _HOUR_MS * _HOUR_MS
         if hit.bot is not None:
             self.bots[hour_at] += 1

@@ -30,7 +30,7 @@ EMAIL, PASSWORD = "you@example.com", "a long password"
 
 @dataclass(frozen=True)
 class Place:
-    """An installed artefact, its data folder on this machine (`folder`), and its environment (`settings`).
+    """An installed artefact, its data folder on this host (`folder`), and its environment (`settings`).
 
     `has_user`: the user of the workflow was added with `svc user add`. Otherwise, the workflow begins with a sign-up.
     """
@@ -45,7 +45,7 @@ async def journey(emulator: Emulator, place: Place) -> None:
     """Run the workflow on an installed artefact. Raises AssertionError if a step fails."""
     await emulator.set_failure_settings(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
     customer = await emulator.create_account([proxied_zone(HOST)])
-    # Both runs use the same port, because the worker keeps its push URL.
+    # Both runs use the same port, because the Worker keeps its push URL.
     bind = free_port()
     settings = {
         "SVC_HTTP_BIND": bind,
@@ -110,7 +110,7 @@ async def _view(emulator: Emulator, path: str) -> None:
 
 
 async def _push(emulator: Emulator, customer: Customer) -> None:
-    """Run the worker's cron trigger for each minute of an hour, so that the worker aggregates and pushes its counts."""
+    """Run the Worker's cron trigger for each minute of an hour, so that the Worker aggregates and pushes its counts."""
     now = _now_ms()
     for minute in range(60):
         run = await emulator.cron(customer.account_id, "svc-edge", at=now + minute * _MINUTE_MS)

@@ -33,7 +33,7 @@ def run(*command: str | Path, **environ: str) -> str:
 
 
 def missing_tools() -> str:
-    """Return an error message if this machine lacks a tool that `make artefacts` needs, otherwise ""."""
+    """Return an error message if this host lacks a tool that `make artefacts` needs, otherwise ""."""
     if os.geteuid() or "debian" not in platform.freedesktop_os_release()["ID"]:
         return "make artefacts needs Debian and root, because it builds root file systems of the same release"
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
@@ -76,7 +76,7 @@ def _release() -> str:
 
 
 def _sources() -> str:
-    """Return this machine's APT sources, so that the project does not have to choose a mirror."""
+    """Return this host's APT sources, so that the project does not have to choose a mirror."""
     lists = [*_APT.glob("sources.list.d/*.list"), *_APT.glob("sources.list")]
     lines = [line for each in lists for line in each.read_text().splitlines() if f" {_release()}" in line]
     stanzas = [
@@ -121,7 +121,7 @@ def container(folder: Path, data: Path) -> Place:
     config["root"]["readonly"] = True
     process |= {"terminal": False, "noNewPrivileges": True, "capabilities": {}}
     spaces = config["linux"]["namespaces"]
-    # The emulated platform and the clients use this machine's loopback interface.
+    # The emulated platform and the clients use this host's loopback interface.
     config["linux"]["namespaces"] = [space for space in spaces if space["type"] != "network"]
     mount = {"destination": "/var/lib/svc", "type": "bind", "source": str(data), "options": ["bind", "rw"]}
     config["mounts"] = [each for each in config["mounts"] if each["destination"] != "/var/lib/svc"] + [mount]

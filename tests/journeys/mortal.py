@@ -1,7 +1,7 @@
 """`svc serve` that kills itself with SIGKILL at a chosen moment.
 
-A moment is right after a commit, right before a call to the edge platform, or right after its response. The service
-counts moments once it is armed. Start it with `python -m tests.journeys.mortal KILL_AT [BUNDLE]`.
+A moment is right after a commit, right before a call to the Cloudflare platform, or right after its response. The
+service counts moments once it is armed. Start it with `python -m tests.journeys.mortal KILL_AT [BUNDLE]`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def open_mortal_service(
 ) -> AsyncIterator[MortalService]:
     """Run a service that kills itself at moment number `kill_at`, counted from 1. If this is 0, it never does.
 
-    `bundle`: the folder of its worker bundle; None means the worker of the package.
+    `bundle`: the folder of its Worker bundle; None means the Worker of the package.
     """
     program = ["-m", __name__, str(kill_at), *([] if bundle is None else [str(bundle)])]
     async with open_service(folder, settings, arguments=program) as service:
@@ -100,7 +100,7 @@ def _count_moments(kill_at: int) -> None:
 
 
 def _serve(bundle: Path) -> None:
-    """Run the service with a different worker bundle."""
+    """Run the service with a different Worker bundle."""
 
     def announce(url: str) -> None:
         print(json.dumps({"url": url}), flush=True)

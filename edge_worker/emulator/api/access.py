@@ -23,7 +23,10 @@ HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def refused(path: str) -> ApiError:
-    """Return the error for rejected credentials, which differs by product (`path` is the part after /client/v4)."""
+    """Return the error for rejected credentials, which differs by product.
+
+    `path`: the part of the path after /client/v4.
+    """
     if re.match(r"/accounts/[^/]*/d1/", path):
         message = "The given account is not valid or is not authorized to access this service"
         return ApiError(403, 7403, message)
@@ -123,7 +126,9 @@ def zone_with(zone_id: str, *names: str) -> tuple[Account, Zone]:
 def for_account(
     *names: str,
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
-    """Pass the account of the path's `account_id` to the handler if the token has one of the permissions.
+    """Return a decorator that passes the account with the path's `account_id` to the handler.
+
+    It rejects tokens that have none of the permissions.
 
     Without permissions, any valid token of the account is sufficient.
     """
@@ -141,7 +146,10 @@ def for_account(
 def for_zone(
     *names: str,
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
-    """Pass the account and zone of the path's `zone_id` to the handler if the token has one of the permissions."""
+    """Return a decorator that passes the zone with the path's `zone_id`, and its account, to the handler.
+
+    It rejects tokens that have none of the permissions.
+    """
 
     def around(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
         @wraps(handler)

@@ -1,7 +1,7 @@
-"""GraphQL analytics: an account's usage, from the emulator's counters or as set by the control interface.
+"""GraphQL analytics: an account's usage, from the emulator's counters or from the control interface.
 
-Platform docs: analytics/graphql-api, d1/observability/metrics-analytics. The response does not use the API's envelope,
-and errors have HTTP status 200.
+Cloudflare docs: analytics/graphql-api, d1/observability/metrics-analytics. The response does not use the API's
+envelope, and errors have HTTP status 200.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Dataset:
     widest_days: int = 32
 
 
-# Platform docs: Workers data is kept for three months, and a query can span one month. D1 data is kept for 31 days. The
-# limits of Web Analytics are those of the error messages that users report.
+# Cloudflare docs: Workers data is kept for three months, and a query can span one month. D1 data is kept for 31 days.
+# The limits of Web Analytics are taken from error messages that users report.
 DATASETS = {
     "workersInvocationsAdaptive": Dataset(_invocations, 91),
     "pagesFunctionsInvocationsAdaptiveGroups": Dataset(_pages, 91),
@@ -146,7 +146,10 @@ def _weeks(days: int) -> str:
 
 
 def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
-    """Return a filter as a predicate on a row's dimensions. Times are compared by day, because usage is daily."""
+    """Return a filter as a function of a row's dimensions.
+
+    Times are compared by day, because usage is stored by day.
+    """
 
     def fits(dimensions: dict[str, Any]) -> bool:
         for key, wanted in condition.items():
@@ -268,7 +271,7 @@ def _sampled(row: Row, interval: float) -> Row:
 
 
 def _confidence(row: Row, part: Field) -> dict[str, Any]:
-    """Return confidence intervals (platform docs: graphql-api/features/confidence-intervals) for level 0.95 only."""
+    """Return confidence intervals (Cloudflare docs: graphql-api/features/confidence-intervals) for level 0.95 only."""
     if part.arguments.get("level") != _LEVEL or "variance" not in row or any(one.name != "sum" for one in part.fields):
         raise QueryError("confidence is available for sums with level 0.95 only")
     response: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""D1 over the API. Platform docs: d1/, api/resources/d1."""
+"""D1 over the API. Cloudflare docs: d1/, api/resources/d1."""
 
 from __future__ import annotations
 

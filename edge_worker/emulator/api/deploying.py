@@ -17,7 +17,9 @@ KEPT_VERSIONS = 20
 
 
 def _refusal(error: StartFailed, running: Running) -> ApiError:
-    """Convert workerd's output about the script to the platform's validation error, without our internal names."""
+    """Convert workerd's output about the script to the platform's validation error, without the emulator's
+    own names.
+    """
     text = str(error).replace(f"service {running.service}: ", "")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith('Worker "front"')]
     return invalid("\n".join(lines[:8]) or "the script did not start", 10021)

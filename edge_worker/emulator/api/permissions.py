@@ -1,6 +1,6 @@
 """Permission groups, and the access that a token's policies allow.
 
-Platform docs: fundamentals/api/how-to/create-via-api, reference/permissions. The ids also occur in public code.
+Cloudflare docs: fundamentals/api/how-to/create-via-api, reference/permissions. The ids also occur in public code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Group:
         }  # fmt: skip
 
 
-# The groups that the product needs, and others for realism. Some names exist twice with different scopes.
+# The groups that the service needs, and some others. Some names exist twice with different scopes.
 GROUPS = (
     Group("e086da7e2179491d91ee5f35b3ca210a", "Workers Scripts Write", ACCOUNT),
     Group("1a71c399035b4950a1bd1466bbe4f420", "Workers Scripts Read", ACCOUNT),
@@ -103,7 +103,7 @@ def _covers(policy: dict[str, Any], scope: str, account_id: str, zone_id: str | 
 def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str | None) -> bool:
     """Return True if the token has one of these groups for the account, or for the zone if the group is a zone's.
 
-    Platform docs: an explicit deny wins over an explicit allow; the default is deny.
+    Cloudflare docs: an explicit deny wins over an explicit allow; the default is deny.
     """
     allowed = False
     for policy in token.policies:

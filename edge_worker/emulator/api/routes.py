@@ -1,4 +1,4 @@
-"""Worker routes of a zone. Platform docs: workers/configuration/routing/routes."""
+"""Worker routes of a zone. Cloudflare docs: workers/configuration/routing/routes."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ async def schedules(account: Account, name: str) -> Response:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/schedules")
 @for_account(WRITE)
 async def replace_schedules(account: Account, name: str) -> Response:
-    """Replace all crons of the script. The limit applies to the whole account (platform docs: error 10072).
+    """Replace all crons of the script. The limit applies to the whole account (Cloudflare docs: error 10072).
 
     If an account exceeds its limit (after a downgrade, or because its crons are older than the limit), the platform
     rejects even a list that removes some of its crons: workers-sdk #15194.

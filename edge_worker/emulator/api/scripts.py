@@ -1,4 +1,4 @@
-"""Workers scripts: upload, read, versions, deployments, delete. Platform docs: api/resources/workers."""
+"""Workers scripts: upload, read, versions, deployments, delete. Cloudflare docs: api/resources/workers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tails_to(account: Account, name: str) -> list[str]:
 
 
 def check_unused(account: Account, script: Script) -> None:
-    """Check that no other script refers to this one, unless `force` is set. Raises ApiError 10142 (platform docs)."""
+    """Check that no other script refers to this one, unless `force` is set. Raises ApiError 10142 (Cloudflare docs)."""
     others = [name for name in tails_to(account, script.name) if name != script.name]
     if others and request.args.get("force") != "true":
         raise invalid(f"Cannot delete this Worker as it is still referenced by other Workers: {others}.", 10142)
@@ -225,7 +225,9 @@ async def version(account: Account, name: str, version_id: str) -> Response:
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/versions")
 @for_account(WRITE)
 async def upload_version(account: Account, name: str) -> Response:
-    """Store a version without running it (platform docs: only an immediate upload accepts tags and similar fields)."""
+    """Store a version without running it (Cloudflare docs: only an immediate upload accepts tags and
+    similar fields).
+    """
     script = script_of(account, name)
     metadata, modules = await read_form("metadata")
     made = make_version(account, script, metadata, modules, platform().now())
@@ -271,7 +273,7 @@ async def create_deployment(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/services/<name>")
 @for_account(*READ)
 async def service(account: Account, name: str) -> Response:
-    """Return a script. Wrangler queries this endpoint before an upload."""
+    """Return a script, in the format that wrangler expects before an upload."""
     script = account.scripts.get(name)
     if script is None:
         raise ApiError(404, 10090, "This service does not exist on your account.")
@@ -306,7 +308,7 @@ async def delete_service(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/workers/<name>")
 @for_account(*READ)
 async def worker(account: Account, name: str) -> Response:
-    """Return a script in the format of the newer workers API."""
+    """Return a script in the format of the newer Workers API."""
     script = script_of(account, name)
     return envelope(
         {

@@ -1,4 +1,4 @@
-"""Account-owned API tokens. Platform docs: api/resources/accounts/subresources/tokens."""
+"""Account-owned API tokens. Cloudflare docs: api/resources/accounts/subresources/tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_NAME = 120
 
 
 def new_value() -> str:
-    """Generate a token value: `cfat_`, 40 characters, a checksum (platform docs: token formats)."""
+    """Generate a token value: `cfat_`, 40 characters, a checksum (Cloudflare docs: token formats)."""
     alphabet = string.ascii_letters + string.digits
     text = "".join(secrets.choice(alphabet) for _ in range(40))
     return f"cfat_{text}{zlib.crc32(text.encode()):08x}"

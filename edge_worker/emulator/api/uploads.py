@@ -1,4 +1,4 @@
-"""Parsing of uploads: form parts, metadata, bindings. Platform docs: multipart upload metadata."""
+"""Parsing of uploads: form parts, metadata, bindings. Cloudflare docs: multipart upload metadata."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edge_worker.emulator.api.wire import invalid
 from edge_worker.emulator.runtime.capnp import KINDS
 from edge_worker.emulator.state import Account, Module, Script, Version, new_uuid
 
-OLDEST_DATE = "2021-11-02"  # platform docs: default of compatibility_date
+OLDEST_DATE = "2021-11-02"  # Cloudflare docs: default of compatibility_date
 NAME = re.compile(r"[a-z0-9_][a-z0-9_-]{0,62}")
 BINDING_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 MAX_BINDINGS = 64

@@ -1,4 +1,4 @@
-"""The API's wire format: envelope, errors, pages, bodies. Platform docs: fundamentals/api/reference."""
+"""The API's wire format: envelope, errors, pages, bodies. Cloudflare docs: fundamentals/api/reference."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from edge_worker.emulator.state import Account, Script, Version
 
 JS = Path(__file__).parent / "js"
-# Compatibility date of our own workers. Scripts have the date of their upload.
+# Compatibility date of the emulator's own Workers. Uploaded scripts have the date in their upload.
 OWN_DATE = "2026-04-01"
-# workerd's names for the module kinds of an upload's parts (platform docs: multipart upload).
+# workerd's names for the module kinds of an upload's parts (Cloudflare docs: multipart upload).
 KINDS = {
     "application/javascript+module": "esModule",
     "application/javascript": "commonJsModule",
@@ -73,7 +73,10 @@ def _binding(run: Running, binding: dict[str, Any]) -> str:
 
 
 def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str:
-    """Return the service of one uploaded script. Writes its modules into `folder` and wraps them with ours."""
+    """Return the service of one uploaded script.
+
+    Writes the script's modules into `folder`, together with the emulator's entry module.
+    """
     place = folder / run.service
     place.mkdir()
     main = json.dumps("../" + run.version.main_module.removeprefix("./"))
@@ -93,7 +96,8 @@ def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str
         name = quote(module.name.removeprefix("./"))
         modules.append(f'(name={name}, {kind}=embed "{run.service}/{number}")')
     flags = [*run.version.compatibility_flags]
-    # Our entry module tracks an invocation across its awaits. The flag only makes one more module available to scripts.
+    # The emulator's entry module needs this flag to track an invocation across awaits. For scripts, the flag only makes
+    # one more module available.
     if not {"nodejs_als", "nodejs_compat", "nodejs_compat_v2"} & set(flags):
         flags.append("nodejs_als")
     props = as_json({"account": run.account.id, "script": run.script.name})

@@ -1,7 +1,7 @@
 """The runtime behind the API: one workerd process for the edge and all scripts, one for the databases.
 
 An upload starts a new scripts process next to the old one, on the same listening socket. The old process accepts no
-more connections, completes its requests, and ends when none of its scripts is working (platform docs: in-flight
+more connections, completes its requests, and ends when none of its scripts is working (Cloudflare docs: in-flight
 requests get a grace period of 30 s). No request is refused during the change. If a script does not start, nothing
 changes.
 """
@@ -116,7 +116,7 @@ class Runtime:
     ) -> None:
         """Run the deployed scripts, except `without` (account id, name). `instead` replaces its predecessor.
 
-        Once all scripts have started, `commit` is called with the handlers of `instead` and changes the world. If a
+        After all scripts have started, `commit` is called with the handlers of `instead`, and changes the world. If a
         script does not start, raises StartFailed with the runtime's output, and nothing changes. If the emulator does
         not execute scripts, `commit` gets an empty list.
         """
@@ -290,7 +290,7 @@ class Runtime:
     async def _collect_counts(self, process: _Scripts, command: str = "/counts") -> None:
         try:
             response = await process.ask(command)
-        except httpx.TransportError:  # it is retiring; its response to /drain has the rest
+        except httpx.TransportError:  # it is shutting down; its response to /drain has the other counts
             if process is self._current:
                 raise
             return
@@ -378,7 +378,7 @@ class Runtime:
     async def _wait_until_known(self, database: str) -> None:
         """Wait until the processes know the database, which the API lists as soon as it is created."""
         if database not in self._known:
-            async with self._lock:  # the update that adds the database holds the lock or is ahead of us in its queue
+            async with self._lock:  # the update with the database holds the lock, or is ahead in its queue
                 pass
 
     async def destroy_database(self, database: str) -> None:
@@ -401,7 +401,7 @@ class Runtime:
 def _client(port: int) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=httpx.Timeout(60),
-        verify=False,  # noqa: S501 (plain HTTP, and loading certificates takes longer than starting a worker)
+        verify=False,  # noqa: S501 (plain HTTP, and loading certificates takes longer than starting a Worker)
         limits=httpx.Limits(max_connections=100, keepalive_expiry=2),
     )  # fmt: skip
 
@@ -413,7 +413,7 @@ async def open_runtime(
 ) -> AsyncIterator[Runtime]:  # fmt: skip
     """Run both processes until the block ends. Without `runs_scripts`, run only the databases process.
 
-    `local_egress`: a worker's fetch can reach addresses of this machine.
+    `local_egress`: a Worker's fetch can reach addresses of this host.
     """
     async with trio.open_nursery() as nursery:
         runtime = Runtime(

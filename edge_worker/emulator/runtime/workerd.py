@@ -1,4 +1,4 @@
-"""Find the workerd binary, start it with our listening sockets, watch the process, and end it."""
+"""Finds the workerd binary, starts it with listening sockets of this process, watches it, and ends it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MACHINES = {"x86_64": "64", "AMD64": "64", "aarch64": "arm64", "arm64": "arm64"}
 START_S = 20
 STOP_S = 3
 KEPT_LINES = 500
-_POLL_S = 0.001  # one or two polls are enough on an idle machine
+_POLL_S = 0.001  # one or two polls are sufficient on an idle host
 
 
 class StartFailed(Exception):
@@ -87,7 +87,7 @@ class Workerd:
         read_end, write_end = os.pipe()
         arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]
         arguments += [f"--socket-fd={name}={listener.fileno()}" for name, listener in sockets.items()]
-        # Start workerd from this thread, not from one of Trio's worker threads, because Linux sends the child's death
+        # Start workerd from this thread, not from one of Trio's Worker threads, because Linux sends the child's death
         # signal when the thread that created the child ends.
         process = subprocess.Popen(  # noqa: S603, ASYNC220 (a fixed binary; it takes a millisecond)
             [*arguments, str(config)],
@@ -141,7 +141,10 @@ class Workerd:
         self.ended.set()
 
     async def _watch(self) -> None:
-        """Reap the process once its end of the control pipe is closed. Raises RuntimeError if we did not end it."""
+        """Reap the process when its end of the control pipe is closed.
+
+        Raises RuntimeError if this class did not end it.
+        """
         async for _ in self._control:
             pass
         status = self._process.wait()
