@@ -1,1 +1,1 @@
-"""Benchmarks that measure every documented figure on one machine."""
+"""Benchmarks that measure all figures in the documentation, on one host."""

@@ -1,7 +1,7 @@
 """`make bench`: run the benchmarks. The two sides of a ratio are measured alternately, so that noise affects both.
 
-`python -m bench http lists` (or `make bench PARTS="http lists"`) runs only these parts. Some parts run only if they are
-named: `year`, which takes an hour, and `scale` (a hundred thousand accounts) and `outage`, which take minutes.
+`python -m bench http lists` (or `make bench PARTS="http lists"`) runs only these parts. The following parts run only if
+they are named: `year`, which takes an hour, and `scale` (a hundred thousand accounts) and `outage`, which take minutes.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Update the workers of a thousand accounts while clients read from the service.
+"""Measures updates of the Workers in a thousand accounts while clients read from the service.
 
 The accounts are connected through the API to the emulated platform, which stores uploads without running them. In place
-of the workers, this program sends the push that confirms each upload, using the worker key in the upload.
+of the Workers, this program sends the push that confirms each upload, using the Worker key in the upload.
 
-The service is then restarted twice, each time with a newer worker that also changes the tables of its database. The
-first newer worker pushes only in the canary accounts, so the service must halt the rollout. The second newer worker is
+The service is then restarted twice, each time with a newer Worker that also changes the tables of its database. The
+first newer Worker pushes only in the canary accounts, so the service must halt the rollout. The second newer Worker is
 fixed. Both outcomes are checked with `svc rollout status`.
 
 The service polls once a second, which is fifteen times the default rate. The wait after the canaries takes 5 seconds,
-and the updates of the other accounts are spread over 20 seconds instead of an hour. The platform runs on the same cores
+and the updates of the other accounts are spread over 20 seconds instead of an hour. The emulator runs on the same cores
 as the service, at a lower priority.
 """
 
@@ -61,7 +61,7 @@ _ACCOUNTS, _ACCOUNTS_PER_USER = 1_000, 10
 _CONNECTED_AT_ONCE = 8
 _LOOK_EVERY_S = 1.0
 _CANARIES, _CANARY_WAIT_S, _SPREAD_S = 3, 5.0, 20.0
-# Used with the broken worker, so that its failures are detected soon.
+# The self-check timeout. It is short, so that the failures of the broken Worker are detected soon.
 _SELF_CHECK_S = 10.0
 # The number of updates that may be waiting for a push: four times the number of concurrent updates.
 _UNCONFIRMED = 32
@@ -81,9 +81,11 @@ _SETTINGS = {
 
 
 class Workers:
-    """The platform's workers. Each worker pushes after its upload, as it would in its first cron run.
+    """Stands in for the Workers of all accounts.
 
-    `broken`: the hash of the bundle whose workers do not push. Only the workers of its first `sound` uploads push.
+    Each Worker pushes after its upload, as it would in its first cron run.
+
+    `broken`: the hash of the bundle whose Workers do not push. Only the Workers of its first `sound` uploads push.
     """
 
     def __init__(self, emulator: Emulator) -> None:
@@ -131,7 +133,7 @@ class Connected:
 
 
 async def update_round() -> AsyncIterator[Row]:
-    """Measure the rollout of a broken worker and of a fixed worker to a thousand accounts."""
+    """Measure the rollout of a broken Worker and of a fixed Worker to a thousand accounts."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
         next_bundle, broken = folder / "bundle", folder / "broken"

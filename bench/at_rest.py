@@ -23,7 +23,7 @@ _NOTHING = cast("Any", None)  # not used, because no account has anything due
 
 
 async def main(url: str) -> None:
-    """Start the supervisor, and print its start time, its memory, and the number of accounts that it found."""
+    """Start the supervisor, and print its start time, its memory usage, and the number of accounts in the store."""
     config = Config(store=StoreConfig(url=SecretStr(url)))
     async with open_store(config.store) as store:
         context = Context(store, _NOTHING, _NOTHING, config, system_clock, load_bundle(), "")

@@ -1,4 +1,7 @@
-"""A minimal endpoint on the service's stack. `python -m bench.bare` prints its URL and serves it until killed."""
+"""A minimal endpoint with the same libraries as the service.
+
+`python -m bench.bare` prints its URL and serves it until killed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ async def bare() -> dict[str, bool]:
 
 
 async def main() -> None:
-    """Run the library's server. Unlike the default, it does not close connections after 1,000 requests."""
+    """Run hypercorn's server, configured not to close connections after 1,000 requests."""
     config = Config()
     config.keep_alive_max_requests = 10**9
     config.bind = ["127.0.0.1:0"]

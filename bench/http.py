@@ -1,4 +1,4 @@
-"""Measure the service over HTTP: `svc serve` and the load generator run in separate processes."""
+"""Measures the service over HTTP. `svc serve` and the load generator run in separate processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from svc.config import StoreConfig
 
 _TARGETS = 50
-# The number of accounts whose workers push in turn. A single account's pushes would all change the same rows.
+# The number of accounts whose Workers push in turn. A single account's pushes would all change the same rows.
 _ACCOUNTS = 100
 _LINKS = 1_000
 _ROUNDS = 3
@@ -46,7 +46,7 @@ _ROUNDS = 3
 _READ_ROUNDS = 8
 _SHORT_S = 1.5
 _SECONDS = 3.0
-# Limits that are too high for the load to reach.
+# Settings with limits that are higher than the load.
 _UNLIMITED = {
     f"SVC_LIMITS_{name}_PER_MINUTE": "1000000000" for name in ("REQUESTS", "REPORT_READS", "SIGN_INS", "PUSHES")
 }
@@ -62,7 +62,7 @@ class Place:
         self.port = int(service.url.rpartition(":")[2])
         self.pid = service.process.pid
         self.key = key
-        self.workers = workers  # (worker key, link ids) per account; the first account has the most links
+        self.workers = workers  # (Worker key, link ids) per account; the first account has the most links
         self.link_ids = workers[0][1]
         self.site_ids = site_ids
 
@@ -120,7 +120,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def on(engine: Engine) -> AsyncIterator[Place]:
-    """Run a service on this database engine. PostgreSQL's server runs on the same cores."""
+    """Run a service on this database engine. The PostgreSQL server runs on the same cores."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         async with new_config(engine) as config, open_place(config, Path(folder)) as place:
             yield place
@@ -128,7 +128,7 @@ async def on(engine: Engine) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def open_bare() -> AsyncIterator[tuple[int, int]]:
-    """Run the bare stack and return its port and process id."""
+    """Run `bench.bare`, and yield its port and process id."""
     bare = await trio.lowlevel.open_process([sys.executable, "-m", "bench.bare"], stdout=subprocess.PIPE)
     try:
         if bare.stdout is None:
@@ -142,13 +142,13 @@ async def open_bare() -> AsyncIterator[tuple[int, int]]:
 
 
 def _nothing() -> Iterator[bytes]:
-    """Yield requests for the bare stack."""
+    """Yield requests for the endpoint of `bench.bare`."""
     return itertools.repeat(request("GET", "/"))
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Medians of short rounds: time and CPU time relative to the bare stack, and the service's own figures."""
+    """Medians of short rounds: time and CPU time relative to `bench.bare`, and the service's own figures."""
 
     by_time: float
     by_cpu: float
@@ -257,7 +257,7 @@ async def live_reports() -> AsyncIterator[Row]:
 
 
 async def _connected(service: Service, emulator: Emulator) -> str:
-    """Connect an account, send its worker's first push, and return its id."""
+    """Connect an account, send its Worker's first push, and return its id."""
     customer = await emulator.create_account(subdomain="customer")
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     async with trio.open_nursery() as nursery:

@@ -1,8 +1,8 @@
-"""Measure an account with ten thousand links: creating, listing and syncing the links, and clicking on them.
+"""Measures how long it takes to create, list and sync ten thousand links in one account, and to click on them.
 
 The running service connects the account to the emulated platform. Clicks are compared with those in a second account,
-which has only one link. For warm isolates, the CPU time in the bare runtime is compared, as in bench.worker. For new
-isolates, the time at the emulated edge is compared.
+which has only one link. For running isolates, the benchmark compares the CPU time in the runtime without the emulator,
+as in bench.worker. For new isolates, it compares the response time with the emulator.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Connected:
 
 
 class Place:
-    """The service, the platform and three accounts.
+    """The service, the emulator and three accounts.
 
     `many` has many links, `one` has one link, and `some` has links that were created one by one.
     """
@@ -80,7 +80,7 @@ class Place:
         return sum(day[what] for day in days.values())
 
     async def synced(self, of: Connected) -> None:
-        """Wait until the worker has the account's newest link."""
+        """Wait until the Worker has the account's newest link."""
         newest = f"/v1/links?account_id={of.account_id}&order=newest&limit=1"
 
         async def poll() -> bool | None:

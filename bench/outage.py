@@ -1,4 +1,4 @@
-"""Measure how long visitors wait while the worker's database is slow, silent or failing, in the real runtime.
+"""Measure how long visitors wait while the Worker's database is slow, silent or failing, in the real runtime.
 
 The benchmark sends 20,000 requests. In 1 of 25, the client disconnects early. A target is known to an isolate once the
 isolate has responded to a request for that target.
@@ -39,7 +39,7 @@ async def outage() -> AsyncIterator[Row]:
     yield Row("outage: rejections for known targets", str(refused), "0")
     yield Row("outage: slowest response for a known target, first wait", _slowest(known, first=True), "2.2 s")
     yield Row("outage: slowest response for a known target, afterwards", _slowest(known, first=False), "0.1 s")
-    # Shows how much of it is the machine's own delay: in this phase, the database works.
+    # The database works in this phase, so this row shows how much of the delay the host causes.
     yield Row("  the same while the database is healthy", _slowest(healthy, first=False), "")
     yield Row(f"outage: targets of {len(storm.counted)} with a wrong count", str(wrong), "0")
 

@@ -1,7 +1,7 @@
-"""Run the worker in the bare runtime, without the emulated edge, so that only the worker's own cost is measured.
+"""Runs the Worker in the runtime without the emulator, so that only the Worker's own CPU time is measured.
 
-There are two workerd processes. One runs the worker and, on another port, a worker that does nothing. The other runs
-the database, which keeps its cost separate as far as possible.
+There are two workerd processes. One runs the Worker and, on another port, a Worker that does nothing. The other runs
+the database, so that most of its CPU time is not included.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BUNDLE = Path(__file__).parents[1] / "svc" / "bundle"
 NOTHING = """export default { fetch: () =>
   new Response(null, { status: 302, headers: { location: "https://a.example/" } }) }"""
-# The worker's D1 binding calls this service, which adds the database's name and forwards the call to the other process.
+# The Worker's D1 binding calls this service, which adds the database's name and forwards the call to the other process.
 BINDING = """export default { fetch: async (request, env) => env.D1.fetch(
   `http://d1/query?db=bench&resultsFormat=${new URL(request.url).searchParams.get("resultsFormat")}`,
   { method: "POST", body: await request.arrayBuffer() }) }"""
@@ -37,7 +37,7 @@ SETTINGS = {"INSTALL": "i", "PUSH_SECOND": "420", "PUSH_URL": "http://127.0.0.1:
 class Bare:
     """The running processes.
 
-    `worker_port` is the port of the worker, and `nothing_port` that of the worker that does nothing.
+    `worker_port` is the port of the Worker, and `nothing_port` that of the Worker that does nothing.
     """
 
     def __init__(self, worker_port: int, nothing_port: int, pid: int, databases: httpx.AsyncClient) -> None:
@@ -45,7 +45,7 @@ class Bare:
         self._pid, self._databases = pid, databases
 
     def cpu_us(self) -> float:
-        """Return the CPU time of the worker's process in microseconds (Linux: the first field of schedstat)."""
+        """Return the CPU time of the Worker's process in microseconds (Linux: the first field of schedstat)."""
         stats = Path(f"/proc/{self._pid}/task").glob("*/schedstat")
         return sum(int(stat.read_text().split()[0]) for stat in stats) / 1_000
 

@@ -1,12 +1,12 @@
 """Measure one process with a hundred thousand accounts: start, idle time, pushes, health checks and queued calls.
 
-Pushes and health checks are sampled:
+Only a sample of the pushes and health checks is run:
 
-- One minute of the hourly pushes is run. Each worker that pushes in this minute uses its own connection and pushes at
-  its own second. The same workers then push all at the same time. Their accounts have ten links each; the other
+- One minute of the hourly pushes is run. Each Worker that pushes in this minute uses its own connection and pushes at
+  its own second. The same Workers then push all at the same time. Their accounts have ten links each; the other
   accounts have none.
-- The health checks of twenty accounts on the emulated platform are run repeatedly. All of them are thorough, like the
-  daily ones.
+- The health checks of twenty accounts on the emulated platform are run repeatedly. All of these checks are thorough,
+  like the daily checks.
 
 The load generator runs on the same machine as the service, so CPU figures are more reliable than durations.
 SVC_BENCH_ACCOUNTS=10000 reduces the number of accounts.
@@ -148,7 +148,7 @@ async def _send_all(port: int, pushes: Sequence[tuple[float, bytes]]) -> list[fl
     """Send each push after its delay in seconds, over its own connection.
 
     Return the sorted durations of the accepted pushes in ms. Beyond its connection limit, the service closes the
-    connections that have been waiting longest. A real worker would retry.
+    connections that have been waiting longest. A real Worker would retry.
     """
     began = trio.current_time()
     took_ms: list[float] = []
@@ -271,7 +271,7 @@ async def health_checks() -> AsyncIterator[Row]:
 
 
 class _SlowPlatform(Edge):
-    """A client for a platform that responds to each call after 0.3 s, but never responds for the account `silent`."""
+    """A Cloudflare client whose calls get a response after 0.3 s, or none for the account `silent`."""
 
     async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpResponse:
         del token

@@ -1,8 +1,8 @@
-"""Measure the cost of a redirect and of a view in the real runtime, relative to a worker that does nothing.
+"""Measures the cost of a redirect and of a view in the real runtime, relative to a Worker that only responds.
 
 The cost is the CPU time that the bare runtime's process uses per request. It does not depend on the speed of the load
 generator, and other work on the machine hardly affects it. The inverse of the cost is the throughput on one core. The
-database runs in another process, just as it runs on another machine on the platform.
+database runs in another process, as it runs on another host at Cloudflare.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CRON_ROUNDS = 7
 
 
 async def redirect_and_view() -> AsyncIterator[Row]:
-    """Measure counted responses over 32 connections, alternating with a worker that does nothing."""
+    """Measure counted responses over 32 connections, alternating with a Worker that does nothing."""
     async with open_bare() as bare:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": f"https://a.example/{n}"} for n in range(TARGETS)}
         site = {"target": "site_a", "script": "k3f"}
@@ -127,7 +127,7 @@ async def _cron_ms(work: str) -> float:
 
 
 async def sizes() -> AsyncIterator[Row]:
-    """Measure the sizes of the worker and the snippet."""
+    """Measure the sizes of the Worker and the snippet."""
     module = (BUNDLE / "svc-edge.js").read_bytes()
     snippet = len("<script></script>") + len((BUNDLE / "snippet.js").read_text().strip())
     yield Row("the worker's module, kB gzip", f"{len(gzip.compress(module, mtime=0)) / 1000:.1f}", "40")

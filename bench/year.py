@@ -1,14 +1,14 @@
-"""Simulate a year with many accounts. Their workers push to the real application, with a simulated clock.
+"""Simulate a year with many accounts. Their Workers push to the real application, with a simulated clock.
 
-A worker's counts are a function of its account and the day, so the benchmark can count the whole year again at the end,
+A Worker's counts are a function of its account and the day, so the benchmark can count the whole year again at the end,
 without using the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
 housekeeping runs once a day. At the end, each target's days, the hours within retention, and the reports must equal the
 second count.
 
-A real year with 200 accounts has 1.75 million pushes. In the short simulation, a worker pushes each day in three parts
-after midnight, like a worker that has been offline. A target has views in only a few hours per day. This yields the
-same number of day rows and a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, workers push every hour, and every
-target has views in every hour.
+A real year with 200 accounts has 1.75 million pushes. In the short simulation, a Worker pushes each day in three parts
+after midnight, like a Worker that has been offline. A site or link has views in only a few hours per day. The short
+simulation has the same number of day rows, and a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, Workers push
+every hour, and every target has views in every hour.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Shape:
 
 
 def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[int, dict[str, Counts]]:
-    """Return a worker's counts for a day, by hour and target. They depend only on the arguments."""
+    """Return a Worker's counts for a day, by hour and target. They depend only on the arguments."""
     chance = random.Random(f"{_SEED} {account} {day}")
     found: dict[int, dict[str, Counts]] = {}
     for target in targets:
@@ -101,7 +101,7 @@ def day_sums(hours: dict[int, dict[str, Counts]], until: int = 24) -> dict[str, 
 
 
 class Worker:
-    """One account's worker, with its outbox and its absences."""
+    """One account's Worker, with its outbox and its absences."""
 
     def __init__(self, number: int, shape: Shape) -> None:
         self.number = number
@@ -145,7 +145,7 @@ class Worker:
                 yield self._pushes(day)
 
     def back(self) -> list[bytes]:
-        """End the worker's absence, if any, and return the pushes that it has not sent yet."""
+        """End the Worker's absence, if any, and return the pushes that it has not sent yet."""
         self._away_until = 0
         return self._pushes(1)
 
@@ -169,7 +169,7 @@ def _rows(counts: dict[str, Counts]) -> list[list[Any]]:
 
 
 class Simulation:
-    """The service with a simulated clock, the accounts' workers, and the second count."""
+    """The service with a simulated clock, the accounts' Workers, and the second count."""
 
     def __init__(self, store: Store, shape: Shape) -> None:
         self.store = store
@@ -203,7 +203,7 @@ class Simulation:
             await self.store.run(_account(user.id, worker, self.now))
 
     async def run(self) -> None:
-        """Run all days. At the end, every worker sends its remaining pushes."""
+        """Run all days. At the end, every Worker sends its remaining pushes."""
         for day in range(_FIRST_DAY, _FIRST_DAY + self.shape.days):
             await self._day(day)
         async with trio.open_nursery() as nursery:
@@ -223,7 +223,7 @@ class Simulation:
     async def _push(self, worker: Worker, bodies: Sequence[bytes]) -> None:
         headers = {"Authorization": f"Bearer {worker.key}", "Content-Type": "application/json"}
         for body in bodies:
-            # All workers push at the same time, so the service may be busy.
+            # All Workers push at the same time, so the service may be busy.
             while (response := await self._send(body, headers)).status_code == 503:
                 self.refused += 1
                 await trio.sleep(int(response.headers["Retry-After"]))

@@ -1,1 +1,1 @@
-"""Programs for developers, run by `make`."""
+"""Programs for developers, most of which `make` runs."""

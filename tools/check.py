@@ -1,7 +1,7 @@
-"""`make check`: check lint and types, and run the tests affected by the changed files, within about a minute.
+"""`make check`: run linters and type checks, and the tests affected by the changed files, within about a minute.
 
-A test file is affected if it is a changed file, imports one, or names one. Tests with the fewest imports run first,
-because they are the most specific. Test files run if they fit into the time budget, based on the durations that
+A test file is affected if it has changed, or if it imports or names a changed file. Tests with the fewest imports run
+first, because they are the most specific. Test files run if they fit into the time budget, based on the durations that
 `tools/test_times.py` recorded in previous runs. The other test files are listed, and only `make test` runs them.
 """
 
@@ -33,7 +33,7 @@ _JS_FOLDERS = ("edge_worker", "svc/web")
 
 @dataclass(frozen=True)
 class Selection:
-    """The test files to run, most specific first, and those that do not fit into the budget."""
+    """The test files to run, most specific first, and the test files that do not fit into the time budget."""
 
     chosen: list[str]
     left_out: list[str]

@@ -1,4 +1,4 @@
-"""`python -m tools.dashboard` generates files from the table of metrics.
+"""`python -m tools.dashboard`: generate files from the table of metrics in `svc/metrics.py`.
 
 It writes docs/operate/grafana/svc.json, docs/operate/prometheus/svc.rules.yml (see alerts.py) and the tables in
 docs/operate/metrics.md. A test checks that the files are up to date, and that panels use only existing metrics.

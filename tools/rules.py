@@ -1,4 +1,4 @@
-"""`make rules`: list the rules of docs/develop/conformance.md that no test names."""
+"""`make rules`: list the rules in docs/develop/conformance.md that no test is marked with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rules() -> list[str]:
 
 
 def named() -> set[str]:
-    """Return the rule numbers that tests name."""
+    """Return the rule numbers with which tests are marked."""
     found: set[str] = set()
     for folder in (ROOT / "tests", ROOT / "edge_worker" / "test"):
         for pattern, files in ((_IN_PYTHON, folder.rglob("*.py")), (_IN_JAVASCRIPT, folder.rglob("*.js"))):

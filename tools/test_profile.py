@@ -2,8 +2,8 @@
 
 The pytest plug-in (`-p tools.test_profile`, with SVC_TEST_PROFILE set to a folder) writes a line for each phase of each
 test. The line contains the CPU time that the pytest process and all of its descendants used during the phase. The CPU
-time of a process that has ended is counted when its parent waits for it. If the parent never waits for it, that time is
-not counted.
+time of a process that has ended is counted when its parent waits for it. If the parent never waits for the process,
+that time is not counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Record the durations of test files with a pytest plug-in, for `make check`.
+"""A pytest plug-in that records the durations of test files, for `make check`.
 
 The durations are stored in pytest's cache, so they are valid for this host and are not committed.
 """

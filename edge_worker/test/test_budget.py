@@ -1,4 +1,6 @@
-"""The account's daily rows: some data is omitted to save rows, but totals are always kept."""
+"""The write budget: as the account approaches its daily limit on written rows, detail is omitted, but totals
+are kept.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from edge_worker.test.test_exact import send_views
 
 
 async def use_up(worker: InstalledWorker, rows: int) -> None:
-    """Make the worker believe that it has written this number of rows today."""
+    """Make the Worker believe that it has written this number of rows today."""
     state = await worker.state()
     state["written"]["rows"] = rows
     await worker.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""Configuration: delay of changes, behaviour in a database outage, and cost of requests for unknown targets."""
+"""The configuration: delays of changes, behaviour during a database outage, cost of requests for unknown targets."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_new_isolate_serves_copies_while_the_database_fails(worker: Instal
     if first == "site":
         assert (await worker.view()).status == 204
     assert (await worker.click("abc")).headers["location"] == "https://example.net/1"
-    # At this time, the worker does not know whether these are links.
+    # At this time, the Worker does not know whether these are links.
     for code in ("never", "none"):
         assert (await worker.click(code)).status == 503
     assert (await worker.view()).status == 204

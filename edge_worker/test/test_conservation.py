@@ -45,7 +45,7 @@ EXCLUDED_DIGITS = {
     5: 'x-emulator-cf: {"country": "DE", "asn": 64496}\r\n',
     7: "sec-gpc: 1\r\n",
 }
-# Before this share of the events, a person turns counting off or on again. The person's browser keeps the cookie.
+# The share of events before which a person turns counting off or on again. The person's browser keeps the cookie.
 SWITCHES = 0.05
 COOKIE = "__Secure-uncounted=1"
 ROWS_PER_DAY, ROWS_READ_PER_DAY = 100_000, 5_000_000
@@ -107,7 +107,7 @@ async def burst(worker: InstalledWorker, expected: Expected, chance: random.Rand
     port = int(worker.emulator.edge.rsplit(":", 1)[1])
 
     async def connection() -> None:
-        # Plain sockets, because an HTTP client takes longer than the worker. These responses have no body.
+        # Plain sockets, because an HTTP client takes longer than the Worker. These responses have no body.
         stream = await trio.open_tcp_stream("127.0.0.1", port)
         async with stream:
             for method, host, path, person, bot in todo:

@@ -1,4 +1,4 @@
-"""The retention of breakdowns: how many daily rows it costs to lower the setting, and how much space this frees."""
+"""The retention of breakdowns: how many row writes a lower setting causes, and how much space it frees."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_lowered_retention_costs_two_days_of_rows_per_night_and_frees_spac
         assert await worker.sql("select min(day) as first, count(*) as n from day where target like 'lnk_%'") == [
             {"first": oldest, "n": (today - oldest) * TARGETS}
         ]
-        # The worker's own count must not be too low. On a new day, it starts at 0.
+        # The Worker's own count must not be too low. On a new day, it starts at 0.
         written = await rows_used(worker, "rows_written") - before
         counted = state["written"]["rows"] - (known["rows"] if known["day"] == state["written"]["day"] else 0)
         assert 2 * TARGETS < written <= counted < 2 * TARGETS + 200

@@ -1,4 +1,4 @@
-"""The contract fuzzer's callers: one for each kind of credential, with the responses that the table expects for it.
+"""The contract fuzzer's callers: one for each kind of credential, with the errors that the permission table expects.
 
 The schemathesis process uses them, one case at a time. If a request revokes its own credential, the credential is
 replaced. Resources that every case needs (the account, its site and link, the keys) are never deleted.
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 PASSWORD = "a long password of everybody"
 # Callers without valid credentials for the API. Their credentials are missing, invalid or revoked, or are a key that is
-# restricted to another address, a cookie for /auth, or a worker's key.
+# restricted to another address, a cookie for /auth, or a Worker's key.
 _NONE = ("anonymous", "bad", "bad key", "signed out", "revoked", "elsewhere", "cookie", "worker")
 # The session and the key with all scopes are drawn more often, because they have the most permissions.
 KINDS = ("session",) * 4 + ("key",) * 2 + ("limited", "stranger", "unconfirmed", *get_args(Scope), *_NONE)
 WITH_KEY = frozenset({"key", "limited", "elsewhere", "revoked", "bad key", *get_args(Scope)})
-# Endpoints that have a special credential. That credential is drawn as often as all other credentials together.
+# Endpoints that need a special credential, which is drawn as often as all other credentials together.
 _OWN = {"POST /edge/push": "worker", "POST /auth/refresh": "cookie", "POST /auth/sign-out": "cookie"}
 
 # Errors that depend only on the credential. They are detected before any other check.
@@ -138,7 +138,7 @@ class Callers:
             self._mine.add(made)
 
     def fault(self, kind: str, endpoint: str, code: str | None, asked: str) -> str | None:
-        """Return a description of how a response deviates from the table, or None.
+        """Return a description of how a response deviates from the permission table, or None if it does not.
 
         `code`: the response's error code, or None. `asked`: the request's path, query and body.
         """

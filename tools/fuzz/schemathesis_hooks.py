@@ -77,7 +77,7 @@ OTHER_HEADERS = st.fixed_dictionaries(
 
 @schemathesis.auth(refresh_interval=None)
 class AnyCredential:
-    """Announces a credential to schemathesis. The actual credential is inserted when the case is sent."""
+    """Shows schemathesis that a credential exists. The actual credential is inserted when the case is sent."""
 
     def get(self, case: Any, context: Any) -> str:
         return PLACEHOLDER
