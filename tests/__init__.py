@@ -1,16 +1,16 @@
 """Rules that keep these tests deterministic even though they use real components.
 
-**Real**: the store (SQLite and PostgreSQL), Cloudflare (the emulator, with the built worker in Cloudflare's own
+**Real**: the store (SQLite and PostgreSQL), Cloudflare (the emulator, with the built Worker in Cloudflare's own
 runtime), HTTP, processes, threads and files. There are three exceptions:
 
-- In `tests/http`, `http/stand_in.py` replaces the actors, Cloudflare and live reads of workers' databases. The tests
+- In `tests/http`, `http/stand_in.py` replaces the actors, Cloudflare and live reads of Workers' databases. The tests
   set their responses.
-- In `tests/actors`, the emulator stores uploaded workers but starts them only for tests that use `running_worker`.
+- In `tests/actors`, the emulator stores uploaded Workers but starts them only for tests that use `running_worker`.
 - Password hashes are cheap (`cheap_passwords.py`). `test_packaging.py`, `test_main.py`, `test_systemd.py`, `operate/`
   and `artefacts/` start the service as users do, with the real hash.
 
-No test patches the program. No test is skipped or retried. If a test fails once in a hundred runs, the test or the
-service has a defect.
+No test patches the program. No test is skipped or retried. A test that fails once in a hundred runs shows a defect in
+the test or the service.
 
 **Frozen wall clock.** The service reads the wall clock in one module (`svc/clock.py`) and receives it as an argument
 everywhere else. A test passes a `FrozenClock` (`clock.py`), which changes only when the test advances it. It starts at
@@ -27,13 +27,13 @@ test only limits how long a failing test takes.
 
 **Order by events.** No test sleeps. A test waits for a `trio.Event` that another task sets, or for
 `settled()`. If all participants are tasks in this process, it can also wait for `wait_all_tasks_blocked`. The
-emulator's `settled()` returns once no worker invocation is running. The outbox's `settled()` returns once no email is
+emulator's `settled()` returns once no Worker invocation is running. The outbox's `settled()` returns once no email is
 ready to be sent. `eventually` polls the state of another process for at most 90 seconds. Faults and kills are triggered
 by the n-th matching call, before or after it is executed (`Emulator.fault`).
 
-**Emulated time.** A test can move the emulator's clock (`Emulator.clock`), which sets the time in workers, the current
+**Emulated time.** A test can move the emulator's clock (`Emulator.clock`), which sets the time in Workers, the current
 day and the daily limits. Tests fire cron triggers explicitly, for any minute; each call returns when the run has ended.
-The worker's own tests begin at 12:10 in emulated time.
+The Worker's own tests begin at 12:10 in emulated time.
 
 **Isolation.** The emulator and PostgreSQL start once per pytest process. Each test has its own customer and zone in the
 emulator, with no faults and an empty log. Each test has its own schema in PostgreSQL, or its own file in SQLite

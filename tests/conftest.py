@@ -140,7 +140,7 @@ async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
 
 @pytest.fixture(scope="session")
 def next_bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that contains the build of a future worker version, which has one additional migration."""
+    """The folder that contains the build of a future Worker version, which has one additional migration."""
     folder = tmp_path_factory.mktemp("bundle")
     build_next_bundle(folder)
     return folder
@@ -148,7 +148,7 @@ def next_bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def next_bundle(next_bundle_folder: Path) -> WorkerBundle:
-    """The bundle of a future worker version."""
+    """The bundle of a future Worker version."""
     return load_bundle(next_bundle_folder)
 
 

@@ -40,7 +40,7 @@ class Network:
         self._to_program.open()
 
     async def pass_on(self, program: trio.SocketStream) -> None:
-        """Serve one connection until it ends."""
+        """Forward the bytes of one connection until the connection ends."""
         with trio.CancelScope() as scope:
             self._open.add(scope)
             try:

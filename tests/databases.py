@@ -1,4 +1,4 @@
-"""Databases for tests: a file for SQLite, or a separate schema on a real PostgreSQL server."""
+"""Creates databases for tests: a SQLite file, or a separate schema on a real PostgreSQL server."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 MAIL_TOKEN, VAULT_KEY = "mail token", "vault key"
 KEY_FILE = ".key"  # the suffix of key files
-# The file with the emulator's state. It contains the emulator's tokens and the workers' keys.
+# The file with the emulator's state. It contains the emulator's tokens and the Workers' keys.
 _PLATFORMS_OWN = "world.json"
 _KEY_BYTES = 32
 # The passwords of users in `tests/journeys`.

@@ -3,8 +3,8 @@
 The clock moves only when a test advances it. It starts at the emulator's current time, because it is compared with the
 timestamps of tokens and databases. Waits before retries are real and short.
 
-The emulator stores uploaded workers without running them. Few tests call a worker, and a process per upload would cost
-as much as the rest of the emulator. Tests that call a worker or its cron trigger use `running_worker`.
+The emulator stores uploaded Workers without running them. Few tests call a Worker, and a process per upload would cost
+as much as the rest of the emulator. Tests that call a Worker or its cron trigger use `running_worker`.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ NEVER_S = 600
 
 @pytest.fixture(scope="session")
 def emulated_api() -> Iterator[Running]:
-    """An emulator that does not run workers, but provides their databases."""
+    """An emulator that does not run Workers, but provides their databases."""
     with emulator_process("--no-runtime") as running:
         yield running
 
 
 @pytest.fixture
 def running_worker() -> None:
-    """Make the emulator run uploaded workers. Tests that call a worker request this fixture."""
+    """Make the emulator run uploaded Workers. Tests that call a Worker request this fixture."""
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ class Service:
         await idle(self.supervisor)
 
     async def confirmed(self) -> None:
-        """Record a push by the worker, which ends the install's self-check."""
+        """Record a push by the Worker, which ends the install's self-check."""
         account = await self.account()
         assert account.install_id is not None
         push = WorkerPush(self.clock(), "bundle", 1, 0, None, {}, account.install_id)
@@ -211,7 +211,7 @@ class Place:
     _owner: tuple[User, dict[str, str]] | None = None
 
     def upgrade(self) -> None:
-        """Give the next service a newer worker bundle."""
+        """Give the next service a newer Worker bundle."""
         self.bundle = replace(self.bundle, module=self.bundle.module + b"\n// newer", sha256="newer")
 
     @asynccontextmanager

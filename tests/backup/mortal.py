@@ -4,7 +4,7 @@ FOLDER contains the backup `backup.tar` and the folder `old` with a SQLite store
 backup over a copy of `old`. If URL is given, the copy is in a schema on that PostgreSQL server. A run is killed with
 SIGKILL at one step. A step is the moment right before a system call that changes the disk, or right before or after a
 message to the server. If SEED is given, only the steps around the commit and a random sample of the others are tested.
-The program has a single thread.
+The program uses only one thread.
 
 Print the results of the runs as JSON:
 

@@ -15,7 +15,7 @@ WORKING_PERMISSIONS = [
     "Workers Routes Write", "Zone Read", "DNS Read",
 ]  # fmt: skip
 
-# The response depends on the path. `/write` writes to the database after it responds, as the product's worker does.
+# The response depends on the path. `/write` writes to the database after it responds, as the product's Worker does.
 PROBE = """
 let requests = 0;
 export default {

@@ -44,7 +44,7 @@ async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 async def strict_emulator() -> AsyncIterator[Emulator]:
-    """An emulator that gives workers access only to the hosts that real workers can reach."""
+    """An emulator that gives Workers access only to the hosts that real Workers can reach."""
     async with open_emulator(**LENIENT) as running:
         yield running
 

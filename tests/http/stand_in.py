@@ -50,7 +50,7 @@ R = TypeVar("R")
 
 @functools.cache
 def built_worker() -> WorkerBundle:
-    """Return the built worker bundle. It is loaded once, because compiling its patterns takes 4 ms."""
+    """Return the built Worker bundle. It is loaded once, because compiling its patterns takes 4 ms."""
     return load_bundle()
 
 
@@ -192,7 +192,7 @@ class StandInReads:
     async def ask(
         self, user_id: int, account: Account, key: tuple[object, ...], read: object
     ) -> WorkerSide | WebViews | Unavailable:
-        """Return the worker's side of a statement of counts, or page views of Web Analytics.
+        """Return the Worker's side of a statement of counts, or page views of Web Analytics.
 
         Scans cannot be read; tests/actors reads them.
         """

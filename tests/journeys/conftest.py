@@ -1,4 +1,4 @@
-"""Fixtures with real parts: the emulated platform and the service as processes, and the built worker in workerd."""
+"""Fixtures with real parts: the emulated platform and the service as processes, and the built Worker in workerd."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
 
 
 def free_port() -> str:
-    """Reserve an address for all processes of a test's service, because workers always push to the same address.
+    """Reserve an address for all processes of a test's service, because Workers always push to the same address.
 
     A socket remains bound to the port, without listening, until this process ends. The system therefore does not assign
     the port to another program or to another call of this function. The service can still listen on the port, because
@@ -87,7 +87,7 @@ async def service(
 async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
     """Move the platform's clock to 12:10 on a day that is in the past for the service.
 
-    This ensures that no hour or day ends during a test, and that no worker's clock is ahead of the service's. Return
+    This ensures that no hour or day ends during a test, and that no Worker's clock is ahead of the service's. Return
     the platform's time without the offset, and the time that the clock was moved to (both epoch ms).
     """
     real = await emulator.clock(0)
@@ -97,7 +97,7 @@ async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
 
 
 async def connect(service: Service, customer: Customer) -> str:
-    """Connect the customer's account and set a link host. Return the account's id once the worker is confirmed."""
+    """Connect the customer's account and set a link host. Return the account's id once the Worker is confirmed."""
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     account_id: str = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
     await service.account_in(account_id, "ready")
@@ -108,7 +108,7 @@ async def connect(service: Service, customer: Customer) -> str:
 async def crons(
     emulator: Emulator, customer: Customer, real: int, at: int, minutes: int, *, fail: bool = False
 ) -> None:
-    """Move the platform's clock to `at`, then fire the worker's cron once per minute.
+    """Move the platform's clock to `at`, then fire the Worker's cron once per minute.
 
     `real` is the platform's time without the offset (epoch ms). Unless `fail` is set, every run must succeed.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from edge_worker.harness.visitors import Hit
 
 SECOND_MS, MINUTE_MS = 1_000, 60_000
-# The worker's first run after this time of day closes the previous day.
+# The Worker's first run after this time of day closes the previous day.
 _CLOSED_AFTER_MIDNIGHT_MS = 11 * MINUTE_MS
 # A user creates one link, or all links of a shop at the same time.
 _MADE_AT_ONCE = (1, 2, 4, 12, 24)
@@ -99,7 +99,7 @@ class Site:
     old_paths: list[tuple[str, int]] = field(default_factory=list)  # (path, time until which it counts, in epoch ms)
     alive: bool = True
     has_rules: bool = False
-    synced: bool = False  # True if the worker has its current version
+    synced: bool = False  # True if the Worker has its current version
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ class RandomAccount:
     ever_short: bool = False  # True if the write budget was nearly used up on any day
     ran_at: int = 0  # epoch ms: the last time that its crons ran until idle
     since_level: int = 0  # epoch ms: first event that must wait for the end of its day (write budget), or 0
-    refused_at: int = 0  # epoch ms: a time at which the worker has already omitted hours of that day
-    incomplete_day: int = -1  # the day for which the worker has reported omitted hours
+    refused_at: int = 0  # epoch ms: a time at which the Worker has already omitted hours of that day
+    incomplete_day: int = -1  # the day for which the Worker has reported omitted hours
     closed: list[tuple[int, int]] = field(default_factory=list)  # (time, hours closed up to)
     as_of_at_least: int = 0  # epoch ms: data has been sent at least up to this time
 
@@ -189,7 +189,7 @@ class RandomAccount:
     def waits(self, now: int) -> bool:
         """Return True if events at this time would wait for the end of their day under a nearly used-up write budget.
 
-        At any level of the budget, the worker folds the end of the previous day together with all later events so far.
+        At any level of the budget, the Worker folds the end of the previous day together with all later events so far.
         It counts these events in their hours.
         """
         return self.ran_at >= now // DAY_MS * DAY_MS + _CLOSED_AFTER_MIDNIGHT_MS

@@ -136,7 +136,7 @@ class World:
         assert account is None or account["token"] is None or account["token"]["name"] in working
 
     def check_secrets(self) -> None:
-        """Check that no file contains a token or a worker key in plain text."""
+        """Check that no file contains a token or a Worker key in plain text."""
         for path in self.folder.rglob("*"):
             if path.is_file() and path.suffix != ".eml":
                 content = path.read_bytes()
@@ -169,7 +169,7 @@ async def _another_customer(world: World, service: Service) -> None:
 
 
 async def connected(world: World, service: Service) -> None:
-    """Connect the account and install its worker, unless this has been done already."""
+    """Connect the account and install its Worker, unless this has been done already."""
     if world.customer is None:
         await world.new_customer()
     account = await world.settled(service)
@@ -183,7 +183,7 @@ async def connected(world: World, service: Service) -> None:
         account = await world.settled(service)
         assert account is not None
     assert account["state"] == "ready", account
-    if account["operation"]["state"] == "running":  # the worker's first cron run confirms its installation
+    if account["operation"]["state"] == "running":  # the Worker's first cron run confirms its installation
         await world.emulator.cron(world.edge_account_id, "svc-edge")
 
         async def confirmed() -> bool | None:
@@ -291,7 +291,7 @@ async def with_site(world: World, service: Service) -> None:
 
 
 async def _site_is_served(world: World, service: Service) -> bool | None:
-    """Return True if the routes are exactly those of the site and its old paths, and the worker knows the site."""
+    """Return True if the routes are exactly those of the site and its old paths, and the Worker knows the site."""
     site = (await service.call("GET", f"/v1/sites/{world.site['id']}"))["site"]
     paths = [site["path"], *(old["path"] for old in site["retiring"])]
     wanted = sorted(f"{site['host']}{path}*" for path in paths)

@@ -1,4 +1,4 @@
-"""The platform with the worker in its runtime, and the service over HTTP. Tests move the clock that they share."""
+"""The platform with the Worker in its runtime, and the service over HTTP. Tests move the clock that they share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class MovedClock:
 
 
 class Pushes:
-    """ASGI middleware that keeps the most recent pushes of all workers, so that a test can resend them."""
+    """ASGI middleware that keeps the most recent pushes of all Workers, so that a test can resend them."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -100,7 +100,7 @@ class MovedWorld:
         credential, body = self.pushes.kept[number % len(self.pushes.kept)]
         headers = {"Authorization": credential, "Content-Type": "application/json"}
         response = await self.api.post(f"{self.url}/edge/push", content=body, headers=headers)
-        # 401: the key is from before the worker's last reinstall, or from a disconnected account.
+        # 401: the key is from before the Worker's last reinstall, or from a disconnected account.
         assert response.status_code in (200, 401), response.text
 
     async def new_user(self) -> dict[str, str]:

@@ -50,11 +50,11 @@ _PUSHED_MS = 61 * MINUTE_MS
 # Time for the crons before a moment, and for user actions. The clock keeps running, for minutes on a slow machine.
 _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
-# Accounts mostly wait, because after its first write, a worker's configuration is written only every ten seconds.
+# Accounts mostly wait, because after its first write, a Worker's configuration is written only every ten seconds.
 _CONCURRENT = 24
 # Reports over random periods, per site or link, at the end.
 _RANGES = 4
-# The emulator restarts all workers for each installation, one after the other.
+# The emulator restarts all Workers for each installation, one after the other.
 _CONCURRENT_INSTALLS = 6
 # Visits end this long before the end of the hour, so that responses arrive in time even on a slow machine.
 _BEFORE_HOUR_MS = 10 * SECOND_MS
@@ -90,7 +90,7 @@ class RandomAccounts:
             await self.world.go_to(here.at)
             await self._visit()
             if here.boundary:
-                # The worker writes the last events of the hour after the hour has ended.
+                # The Worker writes the last events of the hour after the hour has ended.
                 await self.world.go_to((here.at // HOUR_MS + 1) * HOUR_MS + SECOND_MS)
                 await self._visit()
             # At a disconnect, the latest events are still in an isolate's memory or in the log.
@@ -159,7 +159,7 @@ class RandomAccounts:
         await self._cron(account, self.world.clock())
 
     async def _synced(self, account: RandomAccount) -> None:
-        """Wait until the worker has all current sites and links, and no deleted ones."""
+        """Wait until the Worker has all current sites and links, and no deleted ones."""
         for site in [site for site in account.sites if not site.synced]:
 
             async def poll(site: Site = site) -> bool | None:
@@ -246,7 +246,7 @@ class RandomAccounts:
         site.old_paths = [(old["path"], recount.moment(old["until"])) for old in shown["retiring"]]
 
     async def _use_up_rows(self, account: RandomAccount, level: int, today: int) -> None:
-        """Make the worker assume that it has used most of the day's write budget."""
+        """Make the Worker assume that it has used most of the day's write budget."""
         headers = {"Authorization": f"Bearer {account.token}"}
         databases = f"{self.world.emulator.api}/accounts/{account.customer.account_id}/d1/database"
         [database] = (await self.world.api.get(databases, headers=headers)).json()["result"]

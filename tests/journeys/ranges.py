@@ -28,7 +28,7 @@ _CHANNELS = {
     "qr": "qr",
     "(internal)": "internal",
 }
-# The worker of these tests keeps the breakdowns of this many days.
+# The Worker of these tests keeps the breakdowns of this many days.
 _KEPT_DAYS = 35
 
 
@@ -98,7 +98,7 @@ def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_
 def breakdowns(target: Target, shown: dict[str, Any], now: int, reason: str | None) -> dict[str, Any]:
     """Return the expected breakdowns. `reason`: why the account's database is not available, or None.
 
-    The day from which the worker keeps breakdowns is the one in `shown`, which is checked.
+    The day from which the Worker keeps breakdowns is the one in `shown`, which is checked.
     """
     first, last, today = _number(shown["from"]), _number(shown["to"]), now // DAY_MS
     if reason is not None:

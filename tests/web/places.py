@@ -63,7 +63,7 @@ _UNLIMITED = {
     "SVC_HTTP_TRUSTED_PROXIES": "127.0.0.1",
 }
 _HOUR_MS = 3_600_000
-# A worker needs a few runs to close an hour, and one run after the minute of its push.
+# A Worker needs a few runs to close an hour, and one run after the minute of its push.
 _CRON_MINUTES = range(0, 60, 4)
 # The method and path of requests that pages have sent in the current test, except requests for static files.
 CALLED: set[tuple[str, str]] = set()
@@ -241,7 +241,7 @@ class World:
         return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
 
     def with_link_host(self, customer: Customer, host: str) -> str:
-        """Connect an account, wait until its worker is installed, and set its link host. Return the account's id."""
+        """Connect an account, wait until its Worker is installed, and set its link host. Return the account's id."""
         account_id = self.connected(customer)
 
         async def ready() -> bool | None:
@@ -252,9 +252,9 @@ class World:
         return account_id
 
     def seen(self, customer: Customer, site: dict[str, Any], *sent: str) -> None:
-        """Send views to the site, dated two hours ago, and let the worker push them.
+        """Send views to the site, dated two hours ago, and let the Worker push them.
 
-        `sent`: the bodies that the snippet sends. Raises AssertionError if the worker does not push all views.
+        `sent`: the bodies that the snippet sends. Raises AssertionError if the Worker does not push all views.
         """
         now = time.time_ns() // 1_000_000
         hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
@@ -271,7 +271,7 @@ class World:
                 assert response.status == 204, response
             await platform.settled()
             await platform.clock(0)
-            # The worker may already have pushed during this hour. Its next push is then due within an hour.
+            # The Worker may already have pushed during this hour. Its next push is then due within an hour.
             for hour in (1, 2, 3):
                 crons = [(customer.account_id, hour_at + hour * _HOUR_MS + minute * 60_000) for minute in _CRON_MINUTES]
                 await platform.crons(crons, "svc-edge")
@@ -377,7 +377,7 @@ async def _furnish(
 
 
 async def _be_visited(service: Service, platform: Emulator, account_id: str, site: dict[str, Any], sent: Tally) -> None:
-    """Send views to the site and clicks to the link, dated two hours ago, and let the worker push them."""
+    """Send views to the site and clicks to the link, dated two hours ago, and let the Worker push them."""
     now = time.time_ns() // 1_000_000
     hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
     await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
@@ -396,9 +396,9 @@ async def _be_visited(service: Service, platform: Emulator, account_id: str, sit
 
 
 async def push(service: Service, platform: Emulator, account_id: str, site_id: str, hour_at: int) -> None:
-    """Let the worker push the hour that begins at `hour_at`.
+    """Let the Worker push the hour that begins at `hour_at`.
 
-    The worker may already have pushed during this hour. Its next push is then due within an hour.
+    The Worker may already have pushed during this hour. Its next push is then due within an hour.
 
     Raises AssertionError if the site has no view after three hours of crons.
     """

@@ -2,6 +2,6 @@
 
 case             the class of a row, and the steps that run it
 tokens           rows about connects, renewals and the working token
-worker           rows about installs and the installed worker
+worker           rows about installs and the installed Worker
 hosts            rows about sites, links and link hosts
 """

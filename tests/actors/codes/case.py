@@ -32,7 +32,7 @@ Where = Literal[
 
 
 class Resources(NamedTuple):
-    """The number of resources of each kind that the service has in the emulator. `routes`: its routes to the worker."""
+    """The number of resources of each kind that the service has in the emulator. `routes`: its routes to the Worker."""
 
     scripts: int = 1
     crons: int = 1
@@ -75,8 +75,9 @@ class Row:
 
 
 ROWS: list[Row] = []
-# Refusals of a connect or renewal that report that the bootstrap token is still valid. `limit_reached` and
-# `service_full` do this only if another connect takes the last place during the token check. No row covers that case.
+# Codes of refused connect requests and renewals whose error says that the bootstrap token is still valid.
+# `limit_reached` and `service_full` say this only if another connect request takes the last place during the token
+# check. No row covers that case.
 LEAVES_BOOTSTRAP = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -152,7 +153,7 @@ class Case:
         return await self.service.call("POST", f"/v1/accounts/{(await self.service.account()).id}{path}", body)
 
     async def restart_after(self, days: float) -> None:
-        """Restart the service after this many days, with a new session and a push from the worker."""
+        """Restart the service after this many days, with a new session and a push from the Worker."""
         self.place.clock.advance_s(days * 86_400)
         await self.start()
         await self.sign_in()
@@ -235,7 +236,7 @@ class Case:
         await eventually(self._all_well)
 
     async def wait_until_unrouted(self) -> None:
-        """Wait until no route to the worker exists or is being created."""
+        """Wait until no route to the Worker exists or is being created."""
         await self.service.idle()
 
         async def poll() -> bool | None:

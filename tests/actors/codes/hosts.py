@@ -32,7 +32,7 @@ async def call_site(case: Case, method: str, subpath: str = "", body: Any = None
 
 
 async def remove_worker_from_route(case: Case, pattern: str) -> None:
-    """Remove the worker from the route as the customer."""
+    """Remove the Worker from the route as the customer."""
     path, there = await case.customer_api.routes()
     await case.customer_api.call("PUT", f"{path}/{there[pattern]['id']}", json={"pattern": pattern})
 

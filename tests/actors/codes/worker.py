@@ -1,4 +1,4 @@
-"""Rows with the codes of installs and of the installed worker."""
+"""Rows with the codes of installs and of the installed Worker."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ async def an_upload_that_the_firewall_refuses(case: Case) -> None:
     await case.install("ready")
 
 
-# ---------------------------------------------------------------------------------------------- silent workers
+# ---------------------------------------------------------------------------------------------- silent Workers
 
 
 @row("self_check_timeout", "operation.error")
