@@ -6,7 +6,7 @@ http       the HTTP server, and the endpoints for `/v1`, `/auth` and pushes from
 api          the API contract: what each endpoint accepts and returns
 actors       one actor per Cloudflare account: operations, health checks, syncs and duties
 mail         the email outbox, texts and delivery
-edge       the client for Cloudflare's API
+edge         the client for Cloudflare's API
 store        the database, on SQLite or PostgreSQL
 worker       the Worker's bundle, configuration rows and counts
 security     passwords, API keys, tokens and the vault

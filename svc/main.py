@@ -67,7 +67,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Service:
-    """An open service. It listens, but accepts connections only while `serve` runs."""
+    """A service that has been opened. It listens, but accepts connections only while `serve` runs."""
 
     store: Store
     started: Started

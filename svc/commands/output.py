@@ -1,4 +1,4 @@
-"""Helpers for command output: replace control characters, format plurals and facts, and ignore a closed pipe."""
+"""Functions for command output: replace control characters, format plurals and facts, and ignore a closed pipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def print_facts(facts: Mapping[str, object]) -> None:
-    """Print a line for each fact that is a single value. Lists and mappings are omitted."""
+    """Print a line for each fact whose value is neither a list nor a mapping."""
     for name, value in facts.items():
         if not isinstance(value, (list, dict)):
             print(f"{name + ':':18}{_fact_text(value)}")

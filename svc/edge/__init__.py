@@ -8,6 +8,6 @@ fair_limiter   shares the concurrent calls fairly between accounts and users
 endpoints      names the area of a path, for the metrics
 visits         test views, which are sent to a site and not to the API
 
-The other files each have the calls of one area: `tokens`, `workers`, `d1`, `routes`, `zones`, `analytics` and
+Each of the other files contains the calls in one area: `tokens`, `workers`, `d1`, `routes`, `zones`, `analytics` and
 `web_analytics`.
 """

@@ -1,10 +1,11 @@
 """A host's page views by day in Cloudflare Web Analytics.
 
-The dataset is that of the browser script of Web Analytics, not of this service. It is `adaptive`: Cloudflare keeps a
-sample of the page views and multiplies, so the numbers can be estimates. Sources: Cloudflare docs (graphql-api,
-web-analytics/data-metrics/high-level-metrics), and the names and limits that public programs use and report:
-`rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg { sampleInterval }`, 26 weeks and 2 days back,
-13 weeks and 2 days per query. A field check asks whether the working token may read it (question 0.11).
+The browser script of Web Analytics collects these page views, independently of this service. The dataset is `adaptive`,
+which means that Cloudflare may keep only a sample of the page views and extrapolate, so the numbers can be estimates.
+Sources: Cloudflare docs (graphql-api, web-analytics/data-metrics/high-level-metrics), and the names and limits that
+public programs use and report: `rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg {
+sampleInterval }`, 26 weeks and 2 days back, 13 weeks and 2 days per query. A field check tests whether the working
+token may read the dataset (question 0.11).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 # A few days less than Cloudflare's limits, which are exact times and not whole days.
 DAYS_AVAILABLE = 182
 _DAYS_A_QUERY = 91
-# There is one row per day if the query selects no other dimension.
+# Maximum number of rows per query. If a query selects only the day as a dimension, there is one row per day.
 _ROWS = 1_000
 _MOST = 10**12
 _VIEWS = f"""query Views($account: String!, $host: String!, $first: Date!, $last: Date!) {{
@@ -41,7 +42,8 @@ _VIEWS = f"""query Views($account: String!, $host: String!, $first: Date!, $last
 class WebDay:
     """The page views of a host on a UTC day (day number).
 
-    `visits`: the views whose referrer is not the same host. Web Analytics recognizes no visitors.
+    `visits`: the number of views whose referrer is another host. Web Analytics does not count visitors.
+
     `is_estimate`: True if Cloudflare has counted only a sample of the views.
     """
 
@@ -83,7 +85,7 @@ class _Views(Shape):
 
 
 async def view_days(access: Access, host: str, first_day: int, last_day: int) -> tuple[WebDay, ...]:
-    """Return the days from first to last (inclusive) on which the host has page views, in order.
+    """Return the days from `first_day` to `last_day` (inclusive) on which the host has page views, in order.
 
     Raises EdgeUnavailable, and EdgeRefused if the permission is missing or the first day is too old.
     """

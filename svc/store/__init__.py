@@ -1,7 +1,7 @@
 """Persistent storage on SQLite or PostgreSQL. Each kind of data has a module, and each transaction has a function.
 
 engines, schema       the engines, and the migrations
-tx                    what a transaction is: a generator of statements
+tx                    the type of transactions, which are generators of statements
 conditions, user_lists, locks, versions, total_pages
                       code that the modules for several kinds of data share
 retention             deletions of old rows

@@ -22,9 +22,9 @@ _RETRY_AFTER_S = 60
 
 @dataclass(frozen=True)
 class WebViews:
-    """The counts of the days on which a host has page views. `estimates`: the number of days that are estimates.
+    """A host's counts by day, for the days with page views. `estimates`: the number of days whose counts are estimates.
 
-    Visitors are visits: views that did not come from the same host.
+    The visitor counts are visits, which are views whose referrer is another host.
     """
 
     days: dict[int, Counts]
@@ -32,10 +32,10 @@ class WebViews:
 
 
 async def read(live: LiveReads, user_id: int, account: Account, host: str, today: int, last_day: int) -> WebViews:
-    """Return the page views up to `last_day` that Cloudflare still has.
+    """Return the host's page views up to `last_day`, as far back as Cloudflare keeps them.
 
-    The result is cached like a live read, so an import after its dry run needs no second read. Raises ServiceError
-    rate_limited, Conflict account_not_ready, EdgeUnavailable.
+    The result is cached like a live read, so that an import directly after its dry run needs no second read. Raises
+    ServiceError rate_limited, Conflict account_not_ready, EdgeUnavailable.
     """
     first_day = today - web_analytics.DAYS_AVAILABLE
     key = ("web analytics", host, first_day, last_day)

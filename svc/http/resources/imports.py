@@ -56,7 +56,7 @@ class Imports:
             return await self._import(write, target, account, await self._read(body.file, body.website, target))
         if body.source is None:
             raise Invalid([Issue("file", "is required", "required")])
-        # The day on which the site was added is counted here.
+        # The service counts the day on which the site was added, so the import ends before that day.
         today, last_day = day_of(self._context.clock()), day_of(site.created_at) - 1
         views = await web_analytics.read(
             self._supervisor.live_reads, write.caller.user.id, account, site.host, today, last_day
@@ -70,7 +70,7 @@ class Imports:
         return await self._import(write, target, account, await self._read(write.body.file, write.body.website, target))
 
     async def _read(self, file: bytes, website: str | None, target: Target) -> Uploaded:
-        """Return the totals of a file. Raises Invalid, StoreUnavailable."""
+        """Return the totals in an uploaded file. Raises Invalid, StoreUnavailable."""
         name, today = Name(target.kind, target.name, target.edge_account_id), day_of(self._context.clock())
         try:
             return await trio.to_thread.run_sync(read_upload, file, name, today, website, limiter=self._reading)
@@ -88,7 +88,7 @@ class Imports:
 
 
 def _web_days(views: WebViews) -> Uploaded:
-    """Return the days of Cloudflare Web Analytics as totals to import."""
+    """Return the days from Cloudflare Web Analytics in the form of an uploaded file."""
     notes = (
         f"{views.estimates} of {len(views.days)} days are estimates, because Cloudflare counted only a sample",
         "Web Analytics has no visitors, so visits are imported as visitors: views that did not come from the same host",

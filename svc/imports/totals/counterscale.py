@@ -1,8 +1,8 @@
-"""Read Counterscale's totals: a JSON response of Workers Analytics Engine to a query by day.
+"""Reads Counterscale's totals from a JSON response of Workers Analytics Engine to a query by day.
 
-Counterscale has no export for users. Its own charts use the query that docs/use/import-totals.md shows (Counterscale
-3.4.1, packages/server/app/analytics/query.ts): the start of each day, whether the rows are those of new visitors, and
-the number of views. The response has the rows in `data` (Cloudflare docs: analytics-engine/sql-api).
+Counterscale has no export for users. Its charts use the query that docs/use/import-totals.md shows (Counterscale 3.4.1,
+packages/server/app/analytics/query.ts). Each row contains the start of a day, whether the views are by new visitors,
+and the number of views. The rows are in the response's field `data` (Cloudflare docs: analytics-engine/sql-api).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _MIDNIGHT = ("", " 00:00:00", "T00:00:00Z", "T00:00:00.000Z")
 
 
 def is_analytics_engine(response: Mapping[str, Any]) -> bool:
-    """Return True if a JSON object is a response of Workers Analytics Engine."""
+    """Return True if a JSON object is a response from Workers Analytics Engine."""
     return isinstance(response.get("data"), list) and isinstance(response.get("meta"), list)
 
 
 def read_counterscale(response: Mapping[str, Any], tally: Tally) -> Reading:
-    """Add the days of a response. Raises NotReadable if a row is not valid."""
+    """Add the days in a response to the tally. Raises NotReadable if a row is not valid."""
     views: defaultdict[int, int] = defaultdict(int)
     visitors: defaultdict[int, int] = defaultdict(int)
     for number, row in enumerate(response["data"], 1):
@@ -51,7 +51,7 @@ def read_counterscale(response: Mapping[str, Any], tally: Tally) -> Reading:
 
 
 def _row(row: Mapping[str, Any]) -> tuple[int, bool, int]:
-    """Return the day of a row, whether its views are those of new visitors, and their number. Raises Wrong."""
+    """Return a row's day, True if its views are by new visitors, and the number of views. Raises Wrong."""
     at = str(row.get("bucket", ""))
     if at[10:] not in _MIDNIGHT:
         raise Wrong(f"{at[:40]} is not the start of a UTC day")
@@ -59,7 +59,10 @@ def _row(row: Mapping[str, Any]) -> tuple[int, bool, int]:
 
 
 def _integer(name: str, row: Mapping[str, Any]) -> int:
-    """Return a whole number. Numbers can be text, because JSON has no large integers. Raises Wrong."""
+    """Return a row's field as an integer.
+
+    The value can be a string, because JSON has no large integers. Raises Wrong.
+    """
     value = row.get(name, "")
     if isinstance(value, float) and value.is_integer() and 0 <= value <= LARGEST:
         value = int(value)

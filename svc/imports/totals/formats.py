@@ -267,7 +267,7 @@ def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
 
 
 def _json(text: str, tally: Tally) -> Reading:
-    """Read a response of Umami's API or of Workers Analytics Engine. Raises NotReadable if it is neither."""
+    """Read a JSON response from Umami's API or from Workers Analytics Engine. Raises NotReadable for other JSON."""
     try:
         response = json.loads(text)
     except (ValueError, RecursionError):

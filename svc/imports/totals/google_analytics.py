@@ -1,9 +1,9 @@
-"""Read CSV files that Google Analytics 4 exports: explorations and reports by date, and report charts by day.
+"""Reads CSV files that Google Analytics 4 exports: explorations and reports by date, and report charts by day.
 
 A file begins with lines that start with `#` and name the property and the period. One or more tables follow. A chart
 has the column `Nth day`, counted from `# Start date: YYYYMMDD`, and one metric. A table with the dimension `Date` has
-days like 20260131, and may have a row with totals. The names of the metrics are those of the web interface in English,
-or of the Data API (`screenPageViews`, `totalUsers`). Google does not document the format. Source: programs in public
+days like 20260131, and may have a row with totals. Metrics have the English names of the web interface, or the names of
+the Data API (`screenPageViews`, `totalUsers`). Google does not document the format. It is taken from programs in public
 repositories that read such files.
 """
 
@@ -30,7 +30,8 @@ _START = re.compile(r"#\s*Start date:\s*([0-9]{8})\s*")
 _TOTALS = ("", "total", "totals", "grand total")
 _NTH = re.compile(r"[0-9]{1,6}")
 _VIEWS = ("views", "screenpageviews")
-# In this order: total users are people who were on the site, active users only those who stayed.
+# The columns with visitors; the first that exists is used. Total users are all people on the site, and active users are
+# only those who stayed.
 _VISITORS = ("total_users", "totalusers", "active_users", "activeusers", "users")
 _NO_VIEWS = (
     "the file has no views by day. In Google Analytics, open an exploration with the row `Date` and the values `Views`"
@@ -41,14 +42,15 @@ _SEVERAL = "the file has several rows for {}; export it with no other dimension 
 
 @dataclass
 class _Metric:
-    """The values of a metric by day, with the line and the number of the table of each."""
+    """The values of a metric by day, each with its line number and the number of its table."""
 
     values: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def add(self, day: int, value: int, line: int, table: int) -> None:
-        """Add a value. A file may contain the same chart twice.
+        """Add the value for a day. A file may contain the same chart twice.
 
-        Raises NotReadable if the day already has a value in this table, such as of another page, or another value.
+        Raises NotReadable if the day already has a value in the same table (for example, for another page), or a
+        different value.
         """
         known = self.values.setdefault(day, (value, line, table))
         if known[0] != value or (known[2] == table and known[1] != line):
@@ -56,12 +58,12 @@ class _Metric:
 
 
 def is_google_analytics(names: Sequence[str]) -> bool:
-    """Return True if a table with these columns, without the lines before it, is an export of Google Analytics."""
+    """Return True if a table with these columns, without lines before the table, is an export from Google Analytics."""
     return "date" in names and bool({*_VIEWS} & {*names}) and bool({*_VISITORS} & {*names})
 
 
 def read_google_analytics(lines: Lines, tally: Tally, names: Sequence[str] = (), delimiter: str = ",") -> Reading:
-    """Add the days of a file. `names`: the columns of the table, if its first line has been read.
+    """Add the days in a file to the tally. `names`: the column names of the table, if its first line was already read.
 
     Raises NotReadable if the file has no views by day, or several rows for a day.
     """
@@ -85,7 +87,10 @@ def read_google_analytics(lines: Lines, tally: Tally, names: Sequence[str] = (),
 def _days(
     rows: Iterator[tuple[int, list[str]]], tally: Tally, names: list[str]
 ) -> Iterator[tuple[int, int, int, dict[str, int]]]:
-    """Yield the line, the number of the table, the day and the metrics of each row by day. Raises NotReadable."""
+    """Yield the line number, the table number, the day and the metrics of each row that is about a day.
+
+    Raises NotReadable.
+    """
     start: int | None = None
     table = 0
     for line, fields in rows:
@@ -112,7 +117,7 @@ def _days(
 
 
 def _metrics(names: Sequence[str], fields: Sequence[str]) -> dict[str, int]:
-    """Return the values of the metrics that are read. Raises Wrong."""
+    """Return the values of the supported metrics in a row, by metric. Raises Wrong."""
     wanted = {name: place for place, name in enumerate(names) if name in (*_VIEWS, *_VISITORS)}
     return {
         name: read_count(name, fields[place].strip() if place < len(fields) else "") for name, place in wanted.items()
@@ -120,7 +125,9 @@ def _metrics(names: Sequence[str], fields: Sequence[str]) -> dict[str, int]:
 
 
 def _day(line: int, names: Sequence[str], text: str, start: int | None) -> int | None:
-    """Return the day of a row, or None if its table is not by day or the row has totals. Raises NotReadable, Wrong.
+    """Return the day of a row, or None if its table is not by day or the row contains totals.
+
+    Raises NotReadable, Wrong.
 
     `text`: the first field. `start`: the first day of the charts.
     """
@@ -146,7 +153,7 @@ def _start_day(line: int, text: str) -> int:
 
 
 def _compact_day(text: str) -> int:
-    """Parse a date like 20260131 or 2026-01-31. Raises Wrong."""
+    """Return the day number of a date such as 20260131 or 2026-01-31. Raises Wrong."""
     return read_day(f"{text[:4]}-{text[4:6]}-{text[6:]}" if re.fullmatch(r"[0-9]{8}", text) else text)
 
 

@@ -1,6 +1,6 @@
-"""Read Matomo's reports by day as CSV: `API.get`, `VisitsSummary.get` or `Actions.get` with `period=day` and a range.
+"""Reads Matomo's reports by day as CSV: `API.get`, `VisitsSummary.get` or `Actions.get` with `period=day` and a range.
 
-Matomo writes the date as the first column, and then the report's metrics under their names in the API or their English
+The first column is the date. The other columns are the report's metrics, with their names in the API or their English
 names (`translateColumnNames`). The file has UTF-16 encoding unless it was requested with `convertToUnicode=0` (Matomo,
 core/DataTable/Renderer/Csv.php). Only `API.get` and `Actions.get` have page views. The actions of `VisitsSummary.get`
 also include downloads, outlinks and site searches (developer.matomo.org/api-reference/reporting-api).
@@ -26,14 +26,17 @@ _VISITS = ("nb_visits", "visits")
 
 
 def is_matomo(names: Sequence[str]) -> bool:
-    """Return True if a table with these columns is a report of Matomo by day."""
+    """Return True if a table with these columns is a Matomo report by day."""
     own = {"nb_pageviews", "nb_actions", "nb_uniq_visitors", "nb_visits"} & set(names)
     translated = {"actions", "unique_visitors", "visits"} <= set(names)
     return "date" in names and (bool(own) or translated)
 
 
 def read_matomo(table: Table, tally: Tally) -> Reading:
-    """Add the days of a report. Raises NotReadable if it has several websites, or neither page views nor actions."""
+    """Add the days in a report to the tally.
+
+    Raises NotReadable if the report covers several websites, or has neither page views nor actions.
+    """
     if "idsite" in table.names:
         raise NotReadable("the report has several websites; export it with the idSite of one website")
     views = _first(table, (*_VIEWS, *_ACTIONS))

@@ -1,4 +1,4 @@
-"""The description of how a file was read, and the rows of tables that have one row per day."""
+"""Describes how a file was read, and reads tables that have one row per day."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from svc.imports.totals.table import Table
     from svc.imports.totals.tally import Tally
 
-# The note about days from a product that has a time zone for each site.
+# A template for the note about a product whose days are in the time zone of each site.
 SITES_ZONE = "days in the site's time zone in {} are read as UTC days"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Information for the operator about how a file was read. `notes` explain how the product counts."""
+    """Information for the operator about how a file was read. `notes`: explanations of how the product counts."""
 
     product: str
     columns: tuple[str, ...]
@@ -26,7 +26,10 @@ class Reading:
 
 
 def add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, bots: str = "") -> list[tuple[int, int]]:
-    """Add a table with one row per day, and return the line and day of each row. Raises NotReadable."""
+    """Add a table with one row per day to the tally.
+
+    Return the line number and the day of each row. Raises NotReadable.
+    """
     found = []
     for line, [of_day, of_views, of_visitors, of_bots] in table.rows(day, views, visitors, bots):
         try:
