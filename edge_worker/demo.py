@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from edge_worker.demo_history import day_number, day_of, import_file, invented_days, month_start
-from edge_worker.demo_playground import SECOND_HOST, Playground, offer_account
+from edge_worker.demo_playground import SECOND_HOST, Address, Playground, offer_account, open_address
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Service, eventually, open_service
@@ -64,9 +64,10 @@ async def main(once: bool) -> int:
     """Run the demo and return 0 if every number is correct. Without `once`, keep running until Ctrl-C."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
-        async with open_emulator(local_egress=True) as emulator:
+        async with open_address() as address, open_emulator(local_egress=True) as emulator:
             step(f"Edge platform emulated on this machine: API {emulator.api}, edge {emulator.edge}")
-            settings = {"SVC_EDGE_API_BASE_URL": emulator.api, "SVC_WEB_DEMONSTRATION": await offer_account(emulator)}
+            offered = await offer_account(emulator, address)
+            settings = {"SVC_EDGE_API_BASE_URL": emulator.api, "SVC_WEB_DEMONSTRATION": offered}
             async with open_service(Path(folder) / "svc", settings) as service:
                 step(f"Service started: {service.url}")
                 journey = Journey(emulator, service)
@@ -77,25 +78,25 @@ async def main(once: bool) -> int:
                 else:
                     print(f"\n  Every number matches the visits sent. ({took:.0f} s)", flush=True)
                 if not once:
-                    await stay(emulator, service, journey.password)
+                    await stay(emulator, service, address, journey.password)
     return 1 if wrong else 0
 
 
-async def stay(emulator: Emulator, service: Service, password: str) -> None:
+async def stay(emulator: Emulator, service: Service, address: Address, password: str) -> None:
     """Keep everything running until Ctrl-C, and print what the user can try."""
-    playground = Playground(emulator, service, EMAIL, password)
+    playground = Playground(emulator, service, address, EMAIL, password)
     async with trio.open_nursery() as nursery:
-        await nursery.start(playground.serve)
+        nursery.start_soon(playground.serve)
         nursery.start_soon(playground.run_crons)
         print("\n  The service runs until you press Ctrl-C.", flush=True)
-        print(f"  Open this address to sign in and see the reports:\n\n    {playground.sign_in_url}\n", flush=True)
+        print(f"  Open this address to sign in and see the reports:\n\n    {address.sign_in_url}\n", flush=True)
         print(f"  Or sign in at {service.url}/sign-in:\n", flush=True)
         print(f"    email     {EMAIL}\n    password  {password}\n    emails    {service.folder / 'mail'}\n", flush=True)
         print(
             "  Try it with a second account: open Accounts → Connect an account, where its id and token can be filled"
         )
-        print(f"  in. Then add the site {SECOND_HOST}. This address views one of its pages:\n", flush=True)
-        print(f"    {playground.visit_url}\n", flush=True)
+        print(f"  in. Then add the site {SECOND_HOST}. Its page, and this address, view the site once:\n", flush=True)
+        print(f"    {address.visit_url}\n", flush=True)
         print("  Or use the API:\n", flush=True)
         print(f"    curl -H '{_header(service)}' {service.url}/v1/sites\n", flush=True)
 

@@ -1,4 +1,4 @@
-"""The demo's playground: a URL that signs the user in, and a second account that the user can connect and visit.
+"""The demo's playground: a URL that signs the user in, a second account to connect, and a URL that views its site.
 
 A small server on another port of this host signs in through the service's API and passes on the service's cookies.
 Browsers share cookies between the ports of a host. The server's URLs contain a secret, because other users of this host
@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,8 @@ from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import local_client
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from edge_worker.emulator.client import Emulator
     from edge_worker.harness.service import Service
 
@@ -29,42 +33,66 @@ _LONGEST_REQUEST_BYTES = 16_384
 _REQUEST_S = 10
 
 
-async def offer_account(emulator: Emulator) -> str:
-    """Create an account that can be connected. Return the value of the setting `[web] demonstration`."""
-    account = await emulator.create_account([proxied_zone(SECOND_HOST)])
-    return json.dumps({"edge_account_id": account.account_id, "bootstrap_token": account.bootstrap_token})
+@dataclass(frozen=True)
+class Address:
+    """The port on which the playground listens, and the secret in its addresses."""
 
+    listener: trio.SocketListener
+    secret: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
 
-class Playground:
-    """The server, and the emulator's cron jobs. `port` is set after `serve` has started."""
-
-    def __init__(self, emulator: Emulator, service: Service, email: str, password: str) -> None:
-        self._emulator = emulator
-        self._service = service
-        self._credentials = {"email": email, "password": password}
-        self._secret = secrets.token_urlsafe(16)
-        self.port = 0
+    @property
+    def port(self) -> int:
+        """The port's number."""
+        port: int = self.listener.socket.getsockname()[1]
+        return port
 
     @property
     def sign_in_url(self) -> str:
-        """The URL that signs the user in and opens the web application."""
-        return f"http://127.0.0.1:{self.port}/{self._secret}/sign-in"
+        """The address that signs in and opens the web application."""
+        return f"http://127.0.0.1:{self.port}/{self.secret}/sign-in"
 
     @property
     def visit_url(self) -> str:
-        """The URL that sends a view of a page on the second account's site."""
-        return f"http://127.0.0.1:{self.port}/{self._secret}/visit"
+        """The address that views a page of the second account's site."""
+        return f"http://127.0.0.1:{self.port}/{self.secret}/visit"
 
-    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve both URLs until cancelled."""
-        [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        self.port = listener.socket.getsockname()[1]
-        task_status.started()
-        await trio.serve_listeners(self._respond, [listener])
+
+@asynccontextmanager
+async def open_address() -> AsyncIterator[Address]:
+    """Listen on a free port of this machine, before the service starts, because its pages link to this port."""
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with listener:
+        yield Address(listener)
+
+
+async def offer_account(emulator: Emulator, address: Address) -> str:
+    """Create an account that can be connected. Return the value of the setting `[web] demonstration`."""
+    account = await emulator.create_account([proxied_zone(SECOND_HOST)])
+    offered = {
+        "edge_account_id": account.account_id,
+        "bootstrap_token": account.bootstrap_token,
+        "host": SECOND_HOST,
+        "visit_url": address.visit_url,
+    }
+    return json.dumps(offered)
+
+
+class Playground:
+    """The server, and the platform's cron jobs."""
+
+    def __init__(self, emulator: Emulator, service: Service, address: Address, email: str, password: str) -> None:
+        self._emulator = emulator
+        self._service = service
+        self._address = address
+        self._credentials = {"email": email, "password": password}
+
+    async def serve(self) -> None:
+        """Serve both addresses until cancelled."""
+        await trio.serve_listeners(self._respond, [self._address.listener])
 
     async def run_crons(self) -> None:
         """Run all cron jobs that are due, at each full minute."""
-        # Without this setting, a new cron trigger could take up to 15 minutes to start.
+        # A new cron trigger would otherwise start within 15 minutes.
         await self._emulator.set_failure_settings(cron_delay_s=0)
         while True:
             await trio.sleep(60 - time.time() % 60)
@@ -87,7 +115,7 @@ class Playground:
     async def _response(self, request: bytes) -> bytes:
         method, _, rest = request.partition(b" ")
         _, secret, action, *_ = (*rest.partition(b" ")[0].split(b"/"), b"", b"", b"")
-        if method != b"GET" or not secrets.compare_digest(secret, self._secret.encode()):
+        if method != b"GET" or not secrets.compare_digest(secret, self._address.secret.encode()):
             return _reply(HTTPStatus.NOT_FOUND, "Not found")
         try:
             if action == b"sign-in":
@@ -100,7 +128,7 @@ class Playground:
 
     async def _sign_in(self) -> bytes:
         """Sign in, and redirect to the web application with the service's cookies."""
-        # Use a client without cookies, because a sign-in ends the session of a refresh cookie that it replaces.
+        # A client without cookies, because a sign-in ends the session of the refresh cookie that it replaces.
         async with local_client() as client:
             response = await client.post(f"{self._service.url}/auth/sign-in", json=self._credentials)
         response.raise_for_status()
@@ -108,7 +136,7 @@ class Playground:
         return _reply(HTTPStatus.SEE_OTHER, "Signed in", ("Location", f"{self._service.url}/"), *cookies)
 
     async def _visit(self) -> str:
-        """Send a view of a page on the site, as the snippet in a browser would. Return a message about the result."""
+        """View a page of the site as a browser with the snippet does. Return what happened."""
         asked = f"{self._service.url}/v1/sites?q={SECOND_HOST}"
         listed = await self._service.client.get(asked, headers=self._service.headers)
         listed.raise_for_status()

@@ -59,7 +59,12 @@ SIGNED_IN = {
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A demonstration whose user has no data."""
-    offered = {"edge_account_id": "0" * 32, "bootstrap_token": "cfat_example"}
+    offered = {
+        "edge_account_id": "0" * 32,
+        "bootstrap_token": "cfat_example",
+        "host": "second.example",
+        "visit_url": "http://127.0.0.1:9/visit",
+    }
     settings = {"SVC_WEB_DEMONSTRATION": json.dumps(offered)}
     with open_place(tmp_path_factory.mktemp("pictures") / "svc", settings) as place:
         yield place

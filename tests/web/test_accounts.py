@@ -90,9 +90,12 @@ def test_connect_account_and_resolve_failed_install(page, world, customer):
     expect(progress.get_by_role("heading")).to_have_text("Waiting for the worker's first report")
     expect(step).to_contain_text("First report")
     next_step = page.get_by_role("main").get_by_role("link", name="Add site")
-    expect(next_step).to_have_attribute("href", "/sites/new")
+    next_step.click()
+    expect(page.get_by_label("Account", exact=True)).to_have_value(page.url.partition("account_id=")[2])
+    expect(page.get_by_label("Account", exact=True).locator("option")).to_have_count(2)
     found = world.account(customer)
     assert found is not None
+    assert page.url.endswith(f"/sites/new?account_id={found['id']}")
     assert found["state"] == "ready"
     world.call("DELETE", f"/v1/accounts/{found['id']}", {})
 

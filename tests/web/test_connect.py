@@ -325,22 +325,46 @@ def test_rate_limited_connect_counts_down_and_repeats_same_request(wizard, custo
     assert len(set(form.sent)) == 1
 
 
-def test_demonstration_offers_values_to_fill_in(page, place):
-    """The test adds the values to the page, as `make demo` does."""
-    offered = {"edge_account_id": "a" * 32, "bootstrap_token": "cfat_demonstration"}
+def demonstrated(offered: dict[str, str]) -> Callable[[Route], None]:
+    """Return a route handler that adds these values to a page, as `make demo` does."""
 
-    def with_values(route):
+    def with_values(route: Route) -> None:
         response = route.fetch()
         mark = f"<meta name=\"demonstration\" content='{json.dumps(offered)}'><title>"
         route.fulfill(response=response, body=response.text().replace("<title>", mark))
 
-    page.route("**/accounts/connect", with_values)
+    return with_values
+
+
+def test_demonstration_offers_values_to_fill_in(page, place):
+    filled = {"edge_account_id": "a" * 32, "bootstrap_token": "cfat_demonstration"}
+    offered = {**filled, "host": "demo.example", "visit_url": "http://127.0.0.1:9/visit"}
+    page.route("**/accounts/connect", demonstrated(offered))
     page.goto(f"{place.url}/accounts/connect")
     page.get_by_role("button", name="Fill in these values").click()
-    for name, value in offered.items():
+    expect(page.get_by_role("button", name="Connect", exact=True)).to_be_focused()
+    expect(page.get_by_text("which has the zone demo.example")).to_be_visible()
+    for name, value in filled.items():
         assert page.locator(f"form [name={name}]").input_value() == value
     assert page.locator("form [name=name]").input_value() == "Second account"
     page.unroute("**/accounts/connect")
     page.goto(f"{place.url}/accounts/connect")
     page.get_by_role("button", name="Connect").wait_for()
     assert page.get_by_text("This is a demonstration").count() == 0
+
+
+def test_demonstration_offers_to_view_its_new_site(wizard, world, customer, zone):
+    """The site of the demonstration is emulated, so its page links to the address that views it."""
+    account_id = world.with_link_host(customer, f"go.{zone}")
+    site = world.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})["site"]
+    page = wizard("you@example.com").page
+    offered = {"edge_account_id": "", "bootstrap_token": "", "host": zone, "visit_url": "http://127.0.0.1:9/visit"}
+    page.route("**/sites/*", demonstrated(offered))
+    page.goto(f"{world.place.url}/sites/{site['id']}")
+    expect(page.get_by_role("link", name="View a page")).to_have_attribute("href", offered["visit_url"])
+    page.unroute("**/sites/*")
+    page.route("**/sites/*", demonstrated({**offered, "host": "other.example"}))
+    page.reload()
+    page.get_by_text("Open a page of the site in a browser.").wait_for()
+    expect(page.get_by_role("link", name="View a page")).to_have_count(0)
+    world.call("DELETE", f"/v1/accounts/{account_id}", {})

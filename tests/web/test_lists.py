@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -157,3 +158,21 @@ def test_activity_shows_a_connect_as_one_entry(furnished: Place, tab: Page, worl
     visit = Visit(tab, furnished.url)
     visit.open("the activity", tab.url)
     assert visit.found == []
+
+
+@pytest.mark.parametrize(("age", "marked"), [(timedelta(minutes=5), 0), (timedelta(hours=3), 1)])
+def test_site_without_views_is_marked_only_when_the_worker_could_have_reported_one(
+    furnished: Place, tab: Page, age: timedelta, marked: int
+) -> None:
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        body = response.json()
+        created_at = (datetime.now(tz=UTC) - age).isoformat().replace("+00:00", "Z")
+        body["sites"] = [{**each, "first_view_at": None, "created_at": created_at} for each in body["sites"]]
+        route.fulfill(response=response, json=body)
+
+    tab.route("**/v1/sites?*", answer)
+    tab.goto(f"{furnished.url}/sites")
+    row = tab.get_by_role("row").filter(has_text="shop.example")
+    row.wait_for()
+    expect(row.get_by_text("No views yet")).to_have_count(marked)

@@ -102,6 +102,31 @@ def test_long_and_right_to_left_account_names_fit(narrow: Page, furnished: Place
     assert fits(narrow)
 
 
+def test_narrow_table_has_name_and_main_value_on_first_line(narrow: Page, furnished: Place) -> None:
+    """The other values are below, and only the ones that need a label have one."""
+    narrow.goto(f"{furnished.url}/links")
+    row = narrow.get_by_role("row").filter(has_text="hello")
+    name, clicks, actions = row.locator("th"), row.locator(".primary"), row.locator(".bare")
+    middle = {key: box(each)["y"] + box(each)["height"] / 2 for key, each in (("name", name), ("clicks", clicks))}
+    assert abs(middle["name"] - middle["clicks"]) < 2
+    assert box(name)["x"] < box(clicks)["x"]
+    assert box(actions)["y"] > box(name)["y"] + box(name)["height"]
+    label = "(cell) => getComputedStyle(cell, '::before').position"
+    assert [clicks.evaluate(label), actions.evaluate(label)] == ["absolute", "absolute"]
+    assert row.locator("td:has(.target)").evaluate(label) == "static"
+    assert fits(narrow)
+
+
+def test_german_navigation_fits_into_one_line_on_tablets(browser: Browser, furnished: Place) -> None:
+    with signed_in_tab(browser, furnished, locale="de-DE", viewport={"width": 768, "height": 844}) as tab:
+        tab.goto(f"{furnished.url}/keys")
+        places = tab.get_by_role("navigation").first.get_by_role("link")
+        expect(places).to_have_text(["Übersicht", "Konten", "Websites", "Links", "API-Schlüssel", "API"])
+        account = box(tab.get_by_role("button", name="you@example.com"))
+        assert {box(each)["y"] for each in places.all()} == {box(places.first)["y"]}
+        assert account["y"] < box(places.first)["y"] + box(places.first)["height"]
+
+
 @pytest.mark.parametrize("height", [256, 420])
 def test_navigation_is_reachable_on_low_screens(narrow: Page, furnished: Place, height: int) -> None:
     narrow.set_viewport_size({"width": WIDTHS[-1], "height": height})

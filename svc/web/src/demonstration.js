@@ -1,8 +1,14 @@
-/** The account that a demonstration offers to connect. `make demo` inserts its values into the page. */
+/** What a demonstration offers to try. `make demo` puts it into the page. */
 
-/** @typedef {{edge_account_id: string, bootstrap_token: string}} Offered */
+/**
+ * @typedef {object} Offered
+ * @property {string} edge_account_id of an account that can be connected
+ * @property {string} bootstrap_token
+ * @property {string} host of a site that can be added to this account
+ * @property {string} visit_url a page that views the site once
+ */
 
-/** @returns {Offered | null} the values for the connect form, or null if this is not a demonstration */
+/** @returns {Offered | null} null if this is not a demonstration */
 export function demonstration() {
   const mark = document.querySelector('meta[name="demonstration"]');
   return mark instanceof HTMLMetaElement ? JSON.parse(mark.content) : null;

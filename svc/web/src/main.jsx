@@ -19,7 +19,7 @@
  *                   name each field as in the body, so that the service's issues appear next to it
  * Search, period:   address.value.searchParams, setSearch({ q }); read while rendering                router.js
  * Shortcuts:        useKeys([{ keys: "n", says: …, does: () => go("/links/new") }])                   keys.js
- * Rows with j, k:   <Rows label columns rows id />                                                    ui/list.jsx
+ * Tables:           <DataTable label columns rows id />   two lines per row if narrow; j, k     ui/data-table.jsx
  *
  * A test limits the scripts of the first report to 42 KB, gzipped.
  */

@@ -12,11 +12,15 @@ import { Breakdowns } from "../ui/breakdowns.jsx";
 import { Change } from "../ui/change.jsx";
 import { Chart } from "../ui/chart.jsx";
 import { Choice } from "../ui/choice.jsx";
+import { CountryPicker, inWords } from "../ui/countries.jsx";
+import { DataTable } from "../ui/data-table.jsx";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
+import { DisabledNote } from "../ui/disabled.jsx";
 import { Check, Field, Form, Group, Password } from "../ui/form.jsx";
 import { Gauge } from "../ui/gauge.jsx";
-import { Rows } from "../ui/list.jsx";
-import { Copy, Empty, ErrorMessage, Mark, Note, Page, Skeleton, State } from "../ui/parts.jsx";
+import { Icon } from "../ui/icons.jsx";
+import { Menu } from "../ui/menu.jsx";
+import { Copy, Empty, ErrorMessage, KeyHint, Mark, Note, Page, Skeleton, State } from "../ui/parts.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
 import { Totals } from "../ui/totals.jsx";
 import { t } from "../words.js";
@@ -68,6 +72,20 @@ function Buttons() {
           Link
         </a>
         <Copy text="https://go.shop.example/hello" />
+        <button type="button">
+          With a shortcut <KeyHint keys="n" />
+        </button>
+        <button type="button" class="quiet icon-button" aria-label="Edit" title="Edit">
+          <Icon name="edit" />
+        </button>
+        <Menu
+          label="More actions"
+          items={[
+            { text: "Rename", does: () => {} },
+            { text: "Renew token", does: () => {}, disabled: true },
+            { text: "Disconnect", does: () => {}, danger: true },
+          ]}
+        />
       </p>
       <p class="actions">
         <button type="button" class="quiet" onClick={() => (open.value = "dialog")}>
@@ -127,6 +145,7 @@ function Messages() {
       <Note kind="good">A note about a success.</Note>
       <Note kind="watch">A note about a warning.</Note>
       <Note kind="bad">A note about a problem.</Note>
+      <DisabledNote kind="site" disabled={{ at: "2026-11-20T10:00:00Z", reason: "Phishing" }} />
       <ErrorMessage error={{ code: "account_not_ready" }} />
       <ErrorMessage error={new ApiError("offline")} again={() => {}} />
       <ErrorMessage error={{ code: "internal", details: { id: "req_example" } }} again={() => {}} />
@@ -167,6 +186,7 @@ const REFUSED = new ApiError("invalid_request", "", {
 
 function Fields() {
   const order = useSignal(/** @type {"newest" | "oldest"} */ ("newest"));
+  const countries = useSignal(["DE", "AT", "CH", "LI"]);
   const refuse = () => Promise.reject(REFUSED);
   return (
     <Part title="Form">
@@ -184,6 +204,16 @@ function Fields() {
           <Check name="scope" label="Links" />
           <Check name="kind" type="radio" label="One of several" />
         </Group>
+        <Field name="off" label="Unavailable" disabled />
+        <Field name="file" label="File" type="file" />
+        <p>
+          <CountryPicker
+            text={inWords(countries.value)}
+            label={`Countries: ${inWords(countries.value)}`}
+            chosen={countries.value}
+            choose={(codes) => (countries.value = codes)}
+          />
+        </p>
       </Form>
       <Choice
         label="Order"
@@ -204,7 +234,7 @@ const ROWS = [
 function Tables() {
   return (
     <Part title="Table">
-      <Rows
+      <DataTable
         label="Sites"
         rows={ROWS}
         id={({ host }) => host}
@@ -212,8 +242,21 @@ function Tables() {
           { label: "Site", cell: ({ host }) => <a href="/components">{host}</a> },
           { label: "Status", cell: ({ state }) => <State state={state} /> },
           { label: "Days", cell: () => <Sparkline values={[3, 0, 8, 13, 9, 2, 5]} label="Views per day" /> },
-          { label: "Views", number: true, cell: ({ views }) => views },
-          { label: "Change", number: true, cell: ({ views, before }) => <Change now={views} before={before} brief /> },
+          { label: "Views", kind: "number primary", cell: ({ views }) => views },
+          {
+            label: "Change",
+            kind: "number",
+            cell: ({ views, before }) => <Change now={views} before={before} brief />,
+          },
+          {
+            label: "Actions",
+            kind: "bare",
+            cell: () => (
+              <button type="button" class="quiet icon-button" aria-label="Copy" title="Copy">
+                <Icon name="copy" />
+              </button>
+            ),
+          },
         ]}
       />
     </Part>

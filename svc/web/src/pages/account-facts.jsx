@@ -89,7 +89,7 @@ export function Summary({ account: { id, push, state } }) {
       {sites !== undefined && <a href="/sites">{words.sites(sites, more.sites)}</a>}
       {links !== undefined && <a href={`/links?account_id=${id}`}>{words.links(links, more.links)}</a>}
       {sites === 0 && state === "ready" && (
-        <a class="button" href="/sites/new">
+        <a class="button" href={`/sites/new?account_id=${id}`}>
           {t().sites.add}
         </a>
       )}

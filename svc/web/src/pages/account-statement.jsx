@@ -7,7 +7,7 @@ import { list, longDay, number } from "../format.js";
 import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
 import { Help } from "../ui/help.jsx";
-import { Rows } from "../ui/list.jsx";
+import { DataTable } from "../ui/data-table.jsx";
 import { Loaded, Mark } from "../ui/parts.jsx";
 import { t } from "../words.js";
 import { COUNT_LIMIT, reasons } from "./account-facts.jsx";
@@ -121,11 +121,11 @@ function Targets({ rows, names }) {
   /** @param {"accepted" | "waiting" | "counted" | "pushed" | "stored"} name */
   const counts = (name) => ({
     label: words[name],
-    number: true,
+    kind: /** @type {const} */ ("number"),
     cell: (/** @type {Target} */ row) => <Counts counts={row[name]} />,
   });
   return (
-    <Rows
+    <DataTable
       label={words.title}
       rows={rows}
       id={({ id }) => id}
@@ -135,12 +135,12 @@ function Targets({ rows, names }) {
           cell: ({ id }) => <a href={`/${id.startsWith("lnk") ? "links" : "sites"}/${id}`}>{names.get(id) ?? id}</a>,
         },
         counts("accepted"),
-        { label: words.dropped, number: true, cell: ({ dropped }) => (dropped ? lines(reasons(dropped)) : "–") },
+        { label: words.dropped, kind: "number", cell: ({ dropped }) => (dropped ? lines(reasons(dropped)) : "–") },
         counts("waiting"),
         counts("counted"),
         counts("pushed"),
         counts("stored"),
-        { label: words.agrees, cell: (row) => <Agrees target={row} /> },
+        { label: words.agrees, kind: "primary", cell: (row) => <Agrees target={row} /> },
       ]}
     />
   );

@@ -4,7 +4,7 @@ import { ago } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { visit } from "../router.js";
-import { Rows } from "../ui/list.jsx";
+import { DataTable } from "../ui/data-table.jsx";
 import { ConnectAccount, NoAccount } from "../ui/no-account.jsx";
 import { Loaded, Mark, Page, State } from "../ui/parts.jsx";
 import { t } from "../words.js";
@@ -38,7 +38,7 @@ export function Accounts() {
           accounts.length === 0 ? (
             <NoAccount>{words.empty}</NoAccount>
           ) : (
-            <Rows
+            <DataTable
               label={t().accounts.title}
               rows={accounts}
               id={({ id }) => id}
@@ -54,7 +54,7 @@ export function Accounts() {
                     </>
                   ),
                 },
-                { label: words.columns.state, cell: ({ state }) => <State state={state} /> },
+                { label: words.columns.state, kind: "primary", cell: ({ state }) => <State state={state} /> },
                 {
                   label: words.columns.use,
                   cell: ({ advice }) =>

@@ -130,10 +130,17 @@ function Progress({ asked }) {
  */
 function Demonstration({ offered }) {
   const words = t().account.demonstration;
+  const fillIn = () => {
+    const { edge_account_id, bootstrap_token } = offered;
+    Object.entries({ edge_account_id, bootstrap_token, name: words.name }).forEach(([name, value]) =>
+      fill(name, value),
+    );
+    /** @type {HTMLElement | null} */ (document.querySelector("form [type=submit]"))?.focus();
+  };
   return (
     <Note>
       <p class="message">{words.title}</p>
-      <p>{words.text}</p>
+      <p>{words.text(offered.host)}</p>
       <dl>
         <dt>{t().account.wizard.id}</dt>
         <dd>
@@ -146,10 +153,7 @@ function Demonstration({ offered }) {
         </dd>
       </dl>
       <p class="actions">
-        <button
-          type="button"
-          onClick={() => Object.entries({ ...offered, name: words.name }).forEach(([name, value]) => fill(name, value))}
-        >
+        <button type="button" onClick={fillIn}>
           {words.fill}
         </button>
       </p>

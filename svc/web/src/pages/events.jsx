@@ -6,7 +6,7 @@ import { moment, number } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
-import { Rows } from "../ui/list.jsx";
+import { DataTable } from "../ui/data-table.jsx";
 import { PAGE, useMore } from "../ui/more.jsx";
 import { Empty, Loaded, Mark, Page, State, explain } from "../ui/parts.jsx";
 import { t } from "../words.js";
@@ -82,7 +82,7 @@ function useNames() {
 function List({ groups, names }) {
   const words = t().events;
   return (
-    <Rows
+    <DataTable
       label={words.title}
       rows={groups}
       id={({ id }) => id}
@@ -97,11 +97,15 @@ function List({ groups, names }) {
             </>
           ),
         },
-        { label: words.target, cell: ({ event: { target } }) => <Target id={target} names={names} /> },
-        { label: words.when, cell: ({ event: { at } }) => <time dateTime={at}>{moment(at)}</time> },
-        { label: words.who, cell: ({ event: { via } }) => words.via[via] ?? words.byKey(names[via] ?? via) },
+        { label: words.target, kind: "bare", cell: ({ event: { target } }) => <Target id={target} names={names} /> },
+        { label: words.when, kind: "bare", cell: ({ event: { at } }) => <time dateTime={at}>{moment(at)}</time> },
+        {
+          label: words.who,
+          kind: "bare",
+          cell: ({ event: { via } }) => words.via[via] ?? words.byKey(names[via] ?? via),
+        },
         { label: words.from, cell: ({ event: { ip } }) => (ip ? <code>{ip}</code> : words.nowhere) },
-        { label: words.outcome, cell: (group) => <Outcome event={latest(group)} /> },
+        { label: words.outcome, kind: "primary", cell: (group) => <Outcome event={latest(group)} /> },
       ]}
     />
   );

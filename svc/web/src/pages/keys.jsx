@@ -10,7 +10,7 @@ import { Confirm, Dialog } from "../ui/dialog.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { Help } from "../ui/help.jsx";
 import { IssuedKey } from "../ui/issued-key.jsx";
-import { Rows } from "../ui/list.jsx";
+import { DataTable } from "../ui/data-table.jsx";
 import { NewKey } from "../ui/new-key.jsx";
 import { Empty, KeyHint, Loaded, Note, Page } from "../ui/parts.jsx";
 import { Quotas } from "../ui/quotas.jsx";
@@ -99,7 +99,7 @@ function List({ keys, accounts }) {
     accounts.find((account) => account.edge_account_id === edge_account_id)?.name ?? edge_account_id;
   return (
     <>
-      <Rows
+      <DataTable
         label={words.title}
         rows={keys}
         id={({ id }) => id}
@@ -120,6 +120,7 @@ function List({ keys, accounts }) {
           { label: words.used, cell: ({ last_used }) => (last_used ? <When at={last_used} /> : words.never) },
           {
             label: words.change,
+            kind: "bare",
             cell: (key) => (
               <span class="row-actions">
                 <button

@@ -13,7 +13,7 @@ import { lastWeek } from "../series.js";
 import { Choice } from "../ui/choice.jsx";
 import { ListChoices } from "../ui/list-choices.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
-import { Rows } from "../ui/list.jsx";
+import { DataTable } from "../ui/data-table.jsx";
 import { FILTERS_FROM, PAGE, useMore } from "../ui/more.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { Empty, KeyHint, Loaded, Page } from "../ui/parts.jsx";
@@ -225,7 +225,7 @@ function Table({ links }) {
   const { from, to } = lastWeek(Date.now());
   useLinkKeys();
   return (
-    <Rows
+    <DataTable
       label={words.title}
       rows={links}
       id={({ id }) => id}
@@ -240,9 +240,17 @@ function Table({ links }) {
             </span>
           ),
         },
-        { label: columns.clicks(days(from, to)), number: true, cell: ({ clicks_7d }) => number(clicks_7d ?? 0) },
+        {
+          label: columns.clicks(days(from, to)),
+          kind: "number primary",
+          cell: ({ clicks_7d }) => number(clicks_7d ?? 0),
+        },
         ...(links.every(isLive) ? [] : [{ label: columns.state, cell: shownState }]),
-        { label: columns.acts, cell: (link) => link.state === "active" && <LinkActs link={link} icons /> },
+        {
+          label: columns.acts,
+          kind: "bare",
+          cell: (link) => link.state === "active" && <LinkActs link={link} icons />,
+        },
       ]}
     />
   );

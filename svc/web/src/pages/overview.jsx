@@ -10,7 +10,7 @@ import { address, setSearch, visit } from "../router.js";
 import { Attention, attention } from "../ui/attention.jsx";
 import { Change } from "../ui/change.jsx";
 import { Choice } from "../ui/choice.jsx";
-import { Rows } from "../ui/list.jsx";
+import { DataTable } from "../ui/data-table.jsx";
 import { Loaded, Mark, Page, State } from "../ui/parts.jsx";
 import { Periods, currentPeriod } from "../ui/periods.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
@@ -170,7 +170,7 @@ function Sites({ overview: { sites, period }, order, viewed }) {
           />
         )}
       </div>
-      <Rows
+      <DataTable
         label={words.sites}
         rows={sites.entries}
         id={({ site }) => site.id}
@@ -199,7 +199,7 @@ function Links({ overview: { links, period } }) {
   return (
     <section aria-labelledby="links">
       <h2 id="links">{words.links}</h2>
-      <Rows
+      <DataTable
         label={words.links}
         rows={links.entries}
         id={({ link }) => link.id}
@@ -223,14 +223,15 @@ function Links({ overview: { links, period } }) {
 /**
  * The columns that sites and links have in common.
  * @param {All["period"]} period @param {string} counted the name of what is counted
- * @returns {{label: string, number?: boolean, cell: (entry: SiteEntry | LinkEntry) => any}[]}
+ * @returns {import("../ui/data-table.jsx").Column<SiteEntry | LinkEntry>[]}
  */
 function columns(period, counted) {
   const words = t().overview;
+  /** @type {import("../ui/data-table.jsx").Column<SiteEntry | LinkEntry>} */
   const today = {
     label: words.today,
-    number: true,
-    cell: (/** @type {SiteEntry | LinkEntry} */ { series_30d }) => number(series_30d.at(-1) ?? 0),
+    kind: "number",
+    cell: ({ series_30d }) => number(series_30d.at(-1) ?? 0),
   };
   return [
     {
@@ -240,12 +241,12 @@ function columns(period, counted) {
     ...(period === "today" ? [] : [today]),
     {
       label: `${counted}, ${t().report.periods[period]}`,
-      number: true,
+      kind: "number primary",
       cell: ({ totals }) => number(totals.views),
     },
     {
       label: words.change,
-      number: true,
+      kind: "number",
       cell: ({ totals, totals_before }) => <Change now={totals.views} before={totals_before?.views} brief />,
     },
   ];

@@ -6,7 +6,7 @@ import { call } from "../api.js";
 import { fill } from "../fill.js";
 import { moment } from "../format.js";
 import { changed, isMissing, useResource, whileWorking } from "../resource.js";
-import { go } from "../router.js";
+import { address, go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
@@ -45,7 +45,9 @@ export function NewSite() {
 /** @param {{accounts: import("../wire").Account[]}} props */
 function AddForm({ accounts }) {
   const words = t().sites;
-  const account = useSignal(accounts[0]?.id ?? "");
+  // The page of an account links here with its id.
+  const asked = address.value.searchParams.get("account_id");
+  const account = useSignal((accounts.find(({ id }) => id === asked) ?? accounts[0])?.id ?? "");
   const zones = useResource("GET /v1/accounts/{account_id}/zones", { account_id: account.value });
   return (
     <div class="column wide">

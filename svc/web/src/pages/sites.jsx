@@ -10,7 +10,7 @@ import { useResource, whileWorking } from "../resource.js";
 import { address, setSearch, visit } from "../router.js";
 import { lastWeek } from "../series.js";
 import { ListChoices } from "../ui/list-choices.jsx";
-import { Rows } from "../ui/list.jsx";
+import { DataTable } from "../ui/data-table.jsx";
 import { FILTERS_FROM, PAGE, useMore } from "../ui/more.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { Empty, KeyHint, Loaded, Mark, Page, State } from "../ui/parts.jsx";
@@ -24,6 +24,8 @@ import { t } from "../words.js";
  */
 
 const TYPED_MS = 200;
+// The worker reports a new site's first view within this time.
+const FIRST_REPORT_MS = 2 * 3_600_000;
 
 /** @type {import("../resource.js").Pace} */
 const whileAnyWorks = ({ sites }, polls, since_ms) => {
@@ -172,7 +174,7 @@ function List({ rows, names }) {
   const { from, to } = lastWeek(Date.now());
   const week = days(from, to);
   return (
-    <Rows
+    <DataTable
       label={words.title}
       rows={rows}
       id={({ id }) => id}
@@ -183,7 +185,7 @@ function List({ rows, names }) {
           : []),
         ...(rows.every((site) => stateOf(site) === null) ? [] : [{ label: words.state, cell: stateOf }]),
         { label: week, cell: ({ series_7d }) => series_7d && <Week series={series_7d} /> },
-        { label: words.viewsOf(week), number: true, cell: ({ views_7d }) => number(views_7d ?? 0) },
+        { label: words.viewsOf(week), kind: "number primary", cell: ({ views_7d }) => number(views_7d ?? 0) },
       ]}
     />
   );
@@ -199,6 +201,7 @@ function stateOf(site) {
   if (warning) return <Mark kind="watch">{t().dns.short[warning.code] ?? warning.code}</Mark>;
   if (site.state !== "active") return <State state={site.state} />;
   if (site.config === "pending") return <State state="config_pending" />;
-  if (!site.first_view_at && !site.views_7d) return <Mark kind="watch">{t().sites.noViewYet}</Mark>;
+  const awaited = Date.now() - Date.parse(site.created_at) < FIRST_REPORT_MS;
+  if (!site.first_view_at && !site.views_7d && !awaited) return <Mark kind="watch">{t().sites.noViewYet}</Mark>;
   return null;
 }

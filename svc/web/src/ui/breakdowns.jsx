@@ -1,9 +1,10 @@
 /** The breakdowns of a report: lists of the most frequent values, with bars. */
 
 import { FIRST, INTERNAL, OTHER, hasArrivals, listedCounts, shownLists } from "../breakdown-lists.js";
-import { country, number, percent } from "../format.js";
+import { country, number } from "../format.js";
 import { changed } from "../range.js";
 import { address } from "../router.js";
+import { share } from "../share.js";
 import { sourceAddress, sourceName } from "../sources.js";
 import { t } from "../words.js";
 
@@ -78,7 +79,7 @@ function List({ kind, host, lists, shown, all, isExpanded, toggle }) {
               )}
             </span>
             <span class="number">{number(n)}</span>
-            <span class="small portion">{percent(n / whole)}</span>
+            <span class="small portion">{share(n / whole)}</span>
           </li>
         ))}
       </ol>

@@ -5,7 +5,7 @@ import { changed, useResource } from "../resource.js";
 import { leave } from "../router.js";
 import { end } from "../session.js";
 import { t } from "../words.js";
-import { Rows } from "./list.jsx";
+import { DataTable } from "./data-table.jsx";
 import { ErrorMessage, Loaded, Mark } from "./parts.jsx";
 import { SignOut } from "./sign-out.jsx";
 import { When } from "./when.jsx";
@@ -37,7 +37,7 @@ export function Sessions() {
       <h2 id="sessions">{words.title}</h2>
       <Loaded read={read} rows={2}>
         {({ sessions }) => (
-          <Rows
+          <DataTable
             label={words.title}
             rows={sessions}
             id={({ id }) => id}
@@ -47,6 +47,7 @@ export function Sessions() {
               { label: words.used, cell: ({ last_used }) => <When at={last_used} /> },
               {
                 label: words.end,
+                kind: "primary",
                 cell: (session) =>
                   session.current ? (
                     <Mark kind="good">{words.current}</Mark>

@@ -1,5 +1,6 @@
 /** The setup of a new site: snippet, progress until the first view, and troubleshooting. */
 
+import { demonstration } from "../demonstration.js";
 import { country } from "../format.js";
 import { t } from "../words.js";
 import { Help } from "./help.jsx";
@@ -8,7 +9,7 @@ import { Snippet } from "./snippet.jsx";
 
 /** @typedef {import("../wire").Site} Site */
 
-/** If there is no view after this time, the page shows troubleshooting advice. */
+/** If there is no view after this time, something is probably wrong. */
 const ADVICE_AFTER_MS = 300_000;
 
 /** @param {{site: Site, first: ReturnType<typeof import("../first-view.js").useFirstView>}} props */
@@ -56,6 +57,7 @@ export function Setup({ site, first }) {
                 </button>
               </p>
             )}
+            {synced && <DemonstrationVisit host={site.host} />}
             {late && (
               <Note>
                 <p class="message">{words.advice.title}</p>
@@ -73,7 +75,25 @@ export function Setup({ site, first }) {
   );
 }
 
-/** @param {{view: import("../wire").View | null}} props shown above the report; the snippet is now in the settings */
+/** In a demonstration: a link that views the emulated site, which no browser can open. @param {{host: string}} props */
+function DemonstrationVisit({ host }) {
+  const words = t().account.demonstration;
+  const offered = demonstration();
+  if (offered?.host !== host) return null;
+  return (
+    <Note>
+      <p class="message">{words.title}</p>
+      <p>{words.emulatedSite}</p>
+      <p class="actions">
+        <a class="button" href={offered.visit_url} target="_blank" rel="noopener noreferrer">
+          {words.visit}
+        </a>
+      </p>
+    </Note>
+  );
+}
+
+/** @param {{view: import("../wire").View | null}} props above the report; the snippet is now in the settings */
 const Seen = ({ view }) => (
   <Note kind="good">
     <p class="message">{t().sites.seenLive}</p>
@@ -81,7 +101,7 @@ const Seen = ({ view }) => (
   </Note>
 );
 
-/** @param {import("../wire").View} view @returns {string} a sentence about the view, with the details that are known */
+/** @param {import("../wire").View} view @returns {string} who viewed what, as far as it is known */
 const seenView = ({ page, country: code, browser }) =>
   t().sites.seenView(country(code, { unknown: t().lists.unknownCountry }), page, browser);
 

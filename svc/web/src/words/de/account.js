@@ -284,10 +284,13 @@ const account = {
 
   demonstration: {
     title: "Dies ist eine Demonstration",
-    text: "Cloudflare wird hier emuliert. Sie können dieses Konto verbinden. Es hat die Zone second.example:",
+    text: (host) => `Cloudflare wird hier emuliert. Sie können dieses Konto verbinden. Es hat die Zone ${host}:`,
     token: "Bootstrap-Token",
     fill: "Diese Werte einsetzen",
     name: "Zweites Konto",
+    emulatedSite:
+      "Diese Website ist emuliert und lässt sich nicht im Browser öffnen. Sie können hier stattdessen eine Seite aufrufen.",
+    visit: "Eine Seite aufrufen",
     noForm: "Bei Cloudflare würden Sie hier ein Token erstellen. In dieser Demonstration gibt es schon eines.",
   },
   disconnect: {

@@ -46,7 +46,7 @@ const sites = {
     `Der Dienst sieht ${address || "keine Adresse"}, Ihre Website aber eine öffentliche Adresse. Geben Sie Ihre ` +
     "öffentliche Adresse ein.",
   countries: "Ausgenommene Länder",
-  noCountries: "kein Land",
+  noCountries: "Keine",
   asns: "Ausgenommene autonome Systeme (ASN)",
   asnsHint: "Nummern der Netze von Anbietern und Unternehmen, durch Kommas getrennt, höchstens 20. Beispiel: AS64496.",
   gpc: "Global Privacy Control und Do Not Track beachten",

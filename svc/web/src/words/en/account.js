@@ -279,10 +279,13 @@ export default {
 
   demonstration: {
     title: "This is a demonstration",
-    text: "Cloudflare is emulated here. You can connect this account, which has the zone second.example:",
+    text: (/** @type {string} */ host) =>
+      `Cloudflare is emulated here. You can connect this account, which has the zone ${host}:`,
     token: "Bootstrap token",
     fill: "Fill in these values",
     name: "Second account",
+    emulatedSite: "This site is emulated, so a browser cannot open it. You can view one of its pages here instead.",
+    visit: "View a page",
     noForm: "At Cloudflare, you would create a token here. In this demonstration, it already exists.",
   },
   disconnect: {

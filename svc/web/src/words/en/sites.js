@@ -40,7 +40,7 @@ export default {
   addressUnknown: (/** @type {string} */ address) =>
     `The service sees ${address || "no address"}, but your site sees a public address. Enter your public address.`,
   countries: "Excluded countries",
-  noCountries: "no country",
+  noCountries: "None",
   asns: "Excluded autonomous systems (ASN)",
   asnsHint: "Numbers of internet providers' and companies' networks, separated by commas, up to 20. Example: AS64496.",
   gpc: "Respect Global Privacy Control and Do Not Track",

@@ -18,17 +18,22 @@ function move(step) {
 }
 
 /**
+ * @template T
+ * @typedef {object} Column
+ * @property {string} label
+ * @property {"number" | "number primary" | "primary" | "bare"} [kind] `number`: align right. In a narrow table,
+ *   `primary` is on the first line, next to the name, and `bare` is below it without its label.
+ * @property {(row: T) => Children} cell
+ */
+
+/**
  * A table whose rows have two lines if it is narrow. A click anywhere in a row follows the link in its first cell.
  * j and k focus this link.
  * @template T
- * @param {{
- *   label: string,
- *   columns: {label: string, number?: boolean, cell: (row: T) => Children}[],
- *   rows: T[],
- *   id: (row: T) => string,
- * }} props the first column is the row header; `number`: align right
+ * @param {{label: string, columns: Column<T>[], rows: T[], id: (row: T) => string}} props the first column is the row
+ *   header
  */
-export function Rows({ label, columns, rows, id }) {
+export function DataTable({ label, columns, rows, id }) {
   useKeys([
     { keys: "j", says: t().common.shortcuts.next, does: () => move(1) },
     { keys: "k", says: t().common.shortcuts.previous, does: () => move(-1) },
@@ -38,9 +43,9 @@ export function Rows({ label, columns, rows, id }) {
       <table class="rows" aria-label={label}>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th key={column.label} scope="col" class={column.number ? "number" : undefined}>
-                {column.label}
+            {columns.map(({ label, kind }) => (
+              <th key={label} scope="col" class={kind}>
+                {label}
               </th>
             ))}
           </tr>
@@ -48,25 +53,21 @@ export function Rows({ label, columns, rows, id }) {
         <tbody>
           {rows.map((row) => (
             <tr key={id(row)}>
-              {columns.map((column, i) => (
-                <Cell key={column.label} first={i === 0} label={column.label} number={column.number ?? false}>
-                  {column.cell(row)}
-                </Cell>
-              ))}
+              {columns.map(({ label, kind, cell }, i) =>
+                i === 0 ? (
+                  <th key={label} scope="row">
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td key={label} class={kind} data-label={label}>
+                    {cell(row)}
+                  </td>
+                ),
+              )}
             </tr>
           ))}
         </tbody>
       </table>
     </div>
-  );
-}
-
-/** @param {{first: boolean, label: string, number: boolean, children: Children}} props */
-function Cell({ first, label, number, children }) {
-  if (first) return <th scope="row">{children}</th>;
-  return (
-    <td class={number ? "number" : undefined} data-label={label}>
-      {children}
-    </td>
   );
 }
