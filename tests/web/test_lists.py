@@ -168,7 +168,8 @@ def test_site_without_views_is_marked_only_when_the_worker_could_have_reported_o
         response = route.fetch()
         body = response.json()
         created_at = (datetime.now(tz=UTC) - age).isoformat().replace("+00:00", "Z")
-        body["sites"] = [{**each, "first_view_at": None, "created_at": created_at} for each in body["sites"]]
+        without = {"first_view_at": None, "views_7d": 0, "created_at": created_at}
+        body["sites"] = [{**each, **without} for each in body["sites"]]
         route.fulfill(response=response, json=body)
 
     tab.route("**/v1/sites?*", answer)
