@@ -1,4 +1,4 @@
-/** What a demonstration offers to try. `make demo` puts it into the page. */
+/** What a demonstration offers to try. `make demo` inserts it into the page. */
 
 /**
  * @typedef {object} Offered

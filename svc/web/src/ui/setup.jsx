@@ -9,7 +9,7 @@ import { Snippet } from "./snippet.jsx";
 
 /** @typedef {import("../wire").Site} Site */
 
-/** If there is no view after this time, something is probably wrong. */
+/** If there is no view after this time, the page shows troubleshooting advice. */
 const ADVICE_AFTER_MS = 300_000;
 
 /** @param {{site: Site, first: ReturnType<typeof import("../first-view.js").useFirstView>}} props */
@@ -93,7 +93,7 @@ function DemonstrationVisit({ host }) {
   );
 }
 
-/** @param {{view: import("../wire").View | null}} props above the report; the snippet is now in the settings */
+/** @param {{view: import("../wire").View | null}} props shown above the report; the snippet is now in the settings */
 const Seen = ({ view }) => (
   <Note kind="good">
     <p class="message">{t().sites.seenLive}</p>
