@@ -64,7 +64,7 @@ def test_limits_table_matches_the_code() -> None:
     limits = LimitsConfig()
     reserved = next(value for name, value in rows.items() if name.startswith("Reserved link codes"))
     assert re.findall(r"`([^`]+)`", reserved) == sorted(RESERVED_CODES)
-    assert rows["Retired paths of a site"].startswith(f"{MAX_RETIRING}. ")
+    assert rows["Retired paths of a site"].startswith(f"{MAX_RETIRING}; ")
     assert rows["Accounts"] == f"{limits.accounts} per user"
     assert rows["Sites"] == f"{limits.sites} per user"
     assert rows["Links"] == f"{limits.links:,} per user"
@@ -73,7 +73,7 @@ def test_limits_table_matches_the_code() -> None:
         f"{limits.report_reads_per_minute} per minute"
         in rows["Database reads for reports, across all of a user's accounts"]
     )
-    assert rows["Exports"].startswith(f"{export.PER_HOUR} per hour")
+    assert rows["Exports"].startswith(f"{export.PER_HOUR} per user and hour")
     schemas = document("https://svc.example")["components"]["schemas"]
     countries = schemas["NewRule"]["properties"]["countries"]["anyOf"][0]
     assert rows["`countries` of a rule"] == f"{countries['minItems']} to {countries['maxItems']}"
