@@ -18,7 +18,7 @@ const ENV = { PUSH_URL: "http://127.0.0.1:9/", WORKER_KEY: "k", BUNDLE: "b", INS
 
 /**
  * @param {{days?: number[], setting?: unknown, state?: Partial<State>}} [options]
- * @returns {Database} database of a worker that has closed the day CLOSED
+ * @returns {Database} database of a Worker that has closed the day CLOSED
  */
 function databaseOf({ days = daysBetween(CLOSED - AGE, CLOSED), setting, state } = {}) {
   const database = new Database();
@@ -215,7 +215,7 @@ test("two concurrent runs delete only the days of one", async () => {
 
 // rule W5
 test("deleted rows count as written on the day of the deletion", async () => {
-  /** @param {unknown} setting @param {number[]} days @returns {Promise<number>} rows written by the worker's count */
+  /** @param {unknown} setting @param {number[]} days @returns {Promise<number>} rows written by the Worker's count */
   const writtenOf = async (setting, days) => {
     const database = databaseOf({ setting, days });
     await closeNextDay(database);

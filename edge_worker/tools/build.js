@@ -1,5 +1,5 @@
 /**
- * Builds the worker: `node tools/build.js FOLDER [SOURCE]` builds the worker in SOURCE (default: src) and writes
+ * Builds the Worker: `node tools/build.js FOLDER [SOURCE]` builds the Worker in SOURCE (default: src) and writes
  * svc-edge.js, snippet.js, vocabulary.json, patterns.json, manifest.json and licences.txt to FOLDER. The output is the
  * same on every machine.
  */
@@ -19,7 +19,7 @@ const SOURCE = join(root, "src");
 const TARGET = "es2022";
 
 /**
- * @param {string} [source] folder of the worker's source
+ * @param {string} [source] folder of the Worker's source
  * @returns {Promise<string>} the snippet's code, with __PATH__ for the site's path
  */
 export async function buildSnippet(source = SOURCE) {
@@ -30,8 +30,8 @@ export async function buildSnippet(source = SOURCE) {
 
 /**
  * @param {string} snippet
- * @param {string} [source] folder of the worker's source
- * @returns {Promise<{code: string, licences: string}>} the worker as one ES module, and the licences of its packages
+ * @param {string} [source] folder of the Worker's source
+ * @returns {Promise<{code: string, licences: string}>} the Worker as one ES module, and the licences of its packages
  */
 export async function buildWorker(snippet, source = SOURCE) {
   const { outputFiles, metafile } = await build({
@@ -67,7 +67,7 @@ const ADDITIONS = [
 /**
  * Returns the migrations that create the database's schema. Each file in the folder is one migration; 0001-….sql is
  * number 1.
- * @param {string} [source] folder of the worker's source
+ * @param {string} [source] folder of the Worker's source
  * @returns {string[][]} the statements of each migration, in order; in a file, each ends with ";" at the end of a line
  * @throws {Error} if a number is missing or a statement is not allowed
  */
@@ -94,7 +94,7 @@ const numberStatement = (number) =>
   `insert into meta(key, value) values ('schema', ${number}) ` +
   "on conflict(key) do update set value = excluded.value where meta.value < excluded.value";
 
-/** @param {string} folder @param {string} [source] folder of the worker's source */
+/** @param {string} folder @param {string} [source] folder of the Worker's source */
 export async function writeBundle(folder, source = SOURCE) {
   const words = readFileSync(join(source, "vocabulary.json"), "utf8");
   const { schema } = JSON.parse(words);

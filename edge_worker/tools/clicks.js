@@ -1,5 +1,5 @@
 /**
- * Evaluates clicks with the worker's own functions. `node tools/clicks.js < CLICKS` reads a JSON list of
+ * Evaluates clicks with the Worker's own functions. `node tools/clicks.js < CLICKS` reads a JSON list of
  * {link, country, ua, search, method}. It writes a list of {url, reason, source, device, browser, os}.
  */
 

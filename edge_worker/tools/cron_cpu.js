@@ -1,7 +1,7 @@
 /**
  * Measures the CPU time of a cron run. `node tools/cron_cpu.js WORK` prints milliseconds; WORK is fold, close or push.
  *
- * Runs the worker's own code in an engine that has not compiled anything yet. The database is a real SQLite database.
+ * Runs the Worker's own code in an engine that has not compiled anything yet. The database is a real SQLite database.
  * As on the platform, the time spent in the database is excluded, but the client's conversion of values to and from
  * JSON is included. Inside the whole runtime, a run could only be measured together with the emulated edge.
  */

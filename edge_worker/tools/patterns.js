@@ -1,4 +1,4 @@
-/** The worker's patterns and limits as data. The service uses them to predict how the worker classifies a visit. */
+/** The Worker's patterns and limits as data. The service uses them to predict how the Worker classifies a visit. */
 
 import { getPattern } from "isbot";
 
@@ -14,7 +14,7 @@ const shown = ({ source, flags }) => [source, flags];
 /** @param {readonly (readonly [string, RegExp])[]} list @returns {[name: string, ...Pattern][]} */
 const named = (list) => list.map(([name, pattern]) => [name, ...shown(pattern)]);
 
-/** In `browsers` and `systems`, the first match gives the name. Other keys are named after the worker's constants. */
+/** In `browsers` and `systems`, the first match gives the name. Other keys are named after the Worker's constants. */
 export const patterns = {
   ua_chars: agents.UA_CHARS,
   source_chars: sources.SOURCE_CHARS,

@@ -1,4 +1,4 @@
-"""Test the functions for tokens, zones, workers, databases and routes against the emulator."""
+"""Test the functions for tokens, zones, Workers, databases and routes against the emulator."""
 
 from __future__ import annotations
 

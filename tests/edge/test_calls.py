@@ -377,14 +377,14 @@ async def test_cancelled_calls_release_their_slots(emulator: Emulator, customer:
 
 
 async def upload(access: Access) -> None:
-    """Upload a minimal worker."""
+    """Upload a minimal Worker."""
     module = b"export default { fetch() { return new Response('hello'); } };"
     content = workers.Upload(module, "svc-edge.js", "2026-04-01", tags=("svc-account:acc_1",))
     await workers.upload(access, "svc-edge", content)
 
 
 async def schedules(access: Access) -> list[str]:
-    """Return the cron triggers of the minimal worker."""
+    """Return the cron triggers of the minimal Worker."""
     found = await access.get(
         dict[str, list[dict[str, str]]], f"{access.account_path}/workers/scripts/svc-edge/schedules"
     )

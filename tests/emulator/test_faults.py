@@ -1,4 +1,4 @@
-"""Tests of injected faults: in API calls, in the workers' own fetches, and in database bindings."""
+"""Tests of injected faults: in API calls, in the Workers' own fetches, and in database bindings."""
 
 from __future__ import annotations
 

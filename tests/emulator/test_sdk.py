@@ -122,7 +122,9 @@ async def test_databases(customer: Customer, sdk: Cloudflare) -> None:
 
 @pytest.fixture
 def upload(sdk: Cloudflare, customer: Customer) -> Callable[..., Any]:
-    """A function that uploads the probe with the SDK, which names the module's form part `files`."""
+    """A function that uploads PROBE with the SDK. The SDK gives the form part that contains the module the name
+    `files`.
+    """
 
     def made(bindings: Any) -> Any:
         return sdk.workers.scripts.update(

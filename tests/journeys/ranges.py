@@ -1,6 +1,7 @@
-"""Reports over random periods, and the expected result from the visits. Like `recount`, independent of the service.
+"""Reports over random periods, and the expected result from the visits. The code is independent of the service, as in
+`recount`.
 
-The code is based only on docs/use/reports.md.
+It is based only on docs/use/reports.md.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ async def test_visits_that_were_not_pushed_are_reported_after_a_disconnect(emula
     body = {"account_id": account_id, "url": "https://a.example/", "code": "sale"}
     link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
     await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-    # The worker writes these visits to its database. A cron folds some of them; the others are still in the log.
+    # The Worker writes these visits to its database. A cron folds some of them; the others are still in the log.
     for ip in PEOPLE[:2]:
         await visit(emulator, site, link, ip)
     await emulator.settled()

@@ -36,7 +36,7 @@ IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605
 
 
 def counted(account_id: str, targets: list[str]) -> Tx[Ingested]:
-    """Return a transaction that stores totals of the last few days, as if the account's worker had sent them."""
+    """Return a transaction that stores totals of the last few days, as if the account's Worker had sent them."""
     now = system_clock()
     parts = []
     for number, day in enumerate(range(day_of(now) - 5, day_of(now)), 1):

@@ -59,7 +59,7 @@ async def _fails_call(world: World, service: Service, operation: Operation, name
     await world.check_consistent(await world.settled(service))
     while not await _is_done(world, service, operation):
         await _ask(world, service, operation)
-    # Check this only now. Some calls follow the operation, such as those that write the worker's configuration.
+    # Check this only now. Some calls follow the operation, such as those that write the Worker's configuration.
     waiting = await world.emulator.faults()
     await world.emulator.clear_faults()
     await world.check_consistent(await world.settled(service))

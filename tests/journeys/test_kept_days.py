@@ -1,4 +1,4 @@
-"""Test an account's breakdown retention from end to end: the setting, the worker's daily deletion, and the report."""
+"""Test an account's breakdown retention from end to end: the setting, the Worker's daily deletion, and the report."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_report_gives_the_first_day_with_breakdowns(tmp_path):
         before = await report()
         assert before["breakdowns_from"] == before["from"]
         assert {page["key"] for page in before["breakdowns"]["pages"]} == {"/old", "/new"}
-        # The worker can delete the first day once it closes day 15.
+        # The Worker can delete the first day once it closes day 15.
         await close_days_before(first_day + 16)
         after = await report()
         assert after["breakdowns_from"] == day_text(first_day + 1) > after["from"]

@@ -93,7 +93,7 @@ class Place:
         return {id_: (target["fault"], target["off_by"]["views"]) for id_, target in wrong.items()}
 
     async def change_worker_database(self, sql: str, *params: str) -> None:
-        """Run SQL on the worker's database with the customer's own token."""
+        """Run SQL on the Worker's database with the customer's own token."""
         path = f"/accounts/{self.customer.account_id}/d1/database"
         headers = {"authorization": f"Bearer {self.token}"}
         async with httpx.AsyncClient(base_url=self.emulator.api, headers=headers) as client:
@@ -193,7 +193,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
 
 
 async def forged_push(service: Service, key: str, day: int, target: str, views: int) -> None:
-    """Send a push that does not come from the worker. Its row for the day is newer than all others."""
+    """Send a push that does not come from the Worker. Its row for the day is newer than all others."""
     part = {
         "id": 1, "day": day_text(day), "as_of": (day + 1) * DAY_MS, "final": True,
         "hours": [], "refused_hours": [], "days": [[target, views, 0, 1]],

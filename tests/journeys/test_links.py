@@ -1,4 +1,4 @@
-"""Two links use the same code in turn, in the real runtime: clicks, a change, deletions, and reuse of the code."""
+"""Two links use the same code, one after the other, in the real runtime: clicks, a change, deletions, and reuse."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_two_links_with_the_same_code_have_separate_clicks(emulator, custo
 
 
 async def removed(service, link_id: str) -> None:
-    """Wait until the worker has removed the link."""
+    """Wait until the Worker has removed the link."""
 
     async def poll() -> bool | None:
         return (await service.call("GET", f"/v1/links/{link_id}"))["link"]["config"] == "synced" or None

@@ -102,7 +102,7 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
     assert found.counts("svc_log_lines_total", "level").get(("error",), 0) == 0
     assert found.total("svc_store_up") == 1
 
-    # The digest of the worker's bundle is also stored at the platform. It is not a secret.
+    # The digest of the Worker's bundle is also stored at the platform. It is not a secret.
     text = re.sub(r'bundle="\w+"', "", found.text)
     state = json.dumps(await emulator.state())
     secrets = [customer.account_id, customer.bootstrap_token, *customer.zones.values(), account["id"], site["id"]]

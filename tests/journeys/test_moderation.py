@@ -1,4 +1,4 @@
-"""The operator disables a link and a site with commands while the service and the worker are running."""
+"""The operator disables a link and a site with commands while the service and the Worker are running."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class RepeatedWrite:
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
-    """A platform that runs no workers, because these tests only count calls to the platform."""
+    """A platform that runs no Workers, because these tests only count calls to the platform."""
     async with open_emulator(no_runtime=True, **LENIENT) as running:
         yield running
 

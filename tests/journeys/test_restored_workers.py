@@ -1,7 +1,7 @@
-"""After a backup that was made under load is restored, workers match the store and no daily totals are lost.
+"""After a backup that was made under load is restored, Workers match the store and no daily totals are lost.
 
 Between the backup and the restore, the test makes random changes. The service and its commands run as processes, and
-the workers run in Cloudflare's runtime. The test counts each visit itself, to check the totals.
+the Workers run in Cloudflare's runtime. The test counts each visit itself, to check the totals.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ async def command(folder, settings, *arguments):
 
 
 async def worker_config(shop, database_id):
-    """Return the configuration in the worker's database as values by key."""
+    """Return the configuration in the Worker's database as values by key."""
     _, token = await shop.emulator.create_token(shop.customer.account_id, rights=["D1 Write"], expires_in_s=None)
     path = f"{shop.emulator.api}/accounts/{shop.customer.account_id}/d1/database/{database_id}/query"
     async with local_client() as client:
@@ -188,7 +188,7 @@ async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tm
             await service.account_in(shop.account_id, "ready")
             [(database_id, install_id)] = await store.read(rows("select database_id, install_id from accounts"))
 
-            # The worker has exactly the store's configuration.
+            # The Worker has exactly the store's configuration.
             there = await worker_config(shop, database_id)
             links = dict(await store.read(rows("select code, url from links where state = 'active'")))
             assert {key[5:]: body["url"] for key, body in there.items() if key.startswith("link:")} == links
@@ -219,7 +219,7 @@ async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tm
                 counted += sum(counts[0] + counts[1] for counts in stored.values())
             assert counted > 40
 
-            # New links reach the worker, even if they use a code that was lost in the restore. Clicks are counted.
+            # New links reach the Worker, even if they use a code that was lost in the restore. Clicks are counted.
             shop.site = (await service.call("GET", f"/v1/sites/{shop.site['id']}"))["site"]
             found = (await service.call("GET", f"/v1/links?account_id={shop.account_id}&limit=100"))["links"]
             shop.links = {one["code"]: one for one in found}

@@ -1,4 +1,4 @@
-"""A rollout of a newer version to real workers halts if the new version is broken, and otherwise completes."""
+"""A rollout of a newer version to real Workers halts if the new version is broken, and otherwise completes."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Crons:
         await self.emulator.clock(-self.behind_s)
 
     async def fire(self, after_s: int) -> None:
-        """Move the clock forward by `after_s`, and fire every worker's cron once. Ignore failures."""
+        """Move the clock forward by `after_s`, and fire every Worker's cron once. Ignore failures."""
         self.behind_s -= after_s
         at = await self.emulator.clock(-self.behind_s)
         await self.emulator.crons([(one.account_id, at) for one in self.customers], "svc-edge")
 
 
 def broken_bundle(good: Path, folder: Path) -> Path:
-    """Copy the worker in `good` to `folder`, with crons that always fail. Return `folder`."""
+    """Copy the Worker in `good` to `folder`, with crons that always fail. Return `folder`."""
     shutil.copytree(good, folder)
     manifest = json.loads((folder / "manifest.json").read_text())
     module = folder / manifest["main_module"]
@@ -63,7 +63,7 @@ def broken_bundle(good: Path, folder: Path) -> Path:
 
 
 async def connected(service: Service, customer: Customer) -> None:
-    """Connect an account and install its worker."""
+    """Connect an account and install its Worker."""
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     account = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]
     await service.account_in(account["id"], "ready")
@@ -92,7 +92,7 @@ async def ended(store: Store, bundle: str, crons: Crons, state: str) -> Any:
         rollout, progress, _ = found
         if rollout is not None and rollout.state == state:
             return found
-        # Fire crons only while no update is running. Otherwise, a worker could be replaced in the middle of a push.
+        # Fire crons only while no update is running. Otherwise, a Worker could be replaced in the middle of a push.
         if progress.counts["under_way"] and not await store.read(rollouts.working()):
             await crons.fire(0)
         return None

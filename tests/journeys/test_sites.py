@@ -1,4 +1,4 @@
-"""Tests of a site's lifecycle with the real worker.
+"""Tests of a site's lifecycle with the real Worker.
 
 An old snippet counts for 30 days, and a kill leaves no unneeded routes.
 """
@@ -30,7 +30,7 @@ async def view(emulator, path, page) -> int:
 
 
 async def counted(emulator, customer, token) -> list[str]:
-    """Return the pages of all views that the worker has not folded yet. `token`: one of the customer's tokens."""
+    """Return the pages of all views that the Worker has not folded yet. `token`: one of the customer's tokens."""
     [database] = (await emulator.state())["accounts"][customer.account_id]["databases"]
     async with local_client(base_url=emulator.api) as client:
         response = await client.post(

@@ -1,4 +1,4 @@
-"""A newer service updates the worker and its tables during traffic. No event is lost or counted twice."""
+"""A newer service updates the Worker and its tables during traffic. No event is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
 
 
 async def updated(service: Service, account_id: str) -> Any:
-    """Return the account once only the new worker's first push is missing. The account must be ready throughout."""
+    """Return the account once only the new Worker's first push is missing. The account must be ready throughout."""
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
     assert account["state"] == "ready", account
     operation = account["operation"]
@@ -84,7 +84,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         new = {"account_id": account_id, "url": "https://a.example/x"}
         link = (await service.call("POST", "/v1/links", new, expect=201))["link"]
         await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-        # The worker confirms its installation, and then folds some events before the update.
+        # The Worker confirms its installation, and then folds some events before the update.
         await crons(emulator, customer, real, noon + 3 * MINUTE_MS, 2)
         traffic = Traffic(emulator, site["path"], link["code"])
         for _ in range(20):
@@ -113,7 +113,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         await crons(emulator, customer, real, noon + 70 * MINUTE_MS, 2)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert (account["operation"]["state"], account["push"]["schema"]) == ("done", 2)  # its first push confirms it
-        # The new worker closes the hours and the day.
+        # The new Worker closes the hours and the day.
         for end in (noon + 3 * HOUR_MS, noon + 12 * HOUR_MS):
             await crons(emulator, customer, real, end + 12 * MINUTE_MS, 6)
             await crons(emulator, customer, real, end + PUSHED_BY_MS, 4)
@@ -194,7 +194,7 @@ async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
 
 
 async def in_place(world: World, service: Service) -> Any:
-    """Return the account once the new worker is installed. The account must be ready throughout."""
+    """Return the account once the new Worker is installed. The account must be ready throughout."""
     account = await world.account(service)
     assert account is not None
     assert account["state"] == "ready", account
@@ -203,7 +203,7 @@ async def in_place(world: World, service: Service) -> Any:
 
 
 async def ended(world: World, service: Service) -> Any:
-    """Return the account once its update has ended, or is only waiting for the worker's first push."""
+    """Return the account once its update has ended, or is only waiting for the Worker's first push."""
     account = await world.account(service)
     assert account is not None
     operation = account["operation"]
@@ -219,7 +219,7 @@ async def is_ready(world: World, service: Service) -> bool | None:
 
 
 async def confirmed(world: World, service: Service) -> None:
-    """Run the worker's cron, so that it confirms its installation."""
+    """Run the Worker's cron, so that it confirms its installation."""
     run = await world.emulator.cron(world.edge_account_id, "svc-edge")
     assert run["outcome"] == "ok"
     account = await world.account(service)

@@ -1,4 +1,4 @@
-"""Run a small part of the simulated year from `bench/year.py`. Its numbers are exact despite worker outages."""
+"""Run a small part of the simulated year from `bench/year.py`. Its numbers are exact despite Worker outages."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_languages_have_the_same_templates_with_the_same_parameters():
     english, german = found["en"], found["de"]
     assert german.keys() == english.keys()
     assert len(german) > 150
-    # German findings do not name the worker or the database, because each account has only one of each.
+    # German findings do not name the Worker or the database, because each account has only one of each.
     own = {"worker", "database"}
     assert [key for key in english if names_in(german[key]) - own != names_in(english[key]) - own] == []
     same = {key for key in english if english[key] and german[key] == english[key] and not key.endswith(".subject")}

@@ -101,7 +101,7 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     report = replace(PUSH, at=START_MS + 5)
 
     async def asked_after_push(account_id, first, last):
-        """Push these parts. Return `restored_as_of` if the worker's data must be read back, else None."""
+        """Push these parts. Return `restored_as_of` if the Worker's data must be read back, else None."""
         woken: list[str] = []
         with store.changes.subscribe(woken.append):
             await store.run(accounts.record_pushes([(account_id, report)], {account_id: (first, last)}))
@@ -199,7 +199,7 @@ async def test_change_of_days_kept_increments_the_version(store):
     assert set(woken) == {account.edge_account_id}
     again = await store.run(accounts.change_account(account_id, START_MS, plan="free", days_kept=14))
     assert (again.plan, again.days_kept, again.config_version) == ("free", DaysKept(14, 2), 2)
-    # A change back to the default must reach the worker as well.
+    # A change back to the default must reach the Worker as well.
     back = await store.run(accounts.change_account(account_id, START_MS, days_kept=35))
     assert (back.days_kept, back.config_version) == (DaysKept(35, 3), 3)
 

@@ -41,7 +41,7 @@ async def store(postgres_url):
 
 
 class Pushed:
-    """An account with a worker that `op_1` installed and that has not pushed yet. Its first push counts a view."""
+    """An account with a Worker that `op_1` installed and that has not pushed yet. Its first push counts a view."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

@@ -66,7 +66,7 @@ async def test_overtake_gives_the_configuration_a_version_above_the_workers(stor
     assert account.link_host is not None
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}
-    assert account.days_kept == DaysKept(35, 0)  # never changed, so the worker has no row for it
+    assert account.days_kept == DaysKept(35, 0)  # never changed, so the Worker has no row for it
     assert await store.run(syncs.raise_above_worker(account_id, 40)) == 42  # repeated
     await store.run(accounts.change_account(account_id, START_MS, days_kept=20))
     assert await store.run(syncs.raise_above_worker(account_id, 50)) == 51

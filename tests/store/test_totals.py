@@ -157,7 +157,7 @@ async def test_final_part_wins_and_late_hours_still_count(store):
 
 
 async def test_newer_part_may_have_lower_counts(store):
-    """After a worker's database has been recreated, its lower counts are correct."""
+    """After a Worker's database has been recreated, its lower counts are correct."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     await store.run(ingest(account_id, [part(1, hours=2, counts={site: Counts(50)})], START_MS))
@@ -256,7 +256,7 @@ async def test_part_at_the_limits_is_accepted(store, fine):
 @pytest.mark.rule("W3")
 @cases("early", [part(hours=5), part(hours=24, final=True), part(refused=(5,)), part(day=TODAY + 1)])
 async def test_part_from_the_future_stays_in_the_workers_queue(store, early):
-    """The service's clock may be wrong. The part is neither stored nor acknowledged, so the worker keeps it."""
+    """The service's clock may be wrong. The part is neither stored nor acknowledged, so the Worker keeps it."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     early = replace(early, id=7, days=(row(site, Counts(1_000)),))
@@ -295,7 +295,7 @@ _steps = st.lists(
 
 
 def _history(steps: list[tuple[int, int, int, bool]], targets: list[str]) -> list[PushedPart]:
-    """Return the parts that a worker pushes while its counters grow. Each step closes an hour of yesterday or today."""
+    """Return the parts that a Worker pushes while its counters grow. Each step closes an hour of yesterday or today."""
     history = []
     day_sums: dict[tuple[int, str], Counts] = {}
     hour_sums: dict[tuple[int, str], Counts] = {}

@@ -47,7 +47,7 @@ WORKER = RemainingResource("worker", "changed", {"worker": "svc-edge"})
 
 
 async def forget_all(store: Store, user_id: int) -> DeletionResult:
-    """Run all transactions after the first one, in order. Only the worker could not be removed from Cloudflare."""
+    """Run all transactions after the first one, in order. Only the Worker could not be removed from Cloudflare."""
     for account in await store.read(accounts.list_accounts(user_id)):
         operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))
         await store.run(disconnects.end_disconnect(operation, "svc-op_new", [WORKER], START_MS))

@@ -1,4 +1,4 @@
-"""Keys that are accepted for a worker's pushes."""
+"""Keys that are accepted for a Worker's pushes."""
 
 from __future__ import annotations
 

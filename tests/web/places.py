@@ -252,7 +252,7 @@ class World:
         return account_id
 
     def seen(self, customer: Customer, site: dict[str, Any], *sent: str) -> None:
-        """Send views to the site, dated two hours ago, and let the Worker push them.
+        """Send views of the site, dated two hours ago, and let the Worker push them.
 
         `sent`: the bodies that the snippet sends. Raises AssertionError if the Worker does not push all views.
         """
@@ -377,7 +377,7 @@ async def _furnish(
 
 
 async def _be_visited(service: Service, platform: Emulator, account_id: str, site: dict[str, Any], sent: Tally) -> None:
-    """Send views to the site and clicks to the link, dated two hours ago, and let the Worker push them."""
+    """Send views of the site and clicks on the link, dated two hours ago, and let the Worker push them."""
     now = time.time_ns() // 1_000_000
     hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
     await platform.clock((hour_at + 20 * 60_000 - now) / 1000)

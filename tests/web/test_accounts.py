@@ -41,7 +41,7 @@ def alert(page: Page) -> Locator:
 
 
 def choose(page: Page, action: str) -> None:
-    """Choose a rare action of the account in its menu."""
+    """Choose one of the actions in the account's menu."""
     page.get_by_role("button", name="More actions").click()
     page.get_by_role("menuitem", name=action).click()
 

@@ -157,7 +157,7 @@ def cleo(furnished: Place) -> World:
 
 @pytest.fixture
 def wizard(browser: Browser, furnished: Place) -> Iterator[Callable[[str], Wizard]]:
-    """A function that signs in a user and opens the connect form."""
+    """Return a function that signs in a user and opens the connect form."""
     contexts: list[BrowserContext] = []
 
     def opened(email: str) -> Wizard:

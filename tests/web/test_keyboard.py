@@ -168,7 +168,7 @@ def read_the_report(keys: Keyboard) -> None:
     """Change the period by link and by shortcut. Read the chart point by point, and read the table."""
     page = keys.page
     page.get_by_role("navigation", name="Period").wait_for()
-    keys.press("r")  # a report that was loaded just before the worker's push does not reload automatically
+    keys.press("r")  # a report that was loaded just before the Worker's push does not reload automatically
     chart = page.get_by_role("slider", name="Views")
     chart.wait_for()
     keys.to(page.get_by_role("link", name="30 days"))

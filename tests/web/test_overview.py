@@ -53,7 +53,7 @@ async def connect(service: Service, platform: Emulator) -> str:
 
 
 async def be_seen(service: Service, platform: Emulator) -> int:
-    """Send a view to the site. Return the beginning of its hour, which has ended (epoch ms)."""
+    """Send a view of the site, dated in an hour that has ended. Return the start of that hour (epoch ms)."""
     [site] = (await service.call("GET", "/v1/sites"))["sites"]
     await service.synced(f"/v1/sites/{site['id']}")
     now = time.time_ns() // 1_000_000
@@ -67,14 +67,14 @@ async def be_seen(service: Service, platform: Emulator) -> int:
 
 
 async def push_view(hour_at: int, service: Service, platform: Emulator) -> None:
-    """Let the worker push the view of this hour."""
+    """Let the Worker push the view of this hour."""
     [site] = (await service.call("GET", "/v1/sites"))["sites"]
     [account] = (await service.call("GET", "/v1/accounts"))["accounts"]
     await push(service, platform, account["edge_account_id"], site["id"], hour_at)
 
 
 def open_step(page: Page, name: str) -> Locator:
-    """Reload the page with the shortcut. Return the current step once it has this name."""
+    """Reload the page with the keyboard shortcut. Return the current step once it has this name."""
     page.get_by_role("heading", level=1, name="Overview").wait_for()
     page.keyboard.press("r")
     step = page.locator("[aria-current=step]")
@@ -113,7 +113,7 @@ def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
     hour_at = beside(place, be_seen)
     page.keyboard.press("r")
     row = page.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
-    row.get_by_text("First view received").wait_for()  # before the worker has pushed it
+    row.get_by_text("First view received").wait_for()  # before the Worker has pushed it
     beside(place, partial(push_view, hour_at))
     page.keyboard.press("r")
     # Shortly after midnight, the view belongs to yesterday.

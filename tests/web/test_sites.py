@@ -170,7 +170,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_text(SEEN).wait_for()  # the page updates automatically, within seconds
     expect(tab.get_by_role("heading", level=2).first).not_to_have_text("Snippet")  # the settings show it
     assert tab.get_by_role("heading", name="Waiting for the first view").count() == 0
-    # The worker has not pushed this view yet. The totals are read live, and no zeros are shown before.
+    # The Worker has not pushed this view yet. The totals are read live, and no zeros are shown before.
     expect(tab.locator(".totals .views .figure")).to_have_text("1")
     assert tab.get_by_text("No views in this period.").count() == 0
     tab.locator(".report .lists").scroll_into_view_if_needed()
@@ -229,7 +229,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
 
 
 def check_opt_out(tab: Page, site: dict[str, Any]) -> None:
-    """The settings show the address of the page for visitors, and a text that contains it."""
+    """Check that the settings show the URL of the page for visitors, and a text that contains this URL."""
     address = f"https://{HOST}{site['path']}/off"
     section = tab.get_by_role("region", name="Page for visitors")
     assert section.get_by_role("link", name=address).get_attribute("href") == address

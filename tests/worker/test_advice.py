@@ -199,7 +199,7 @@ def test_first_usage_is_not_growth_from_zero():
     # The account was connected two days ago. Earlier days are reported as zero.
     found = of_requests([0] * 26 + [40_000, 41_000], connected=TODAY - 3)
     assert (found.level, found.forecast) == ("ok", None)
-    # The service's worker adds its usage to that of the account's older workers.
+    # The service's Worker adds its usage to that of the account's older Workers.
     found = of_requests([5_000] * 14 + [45_000] * 14, connected=TODAY - 15)
     assert (found.level, found.forecast) == ("ok", None)
     # The account had no usage until recently.

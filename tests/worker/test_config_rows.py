@@ -1,4 +1,4 @@
-"""Tests of the rows in the worker's table `config` for sites, links and the link host."""
+"""Tests of the rows in the Worker's table `config` for sites, links and the link host."""
 
 from __future__ import annotations
 

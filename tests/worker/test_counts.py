@@ -1,4 +1,4 @@
-"""Tests of a target's counts in the worker's database, from folded day and hour rows and from unfolded events."""
+"""Tests of a target's counts in the Worker's database, from folded day and hour rows and from unfolded events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAY = 20_000
 AT = DAY * DAY_MS + 10 * HOUR_MS
 TARGET = "lnk_a"
 ASKED = TargetDays(TARGET, DAY, DAY)
-# The worker's state after yesterday was closed.
+# The Worker's state after yesterday was closed.
 OPEN = [{"value": json.dumps({"day": DAY - 1, "visit_lists": True})}]
 
 
@@ -233,7 +233,7 @@ def test_day_that_an_older_worker_began_has_no_partial_lists():
 @pytest.mark.rule("R3")
 @pytest.mark.parametrize(("state", "listed"), [({}, True), ({"day": DAY - 1}, False)])
 def test_events_that_an_older_worker_has_not_added_up_are_not_in_its_lists(state, listed):
-    """The worker of a new database has not run yet. An older one does not count these lists later either."""
+    """The Worker of a new database has not run yet. An older one does not count these lists later either."""
     live = counted_site([log_row(view("", "/"))], states=[{"value": json.dumps(state)}])
     assert live.breakdowns["pages"] == {"/": 1}
     assert live.breakdowns.get("entries") == ({"/": 1} if listed else None)

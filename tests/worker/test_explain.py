@@ -1,4 +1,4 @@
-"""For thousands of clicks, the explainer agrees with the worker (rule X1) in every field."""
+"""For thousands of clicks, the explainer agrees with the Worker (rule X1) in every field."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ VALUES = [
 
 
 def corpus() -> list[str]:
-    """Return user agents of crawlers and people, from the packages that the worker's tests use."""
+    """Return user agents of crawlers and people, from the packages that the Worker's tests use."""
     modules = EDGE_WORKER / "node_modules"
     crawlers = json.loads((modules / "crawler-user-agents" / "crawler-user-agents.json").read_text())
     [people_file] = modules.glob("user-agents/**/user-agents.json")
@@ -59,7 +59,7 @@ def corpus() -> list[str]:
 
 
 def words() -> list[str]:
-    """Return the words that occur in the worker's patterns."""
+    """Return the words that occur in the Worker's patterns."""
     text = (EDGE_WORKER.parent / "svc" / "bundle" / "patterns.json").read_text()
     return sorted({word for word in _fragments_of(text) if 2 < len(word) < 30})
 
@@ -113,7 +113,7 @@ def link_of(rules: tuple[Rule, ...]) -> Link:
 
 
 def explained_by_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, Any]]:
-    """Return the worker's results for these clicks, from one Node process."""
+    """Return the Worker's results for these clicks, from one Node process."""
     sent = []
     for link, click in cases:
         row: dict[str, Any] = {"target": link.id, "url": link.url}

@@ -48,7 +48,7 @@ def rows(
     folded: tuple[int, int] | None = None,
     kept_from: int = 0,
 ) -> list[list[dict[str, Any]]]:
-    """Return the result rows of the statements that read the worker's database."""
+    """Return the result rows of the statements that read the Worker's database."""
 
     def of_target(counts: tuple[int, int] | None) -> list[dict[str, Any]]:
         return [] if counts is None else [{"target": TARGET, "views": counts[0], "bots": counts[1]}]
@@ -279,7 +279,7 @@ def test_day_with_deleted_totals_is_compared_without_them():
         (open_day(pushed=Events(6, 1)), Stored(Events(6, 1)), "push", Events(1, 0)),
         (worker_day(), Stored(Events(4, 1)), "store", Events(-1, 0)),
         (worker_day(), Stored(), "store", Events(-5, -1)),
-        # The hours exceed the total: the worker's database was emptied or restored during the day.
+        # The hours exceed the total: the Worker's database was emptied or restored during the day.
         (worker_day(), replace(MATCHING, hours=Events(8, 1)), "set_back", Events(-3, 0)),
     ],
 )

@@ -1,4 +1,4 @@
-"""Tests of the validation of the worker's table `meta`. Customers can write to this table."""
+"""Tests of the validation of the Worker's table `meta`. Customers can write to this table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code and documentation agree with vocabulary.json, which the worker and the service share."""
+"""Code and documentation agree with vocabulary.json, which the Worker and the service share."""
 
 from __future__ import annotations
 

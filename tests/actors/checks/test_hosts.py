@@ -371,7 +371,7 @@ async def test_website_at_the_main_host_is_replaced_on_request_and_restored(serv
     assert (await service.emulator.visit(host, "/")).body == "the website"
     assert (await put_link_host(service, host, replace_website=True)).status == 202
     await link_host_once(service, "active")
-    await eventually(lambda: nothing_to_sync(service))  # a worker that does not know the link host shows the website
+    await eventually(lambda: nothing_to_sync(service))  # a Worker that does not know the link host shows the website
     assert (await service.emulator.visit(host, "/")).body != "the website"
     assert (await put_link_host(service, host)).status == 202  # already the link host
 

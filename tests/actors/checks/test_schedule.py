@@ -1,4 +1,4 @@
-"""A worker's push replaces a health check. Healthy accounts are checked once a day, others at the usual rate."""
+"""A Worker's push replaces a health check. Healthy accounts are checked once a day, others at the usual rate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def wait_for_checks(service, number: int) -> None:
 
 
 async def connect_healthy_account(service) -> None:
-    """Connect an account, and wait for a health check without findings and a push from its worker."""
+    """Connect an account, and wait for a health check without findings and a push from its Worker."""
     await service.ready()
     await service.confirmed()
 
@@ -134,7 +134,7 @@ async def test_account_whose_worker_missed_a_push_is_checked_now_and_then_hourly
         place.clock.now_ms += STOPPED_MS
         await wait_for_checks(service, 3)
         assert (await service.account()).state == "ready"
-        # The worker pushes again. After the check that is already due, no check runs for a day.
+        # The Worker pushes again. After the check that is already due, no check runs for a day.
         account = await service.account()
         push = WorkerPush(place.clock(), "bundle", 1, 0, None, {}, account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))

@@ -252,7 +252,7 @@ async def test_undeleted_bootstrap_token_shows_a_warning_until_it_expires(place,
         async def gone():
             return (await service.account()).warnings == ("not_confirmed",) or None
 
-        await eventually(gone)  # the warning about the worker that never pushed remains
+        await eventually(gone)  # the warning about the Worker that never pushed remains
 
 
 @pytest.mark.rule("A2")

@@ -1,4 +1,4 @@
-"""After a disconnect, the totals include the worker's unpushed counts. They are exact and take few calls to read."""
+"""After a disconnect, the totals include the Worker's unpushed counts. They are exact and take few calls to read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lines(*events):
 
 @pytest.fixture
 async def counting(service, zone):
-    """A service with a link, access to the worker's database, and the end of the last closed hour."""
+    """A service with a link, access to the Worker's database, and the end of the last closed hour."""
     service.clock.now_ms = day_of(service.clock()) * DAY_MS + 14 * HOUR_MS + 1_800_000
     account_id = await service.ready()
     await service.confirmed()
@@ -40,7 +40,7 @@ async def counting(service, zone):
 
 
 async def set_worker(worker, day, as_of, *, days=(), hours=(), log="", page=""):
-    """Write rows as the worker's cron runs and isolates would."""
+    """Write rows as the Worker's cron runs and isolates would."""
     await worker.set_state(day=day, as_of=as_of)
     for target, of, views, bots, visitors in days:
         stored = json.dumps({"views": views, "bots": {"list": bots}, "visitors": visitors})
@@ -191,7 +191,7 @@ async def test_counts_that_were_already_pushed_do_not_change(counting):
 
 @pytest.mark.rule("A17", "W3", "W4")
 async def test_days_deleted_before_their_push_are_stored(counting):
-    """The worker keeps 14 days, and none of its pushes was accepted for 20 days."""
+    """The Worker keeps 14 days, and none of its pushes was accepted for 20 days."""
     service, link, worker = counting
     now = service.clock()
     today = day_of(now)

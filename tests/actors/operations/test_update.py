@@ -1,4 +1,4 @@
-"""A newer service updates the workers of installed accounts. A failed update leaves them unchanged."""
+"""A newer service updates the Workers of installed accounts. A failed update leaves them unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBER = ("select value from meta where key = 'schema'", "value")
 
 @pytest.fixture
 async def installed(place):
-    """A place with an installed and confirmed worker. Services that start from now on update the worker."""
+    """A place with an installed and confirmed Worker. Services that start from now on update the Worker."""
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
@@ -45,7 +45,7 @@ async def notes_of(service):
 
 
 async def value(service, text, column):
-    """Return one value from the worker's database."""
+    """Return one value from the Worker's database."""
     database = (await service.account()).database_id
     if not service.user_token:
         _, service.user_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
@@ -84,7 +84,7 @@ async def test_newer_service_updates_worker_and_tables_and_keeps_the_data(instal
         assert (await service.account()).database_id == old.database_id
         [new_key] = {*await keys(service)} - {*old_key}
         valid = await keys(service)
-        assert valid[new_key] is None  # the key of the running worker has no expiry
+        assert valid[new_key] is None  # the key of the running Worker has no expiry
         [before] = [until for digest, until in valid.items() if digest != new_key]
         assert before == (await service.account()).installed_at + 86_400_000
         assert await notes_of(service) == []
@@ -94,7 +94,7 @@ async def test_newer_service_updates_worker_and_tables_and_keeps_the_data(instal
 
 
 async def keys(service):
-    """Return the expiry of each worker key by its digest."""
+    """Return the expiry of each Worker key by its digest."""
 
     def read():
         rows = yield sql("select digest, valid_until from worker_keys order by digest")
@@ -116,7 +116,7 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
         await operation(service, "selfcheck")
         push = partial(service.world.call, "POST", "/edge/push", body, headers=key)
         assert (await push()).status == 200
-        # A push by the old worker does not confirm the update.
+        # A push by the old Worker does not confirm the update.
         assert (await service.shown())["operation"]["state"] == "running"
         installed.clock.advance_s(86_399)
         assert (await push()).status == 200
@@ -232,7 +232,7 @@ async def test_first_push_can_arrive_before_the_update_ends(installed, next_bund
         push = WorkerPush(service.clock(), next_bundle.sha256, 2, install=account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))
         shown = await operation(service, "done")
-        assert shown["operation"]["step"] == "cron"  # not the self-check, because the worker pushes again in an hour
+        assert shown["operation"]["step"] == "cron"  # not the self-check, because the Worker pushes again in an hour
 
 
 @pytest.mark.rule("A21", "X7")

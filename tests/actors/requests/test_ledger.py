@@ -1,4 +1,4 @@
-"""The worker's side of the statement of counts, read from the account's database and from Cloudflare."""
+"""The Worker's side of the statement of counts, read from the account's database and from Cloudflare."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def reader(service):
 
 
 class LedgerReader:
-    """Reads an account's ledger. The account's worker has counted only the events that a test writes."""
+    """Reads an account's ledger. The account's Worker has counted only the events that a test writes."""
 
     def __init__(self, service) -> None:
         self.service = service
@@ -38,13 +38,13 @@ class LedgerReader:
         return self
 
     async def write(self, sql: str, *params: str) -> None:
-        """Write to the worker's database as the customer."""
+        """Write to the Worker's database as the customer."""
         path = f"/accounts/{self.service.customer.account_id}/d1/database/{self.account.database_id}/query"
         body = {"sql": sql, "params": list(params)}
         await self.service.as_platform("POST", path, self.token, json=body)
 
     async def accept(self, counts: Any) -> None:
-        """Write the numbers of accepted events to the worker's ledger."""
+        """Write the numbers of accepted events to the Worker's ledger."""
         await self.write(
             "insert or replace into ledger(day, entry, counts) values (?1 + 0, 'accepted', ?2)",
             str(self.today), json.dumps(counts),
@@ -95,7 +95,7 @@ async def test_cloudflare_count_is_included_or_missing_if_not_reported(reader):
 
 @pytest.mark.rule("X5", "R6")
 async def test_foreign_ledger_rows_are_rejected_and_reads_count_against_the_limit(reader):
-    await reader.accept([1, 2])  # the worker never writes this value
+    await reader.accept([1, 2])  # the Worker never writes this value
     assert await reader.ledger() == WorkerSide(None, "cloudflare")
     for number in range(40):
         found = await reader.ledger(site_a=Stored(Events(number, 0)))

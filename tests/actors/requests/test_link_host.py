@@ -79,7 +79,7 @@ async def test_clicks_are_known_while_the_worker_database_fails(service, zone):
 
 
 async def add_day(service, link_id, day, clicks, scans):
-    """Add a day's clicks to the store and to the worker's database."""
+    """Add a day's clicks to the store and to the Worker's database."""
     await service.store.run(_stored(link_id, day, clicks))
     totals = {"views": clicks, "sources": {"qr": scans, "(direct)": clicks - scans}}
     account = await service.account()

@@ -237,12 +237,12 @@ async def test_cache_size_is_limited_in_bytes(reader):
 
 
 async def cron(service: Any) -> None:
-    """Fire the worker's cron for the first time. From then on, its database counts events."""
+    """Fire the Worker's cron for the first time. From then on, its database counts events."""
     await service.emulator.cron(service.customer.account_id, SCRIPT_NAME, at=service.clock())
 
 
 async def side(reader: Reader) -> Any:
-    """Return the worker's side of today's statement of counts."""
+    """Return the Worker's side of today's statement of counts."""
     today = day_of(reader.service.clock())
     context = reader.service.context
     return await ledger.read(context, reader.reads, reader.account.user_id, reader.account, today, {})

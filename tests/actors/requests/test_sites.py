@@ -54,7 +54,7 @@ async def searched_once(service):
 
 
 async def counted_paths(service):
-    """Wait for the sync. Return the `path:` keys in the worker's database: those with a body, and those without."""
+    """Wait for the sync. Return the `path:` keys in the Worker's database: those with a body, and those without."""
     await eventually(lambda: nothing_to_sync(service))
     account = await service.account()
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
@@ -70,7 +70,7 @@ def place_of(site):
 
 
 async def remove_worker_from_route(service, zone, site):
-    """Remove the worker from the site's route, as the customer would in the dashboard."""
+    """Remove the Worker from the site's route, as the customer would in the dashboard."""
     zones = (await service.held())["zones"].values()
     [route] = [route for held in zones for route in held["routes"] if route["pattern"] == route_of(site)]
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])

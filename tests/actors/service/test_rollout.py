@@ -1,4 +1,4 @@
-"""Rollouts: a newer worker is deployed to a few accounts first, and then to all. Too many failures halt the rollout."""
+"""Rollouts: a newer Worker is deployed to a few accounts first, and then to all. Too many failures halt the rollout."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ STEP_S = 590
 
 
 class Fleet:
-    """Accounts with an older worker. The test takes Cloudflare's place and decides the outcome of each update.
+    """Accounts with an older Worker. The test takes Cloudflare's place and decides the outcome of each update.
 
-    When the test advances the time, every worker that is not in `silent` pushes once an hour.
+    When the test advances the time, every Worker that is not in `silent` pushes once an hour.
     """
 
     def __init__(self, store):
@@ -45,8 +45,8 @@ class Fleet:
         config = Config(http=HttpConfig(base_url="https://svc.example"), worker=WorkerConfig(updates_at_once=50))
         push_url = "https://svc.example/edge/push"
         self.context = Context(store, none, none, config, self.clock, self.bundle, push_url)
-        self.install = {}  # by account, the id of the install of its running worker
-        self.silent = set()  # accounts with a worker that does not push
+        self.install = {}  # by account, the id of the install of its running Worker
+        self.silent = set()  # accounts with a Worker that does not push
         self.own: list[str] = []
         self.pushed_at = self.clock()
 
@@ -113,12 +113,12 @@ class Fleet:
         self.install[operation.account_id] = operation.id
 
     def report(self, account_id):
-        """Return a push by the account's worker."""
+        """Return a push by the account's Worker."""
         new = self.install[account_id]
         return account_id, WorkerPush(self.clock(), "b", 1, install=new)
 
     async def push(self, *account_ids):
-        """Store a push from each of these accounts' workers."""
+        """Store a push from each of these accounts' Workers."""
         self.clock.advance_s(0.001)
         there = await self.store.read(all_ids())
         pushes = [self.report(one) for one in account_ids or self.install if one not in self.silent and one in there]
@@ -132,7 +132,7 @@ class Fleet:
             await self.push(operation.account_id)
 
     async def stay_silent(self, *begun):
-        """Complete these uploads. The new workers never push."""
+        """Complete these uploads. The new Workers never push."""
         for operation in begun:
             await self.upload(operation)
             self.silent.add(operation.account_id)
@@ -385,7 +385,7 @@ async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_error
     assert (await fleet.shown()).reason == "failures"
     fleet.silent.clear()
     await fleet.resume()
-    again = await fleet.pass_hours(0.3)  # this includes accounts whose new worker has already been uploaded
+    again = await fleet.pass_hours(0.3)  # this includes accounts whose new Worker has already been uploaded
     assert {one.account_id for one in failed} <= {one.account_id for one in again}
     await fleet.pass_hours(5)
     shown = await fleet.shown()

@@ -1,4 +1,4 @@
-"""The configuration sync writes all rows to the worker's database, despite the firewall of the Cloudflare API."""
+"""The configuration sync writes all rows to the Worker's database, despite the firewall of the Cloudflare API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def add_links(service, account_id, **urls):
 
 
 async def config_rows(service, where):
-    """Return rows of the table `config` in the worker's database."""
+    """Return rows of the table `config` in the Worker's database."""
     account = await service.account()
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
@@ -56,14 +56,14 @@ async def config_rows(service, where):
 
 
 async def written(service):
-    """Return the URLs of the links in the worker's database by code. The URL of a removed link is None."""
+    """Return the URLs of the links in the Worker's database by code. The URL of a removed link is None."""
     rows = await config_rows(service, "key like 'link:%'")
     assert {row["kind"] for row in rows} <= {"text", "null"}
     return {row["key"][5:]: row["body"] and json.loads(row["body"])["url"] for row in rows}
 
 
 async def days_kept_row(service):
-    """Return the `days_kept` row in the worker's database as (version, body), or None if there is none."""
+    """Return the `days_kept` row in the Worker's database as (version, body), or None if there is none."""
     rows = await config_rows(service, "key = 'days_kept'")
     return (int(rows[0]["version"]), rows[0]["body"]) if rows else None
 

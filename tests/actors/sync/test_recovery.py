@@ -1,4 +1,4 @@
-"""Recovery: after a service has started on an older copy of its store, the service and its workers converge again."""
+"""Recovery: after a service has started on an older copy of its store, the service and its Workers converge again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.databases import sqlite_config
 
 
 class Worker:
-    """The customer's own access to the worker's database."""
+    """The customer's own access to the Worker's database."""
 
     def __init__(self, service, database_id):
         self._service = service
@@ -38,12 +38,12 @@ class Worker:
         return response.json()["result"][0]["results"]
 
     async def links(self):
-        """Return the codes of the links that the worker knows."""
+        """Return the codes of the links that the Worker knows."""
         rows = await self.sql("select key from config where key like 'link:%' and body is not null")
         return {row["key"][5:] for row in rows}
 
     async def set_state(self, **state):
-        """Overwrite the state of the worker's cron run."""
+        """Overwrite the state of the Worker's cron run."""
         await self.sql("update meta set value = ? where key = 'state'", json.dumps(state))
 
 
@@ -155,7 +155,7 @@ async def test_restored_service_and_its_worker_converge(original, tmp_path, zone
         }
         hours = await service.store.read(totals.hour_counts(kept, hour_at, hour_at + HOUR_MS))
         assert hours == [(hour_at, Counts(4, 0, 2))]
-        # New links reach the worker as well.
+        # New links reach the Worker as well.
         await add_link(service, "fresh")
         assert await worker.links() == {"kept", "fresh"}
 
@@ -181,7 +181,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
     async with open_store(sqlite_config(copy.parent)) as store:
         await store.run(syncs.mark_restored(now))
         await store.run(syncs.mark_restored(now + 1))  # the restore was repeated
-        # The worker pushes before the service has read the worker's totals.
+        # The Worker pushes before the service has read the Worker's totals.
         part = PushedPart(9, today, now // HOUR_MS * HOUR_MS, False, (), (), ((link_id, 1, 0, 1),))
         await store.run(totals.ingest(account_id, [part], now))
     original.timing |= {"commands_every_s": 0.2}

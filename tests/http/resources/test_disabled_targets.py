@@ -139,7 +139,7 @@ async def test_disabled_targets_leave_the_configuration_and_return_to_it(world: 
     rotated = (await world.call("POST", f"/v1/sites/{site['id']}/rotate", headers=session)).body["site"]
 
     async def served_rows() -> set[str]:
-        """Return the keys with a body, and check that the expected contents of the worker's table match."""
+        """Return the keys of the rows that have a body. Check the stored sums of these rows after a sync."""
         shown = (
             await world.store.read(changed_links(account.id, 0)),
             await world.store.read(changed_sites(account.id, 0)),

@@ -1,4 +1,4 @@
-"""A disabled user has no access, but the user's workers continue to count."""
+"""A disabled user has no access, but the user's Workers continue to count."""
 
 from __future__ import annotations
 

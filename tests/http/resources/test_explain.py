@@ -1,4 +1,4 @@
-"""POST /v1/links/{link_id}/explain over HTTP. tests/worker and tests/journeys compare it with the worker."""
+"""POST /v1/links/{link_id}/explain over HTTP. tests/worker and tests/journeys compare it with the Worker."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class HeldStore:
 
 
 class Workers:
-    """Accounts with one link each, and functions that send their workers' pushes."""
+    """Accounts with one link each, and functions that send their Workers' pushes."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

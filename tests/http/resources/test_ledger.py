@@ -1,4 +1,4 @@
-"""GET /v1/accounts/{id}/ledger with various results from the worker."""
+"""GET /v1/accounts/{id}/ledger with various results from the Worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc.store.tx import sql
 from svc.worker.ledger import Events, WorkerDay
 from tests.http.resources import test_push
 
-place = test_push.place  # an account with a site, a link and a worker
+place = test_push.place  # an account with a site, a link and a Worker
 
 
 def counts(views: int, bots: int = 0) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The fallback URLs of a link host: where the worker redirects `/` and paths without a link."""
+"""The fallback URLs of a link host: where the Worker redirects `/` and paths without a link."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def forward(world, ms):
 
 
 async def push(world, account, clicks):
-    """Push yesterday's clicks as the account's worker. `clicks`: the number of clicks by link id."""
+    """Push yesterday's clicks as the account's Worker. `clicks`: the number of clicks by link id."""
     day = world.clock() // DAY_MS - 1
     rows = tuple((link_id, n, 0, 1) for link_id, n in clicks.items())
     part = PushedPart(1, day, day * DAY_MS + 3_600_000, False, (), (), rows)

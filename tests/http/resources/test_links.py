@@ -241,7 +241,7 @@ async def version_of(world, account):
 
 
 async def synced(world, account):
-    """Record that the worker has the current configuration."""
+    """Record that the Worker has the current configuration."""
     await world.store.run(syncs.end_sync(account.id, 0, await version_of(world, account), {}, LIVE_AT))
 
 

@@ -24,7 +24,7 @@ NOTHING = {"views": 0, "bots": 0, "visitors": 0}
 
 
 class Place:
-    """A user with two accounts, and a record of what their workers have pushed."""
+    """A user with two accounts, and a record of what their Workers have pushed."""
 
     def __init__(self, world, user, accounts):
         self.world, self.user, self.accounts = world, user, accounts
@@ -48,7 +48,7 @@ class Place:
             self.targets[account.id]["links"].append(link_made.id)
 
     async def push(self, account, ago, counts, hours=24):
-        """Push a day's counts (by target id), as the account's worker does."""
+        """Push a day's counts (by target id), as the account's Worker does."""
         day = self.today - ago
         rows = tuple((target, *each) for target, each in counts.items())
         part = PushedPart(1, day, day * DAY_MS + hours * 3_600_000, ago > 0, (), (), rows)

@@ -42,12 +42,12 @@ DROPPED = {"budget": 0, "invalid": 0, "unknown_target": 0, "too_old": 0, "busy":
 
 
 def schema(name: str) -> Any:
-    """Return a validator for one of the schemas that the worker and the service share."""
+    """Return a validator for one of the schemas that the Worker and the service share."""
     return Draft202012Validator({**SHARED, "oneOf": [{"$ref": f"#/$defs/{name}"}]})
 
 
 class Place:
-    """An account with a site, a link and a worker."""
+    """An account with a site, a link and a Worker."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ async def test_imported_days_count_in_reports(place):
     for noun, name in (("site", "example.com"), ("link", place.code)):
         [target] = await read(imported_days.targets_named([place.account.id], noun, name))
         await place.world.store.run(imported_days.import_days(target, imported))
-        for final in (False, True):  # the worker may have pushed totals of other targets for that day
+        for final in (False, True):  # the Worker may have pushed totals of other targets for that day
             await place.push(place.part(day=2, final=final))
             week = await place.report(noun, "?period=7d")
             assert week["totals"] == {"views": 10, "bots": 2, "visitors": 8}
@@ -359,7 +359,7 @@ async def test_push_with_an_invalid_head_changes_nothing(place, change):
         ({"error": "no response", "error_kind": "push"}, "push"),
         ({"error": "push: said by a cron", "error_kind": "cron"}, "cron"),
         ({"error": "no memory", "error_kind": "of a newer worker"}, "cron"),
-        # Older workers do not send the field.
+        # Older Workers do not send the field.
         ({"error": "push: no response (TimeoutError)"}, "push"),
         ({"error": "push: no response (TimeoutError)", "error_kind": None}, "push"),
         ({"error": "cron: Error: D1_ERROR: no such table"}, "cron"),

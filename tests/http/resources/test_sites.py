@@ -296,7 +296,7 @@ async def test_invalid_list_of_visitors_is_refused(world, ready, method, field, 
 
 
 async def test_visitors_to_exclude_are_limited_to_the_largest_lists(world):
-    """The largest lists are accepted, and they add less than 2 kB to the site's row in the worker's database."""
+    """The largest lists are accepted, and they add less than 2 kB to the site's row in the Worker's database."""
     user, session, account = await world.ready()
     largest = {
         "excluded_networks": [f"2001:db8:ffff:ffff:ffff:ffff:ffff:ff{n:02}" for n in range(20)],

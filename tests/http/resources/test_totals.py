@@ -44,7 +44,7 @@ SMALL_BYTES = 16_384
 
 
 def pushed(account_id: str, day: int, target: str, hourly: dict[int, Counts], *, final: bool = True) -> Any:
-    """Return a transaction that ingests a day as the worker pushes it: the hours and their sum."""
+    """Return a transaction that ingests a day as the Worker pushes it: the hours and their sum."""
     as_of = day * DAY_MS + (24 if final else max(hourly, default=0) + 1) * HOUR_MS
     rows = {at: (target, counts.views, counts.bots, counts.visitors) for at, counts in hourly.items()}
     total = sum(hourly.values(), Counts())

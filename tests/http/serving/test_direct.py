@@ -25,7 +25,7 @@ JSON = "application/json"
 
 @pytest.fixture
 async def bearer(world):
-    """A worker's credential."""
+    """A Worker's credential."""
     account = await world.account(await world.user())
     key = new_secret("svcw_")
     await world.store.run(worker_keys.add_worker_key(account.id, digest(key)))

@@ -1,4 +1,4 @@
-"""/auth accepts requests from the service's own pages and from programs, but not from pages of other origins."""
+"""/auth accepts requests from the service's own pages and from non-browser clients, but not from other origins."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
         # Customers' pages contain that release's snippet.
         for row in await store.read(_one("select snippet from sites")):
             assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
-        # The workers keep the same number of days as before, and have no configuration row for it.
+        # The Workers keep the same number of days as before, and have no configuration row for it.
         days = await store.read(_one("select distinct days_kept, days_kept_version from accounts"))
         assert [tuple(row.values()) for row in days] == [(35, 0)]
         # Users have not chosen a language yet, and queued emails have none.
