@@ -442,7 +442,7 @@ class RandomAccounts:
             assert account.ever_short or target.imported, path
         if with_breakdowns:
             reason = None if account.connected else shown["unavailable"] or "not_kept"
-            wanted |= ranges.breakdowns(target, shown, now, reason)
+            wanted |= ranges.breakdowns(target, shown, now, reason, int(query.get("limit", "10")))
         else:
             wanted |= {"breakdowns": None, "breakdowns_from": None}
         for name in ("as_of", "incomplete", "unavailable"):

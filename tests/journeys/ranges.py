@@ -49,6 +49,8 @@ def random_query(chance: random.Random, today: int) -> dict[str, str]:
     query["by"] = chance.choice(steps)
     if query.get("period") != "all" and chance.random() < 0.5:
         query["compare"] = chance.choice(("previous", "year"))
+    if chance.random() < 0.3:
+        query["limit"] = chance.choice(("1", "3", "25", "100"))
     return query
 
 
@@ -96,8 +98,10 @@ def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_
     return True
 
 
-def breakdowns(target: Target, shown: dict[str, Any], now: int, reason: str | None) -> dict[str, Any]:
+def breakdowns(target: Target, shown: dict[str, Any], now: int, reason: str | None, limit: int) -> dict[str, Any]:
     """Return the expected breakdowns. `reason`: why the account's database is not available, or None.
+
+    `limit`: the maximum length of each list, except that of channels.
 
     The day from which the Worker keeps breakdowns is the one in `shown`, which is checked.
     """
@@ -120,7 +124,7 @@ def breakdowns(target: Target, shown: dict[str, Any], now: int, reason: str | No
     events = [event for event in target.events if kept_from <= event.at // DAY_MS <= last]
     sources = [event.key("sources") for event in events]
     channels = ranked([None if source is None else _CHANNELS[source] for source in sources])
-    lists = {**listed(target, kept_from, last), "channels": channels}
+    lists = {**listed(target, kept_from, last, limit), "channels": channels}
     return {"breakdowns": lists, "breakdowns_from": _text(kept_from), "breakdowns_missing": missing}
 
 

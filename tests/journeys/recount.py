@@ -130,11 +130,11 @@ def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str
     return listed(target, now // DAY_MS - DAYS[period] + 1, now // DAY_MS)
 
 
-def listed(target: Target, first_day: int, last_day: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the ten most frequent keys of each dimension in the events of these days. Ties are sorted by key."""
+def listed(target: Target, first_day: int, last_day: int, limit: int = 10) -> dict[str, list[dict[str, Any]]]:
+    """Return the most frequent keys of each dimension in the events of these days. Ties are sorted by key."""
     events = [event for event in target.events if first_day <= event.at // DAY_MS <= last_day]
     names = (*DIMENSIONS, *VISIT_LISTS[target.kind])
-    lists = {name: ranked([event.key(name) for event in events])[:10] for name in names}
+    lists = {name: ranked([event.key(name) for event in events])[:limit] for name in names}
     for entry in lists.get("arrivals", ()):
         entry["source"], entry["page"] = entry.pop("key").rsplit(" ", 1)
     return lists
