@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,6 +34,21 @@ def link_id(world: World) -> Iterator[str]:
     link_id: str = world.call("POST", "/v1/links", body)["link"]["id"]
     yield link_id
     world.call("DELETE", f"/v1/links/{link_id}", {})
+
+
+def test_page_views_of_web_analytics_are_checked(tab: Page, world: World) -> None:
+    account = world.call("GET", f"/v1/accounts/{world.place.ids['accounts']}")["account"]
+    at = time.time_ns() // 1_000_000 // 86_400_000 - 100
+    day = datetime.fromtimestamp(at * 86_400, UTC)
+    views = {"shop.example": (70, 30), "other.example": (9, 9)}
+    world.platform(lambda emulator: emulator.set_usage(account["edge_account_id"], at, web_views=views))
+    tab.goto(world.place.at("/sites/:id/settings"))
+    part = tab.get_by_role("region", name="Import earlier totals")
+    part.get_by_role("button", name="Check Cloudflare Web Analytics").click()
+    expect(part).to_contain_text("Format: Cloudflare Web Analytics")
+    expect(part).to_contain_text(f"1 day to import ({day:%b} {day.day}, {day.year}), with 70 views")
+    expect(part).to_contain_text("0 of 1 days are estimates")
+    expect(part.get_by_role("button", name="Import 1 day")).to_be_visible()
 
 
 def test_file_is_checked_before_it_is_imported(tab: Page, world: World, link_id: str) -> None:

@@ -12,7 +12,10 @@ import { Help } from "./help.jsx";
 import { Note } from "./parts.jsx";
 
 /** @typedef {import("../wire").ImportedTotals} Result */
-/** @typedef {{file: string, website?: string}} Upload the fields of the body that contain the file */
+/**
+ * @typedef {{file: string, website?: string} | {source: "cloudflare"}} Upload the fields of the body that contain the
+ *   file, or name the product from which the service reads the totals
+ */
 
 /** @param {{kind: "site" | "link", id: string}} props */
 export function ImportTotals({ kind, id }) {
@@ -24,8 +27,12 @@ export function ImportTotals({ kind, id }) {
   const send = async (body, key) =>
     (kind === "site"
       ? await call("POST /v1/sites/{site_id}/totals", { site_id: id, body, key })
-      : await call("POST /v1/links/{link_id}/totals", { link_id: id, body, key })
+      : await call("POST /v1/links/{link_id}/totals", { link_id: id, body: /** @type {any} */ (body), key })
     ).result;
+  /** @param {Upload} upload @param {string} key */
+  const check = async (upload, key) => {
+    checked.value = { upload, result: await send({ ...upload, dry_run: true }, key) };
+  };
   return (
     <section aria-labelledby="import-totals">
       <h2 id="import-totals">{words.title}</h2>
@@ -43,7 +50,7 @@ export function ImportTotals({ kind, id }) {
               file: file ? inBase64(await compressed(file)) : "",
               ...(website.trim() && { website: website.trim() }),
             };
-            checked.value = { upload, result: await send({ ...upload, dry_run: true }, key) };
+            await check(upload, key);
           }}
         >
           <Field name="file" label={words.file} hint={words.fileHint} type="file" required />
@@ -52,6 +59,18 @@ export function ImportTotals({ kind, id }) {
             <Field name="website" label={words.website} hint={words.websiteHint} optional autocomplete="off" />
           </details>
         </Form>
+        {kind === "site" && (
+          <Form
+            submit={words.checkCloudflare}
+            guard={false}
+            send={(_, key) => {
+              imported.value = checked.value = null;
+              return check({ source: "cloudflare" }, key);
+            }}
+          >
+            {null}
+          </Form>
+        )}
         {checked.value && (
           <Checked
             {...checked.value}

@@ -7,7 +7,7 @@ const days = (count) => plural(count, { one: "1 Tag", other: `${number(count)} T
 export default {
   title: "Frühere Zahlen importieren",
   explain:
-    "Übernehmen Sie die Tageswerte, die ein anderes Produkt vor dem Wechsel zu diesem Dienst gezählt hat. Möglich sind Exporte von GoatCounter, Plausible, Umami, Matomo, Google Analytics 4 und Counterscale sowie Tabellen mit den Spalten day und views.",
+    "Übernehmen Sie die Tageswerte, die ein anderes Produkt zuvor gezählt hat, aus dessen Export oder einer Tabelle mit den Spalten day und views.",
   file: "Exportierte Datei",
   fileHint:
     "CSV, JSON, ZIP oder gzip. Importiert werden nur Tage, bevor die Website oder der Link hier angelegt wurde.",
@@ -15,6 +15,7 @@ export default {
   website: "Website-ID",
   websiteHint: "Die ID der Website, die importiert werden soll, wie in der Spalte website_id.",
   check: "Datei prüfen",
+  checkCloudflare: "Cloudflare Web Analytics prüfen",
   product: (product) => `Format: ${product}`,
   added: (count, period, views) => `${days(count)} zu importieren (${period}) mit ${views} Aufrufen`,
   nothing: "Keine neuen Tage zu importieren",

@@ -8,13 +8,14 @@ const days = (count) => plural(count, { one: "1 day", other: `${number(count)} d
 export default {
   title: "Import earlier totals",
   explain:
-    "Add the daily totals that another product counted before you switched to this service. Exports of GoatCounter, Plausible, Umami, Matomo, Google Analytics 4 and Counterscale work, and tables with the columns day and views.",
+    "Add the daily totals that another product counted before, from its export or a table with the columns day and views.",
   file: "Exported file",
   fileHint: "CSV, JSON, ZIP or gzip. Only days before you added the site or link here are imported.",
   several: "Does the file contain several Umami websites?",
   website: "Website ID",
   websiteHint: "The ID of the website to import, as in the column website_id.",
   check: "Check file",
+  checkCloudflare: "Check Cloudflare Web Analytics",
   product: (/** @type {string} */ product) => `Format: ${product}`,
   added: (/** @type {number} */ count, /** @type {string} */ period, /** @type {string} */ views) =>
     `${days(count)} to import (${period}), with ${views} views`,
