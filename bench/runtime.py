@@ -30,6 +30,12 @@ NOTHING = """export default { fetch: () =>
 BINDING = """export default { fetch: async (request, env) => env.D1.fetch(
   `http://d1/query?db=bench&resultsFormat=${new URL(request.url).searchParams.get("resultsFormat")}`,
   { method: "POST", body: await request.arrayBuffer() }) }"""
+# Runs the worker's cron job at the time `at`.
+CRON = """import worker from "svc-edge.js";
+export default { fetch: async (request, env, ctx) => {
+  const scheduledTime = Number(new URL(request.url).searchParams.get("at"));
+  await worker.scheduled({ scheduledTime, cron: "* * * * *", noRetry() {} }, env, ctx);
+  return new Response(); } }"""
 NO_CACHE = "export default { fetch: () => new Response(null, { status: 204 }) }"
 SETTINGS = {"INSTALL": "i", "PUSH_SECOND": "420", "PUSH_URL": "http://127.0.0.1:9/", "WORKER_KEY": "k", "BUNDLE": "b"}
 
@@ -37,12 +43,15 @@ SETTINGS = {"INSTALL": "i", "PUSH_SECOND": "420", "PUSH_URL": "http://127.0.0.1:
 class Bare:
     """The running processes.
 
-    `worker_port` is the port of the Worker, and `nothing_port` that of the Worker that does nothing.
+    `worker_port` is the port of the Worker, `nothing_port` that of the Worker that does nothing, and `cron_port` that
+    of the Worker's cron job.
     """
 
-    def __init__(self, worker_port: int, nothing_port: int, pid: int, databases: httpx.AsyncClient) -> None:
+    def __init__(
+        self, worker_port: int, nothing_port: int, cron_port: int, pid: int, databases: httpx.AsyncClient
+    ) -> None:
         self.worker_port, self.nothing_port = worker_port, nothing_port
-        self._pid, self._databases = pid, databases
+        self._cron_port, self._pid, self._databases = cron_port, pid, databases
 
     def cpu_us(self) -> float:
         """Return the CPU time of the Worker's process in microseconds (Linux: the first field of schedstat)."""
@@ -56,6 +65,15 @@ class Bare:
         assert isinstance(response, list), response
         rows: list[dict[str, Any]] = response[0]["results"]
         return rows
+
+    async def cron(self, at: int) -> float:
+        """Run the cron job as of `at` (epoch ms), and return the CPU time of the worker's process in microseconds."""
+        async with local_client(base_url=f"http://127.0.0.1:{self._cron_port}", timeout=60) as client:
+            began = self.cpu_us()
+            response = await client.get("/", params={"at": at})
+            used = self.cpu_us() - began
+        assert response.is_success, response.text
+        return used
 
     async def configure(self, rows: Mapping[str, object]) -> None:
         """Create the schema, and write the configuration as the service does."""
@@ -72,7 +90,7 @@ class Bare:
 @asynccontextmanager
 async def open_bare() -> AsyncIterator[Bare]:
     """Run both processes until the block ends."""
-    sockets = {name: listening_socket() for name in ("worker", "nothing", "databases")}
+    sockets = {name: listening_socket() for name in ("worker", "nothing", "cron", "databases")}
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
         (folder / "data").mkdir()
@@ -82,11 +100,12 @@ async def open_bare() -> AsyncIterator[Bare]:
         scripts.write_text(_scripts_config(folder, port_of(sockets["databases"])))
         async with trio.open_nursery() as nursery:
             base = await Workerd.start(databases, {"databases": sockets["databases"]}, nursery, print)
-            taken = {name: sockets[name] for name in ("worker", "nothing")}
+            taken = {name: sockets[name] for name in ("worker", "nothing", "cron")}
             runtime = await Workerd.start(scripts, taken, nursery, print)
             url = f"http://127.0.0.1:{port_of(sockets['databases'])}"
             async with local_client(base_url=url, timeout=60) as client:
-                yield Bare(port_of(sockets["worker"]), port_of(sockets["nothing"]), runtime.pid, client)
+                worker, nothing, cron = (port_of(sockets[name]) for name in ("worker", "nothing", "cron"))
+                yield Bare(worker, nothing, cron, runtime.pid, client)
             await runtime.stop()
             await base.stop()
             nursery.cancel_scope.cancel()
@@ -102,12 +121,15 @@ def _scripts_config(folder: Path, databases_port: int) -> str:
     services = [
         _service("worker", 'embed "svc-edge.js"', bound, 'globalOutbound="net", cacheApiOutbound="cache", '),
         _service("nothing", quote(NOTHING), []),
+        _service(
+            "cron", quote(CRON), bound, 'globalOutbound="net", ', '(name="svc-edge.js", esModule=embed "svc-edge.js")'
+        ),
         _service("cache", quote(NO_CACHE), []),
         _service("binding", quote(BINDING), ['(name="D1", service="databases")']),
         f'(name="databases", external=(address="127.0.0.1:{databases_port}", http=()))',
         '(name="net", network=(allow=["private", "public"]))',
     ]
-    names = ("worker", "nothing")
+    names = ("worker", "nothing", "cron")
     sockets = ", ".join(f"(name={quote(name)}, http=(), service={quote(name)})" for name in names)
     return (
         'using Workerd = import "/workerd/workerd.capnp";\n'
@@ -115,8 +137,9 @@ def _scripts_config(folder: Path, databases_port: int) -> str:
     )
 
 
-def _service(name: str, module: str, bindings: Sequence[str], more: str = "") -> str:
+def _service(name: str, module: str, bindings: Sequence[str], more: str = "", *modules: str) -> str:
+    listed = ", ".join([f'(name="w.js", esModule={module})', *modules])
     return (
-        f'(name={quote(name)}, worker=(modules=[(name="w.js", esModule={module})], '
+        f"(name={quote(name)}, worker=(modules=[{listed}], "
         f'compatibilityDate="{OWN_DATE}", {more}bindings=[{", ".join(bindings)}]))'
     )

@@ -10,6 +10,9 @@ export const ROWS_PER_DAY = 100_000;
 /** Shares of the daily rows at which levels 1, 2 and 3 begin. */
 const SHARES = [0.6, 0.8, 0.9];
 
+/** Share of the daily rows from which on months wait for the next day. They can wait, hourly points cannot. */
+const MONTHS_SHARE = 0.5;
+
 /**
  * The buffering window of an isolate at each level. waitUntil ends 30 s after the response (Cloudflare docs). The
  * write, and possibly a wait for the previous write, must end within these 30 s.
@@ -20,6 +23,9 @@ const WINDOWS_MS = [1_500, 5_000, 12_000, 20_000];
 export function levelOf(rows) {
   return SHARES.filter((share) => rows >= share * ROWS_PER_DAY).length;
 }
+
+/** @param {number} rows rows written today @returns {boolean} true if a step of a month may be written */
+export const mayAddMonths = (rows) => rows < MONTHS_SHARE * ROWS_PER_DAY;
 
 /** @param {number} level @returns {number} ms to buffer events before a write */
 export const windowMs = (level) => WINDOWS_MS[Math.min(level, WINDOWS_MS.length - 1)] ?? 0;

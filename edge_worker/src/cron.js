@@ -1,11 +1,12 @@
 /**
  * The cron job. Once a minute, it sorts the event log into pages and adds the events of a page to the sums of their
  * days and hours (a fold). It then closes hours and days that have ended, which writes their totals to the outbox, and
- * pushes the outbox to the service. Each run does a limited amount of work, because the free plan allows 10 ms of CPU
- * time and 50 queries (Cloudflare docs). The next run continues the work.
+ * pushes the outbox to the service. A run without such work adds up a step of the last month every five minutes. Each
+ * run does a limited amount of work, because the free plan allows 10 ms of CPU time and 50 queries (Cloudflare docs).
+ * The next run continues the work.
  */
 
-import { keepsHours, levelOf } from "./budget.js";
+import { keepsHours, levelOf, mayAddMonths } from "./budget.js";
 import { addDrops, firstIdAt, minuteOf } from "./event_log.js";
 import {
   PAGE_CHARS,
@@ -18,8 +19,9 @@ import {
   waitingStatement,
 } from "./event_pages.js";
 import { mergeDay } from "./fold.js";
-import { deleteExpired, expiredStatements, readExpired } from "./kept_days.js";
+import { deleteExpired, expiredStatements, isNearlyFull, readExpired } from "./kept_days.js";
 import { addLate, addPushed, clearLedger } from "./ledger.js";
+import { readStep } from "./months.js";
 import { PARTS_KEPT_MS, clearStatements, partStatements } from "./outbox.js";
 import { MAX_PARTS, PUSH_CHARS, afterPush, ownSecond, pushBody, pushDue, send } from "./push.js";
 import { dayStatements, hourStatements } from "./rows.js";
@@ -306,11 +308,12 @@ async function closeDay(run, day) {
   const closing = { day, hours, refused: [], last: 23, final: true, targets };
   const parts = targets === 0 ? [] : partStatements(db, closing, state.next_part, now);
   const gone = Number(/** @type {{n: number} | undefined} */ (givenUp?.results[0])?.n ?? 0);
-  const expired = readExpired(setting, oldest, day, state.kept_from);
+  const expired = readExpired(setting, oldest, day, state, isNearlyFull(Number(counts?.meta.size_after)));
   const next = {
     ...state,
     day,
     kept_from: expired.keptFrom,
+    months: expired.months,
     hour: Math.max(state.hour, (day + 1) * 24),
     as_of: Math.max(state.as_of, (day + 1) * DAY_MS),
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
@@ -328,11 +331,20 @@ async function closeDay(run, day) {
   ]);
 }
 
-/** Records the level and the time of this run, which isolates read with their configuration. @param {Run} run */
+/**
+ * Records the level and the time of this run, which isolates read with their configuration. The same batch adds up a
+ * step of the last month. Such a run has folded and closed nothing, so it has enough CPU time left.
+ * @param {Run} run
+ */
 async function recordRun(run) {
+  const { db, now, state, waiting } = run;
   const level = currentLevel(run);
-  if (level === run.state.level && run.now - run.state.ran_at < RAN_EVERY_MS) return;
-  await advance(run, { ...run.state, level, written: addWritten(run.state, 1, run.now) }, []);
+  const isIdle = now - state.ran_at >= RAN_EVERY_MS;
+  if (level === state.level && !isIdle) return;
+  const mayAdd = isIdle && mayAddMonths(addWritten(state, waiting.writes, now).rows);
+  const step = mayAdd ? await readStep(db, state) : null;
+  const { months = state.months, rows = 0, statements = [] } = step ?? {};
+  await advance(run, { ...state, level, months, written: addWritten(state, rows + 1, now) }, statements);
 }
 
 /**

@@ -201,7 +201,7 @@ export function mergeCapped(known, added, cap) {
 const ASCII = /^[\0-\x7f]*$/;
 
 /** @param {string} key @returns {number} its size in UTF-8, rounded up: UTF-8 needs at most 3 bytes per UTF-16 unit */
-const bytesOf = (key) => (ASCII.test(key) ? key.length : 3 * key.length);
+export const bytesOf = (key) => (ASCII.test(key) ? key.length : 3 * key.length);
 
 /** @param {Breakdown} counts @param {string} key @param {number} n */
 function addTo(counts, key, n) {

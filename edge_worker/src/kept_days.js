@@ -1,7 +1,9 @@
 /**
  * Retention of the table `day`: the account's setting, which the service writes to `config`, and the rows to delete
- * when a day is closed.
+ * when a day is closed. A day is deleted once it is older than the setting and its month has been added up.
  */
+
+import { addedUntil, withoutDays } from "./months.js";
 
 /**
  * Maximum retention. Reports with breakdowns go back 30 days; the additional days allow for differences between the
@@ -9,6 +11,21 @@
  */
 const MAX_DAYS = 35;
 const MIN_DAYS = 14;
+
+/**
+ * A day that is this much older than MAX_DAYS is deleted even if its month has not been added up, so that the database
+ * cannot grow without limit if the write budget is used up every day.
+ */
+const MAX_WAIT_DAYS = 31;
+
+/**
+ * Sizes in bytes between which a database is nearly full: a database can have 500 MB on the free plan, and 10 GB on a
+ * paid plan (Cloudflare docs: D1 limits). Free databases of 513 MB have been reported.
+ */
+const NEARLY_FULL = [
+  [490e6, 530e6],
+  [9.8e9, Infinity],
+];
 
 /**
  * Maximum number of days whose rows are deleted when a day is closed. Deleted rows count as written rows, which are
@@ -27,7 +44,11 @@ const OLDEST =
  * @typedef {object} Expired the oldest days, which are deleted now
  * @property {number} keptFrom epoch day: the first day that is not deleted
  * @property {number} rows number of rows to delete
+ * @property {import("./months.js").MonthState} months the next state
  */
+
+/** @param {number} size of the database in bytes @returns {boolean} true if days must not wait for their month */
+export const isNearlyFull = (size) => NEARLY_FULL.some(([from = 0, to = 0]) => size >= from && size <= to);
 
 /** @param {unknown} body of the row in `config` @returns {number} number of days to keep */
 export function daysKept(body) {
@@ -54,20 +75,32 @@ export const expiredStatements = (db, day) => [
 /**
  * @param {D1Result | undefined} setting @param {D1Result | undefined} oldest results of `expiredStatements`
  * @param {number} day epoch day that is closed
- * @param {number} keptFrom the first day that has not been deleted so far
+ * @param {{kept_from: number, months: import("./months.js").MonthState}} state kept_from: the first day that has not
+ *   been deleted so far
+ * @param {boolean} full true if the database is nearly full: days do not wait for their month
  * @returns {Expired}
  */
-export function readExpired(setting, oldest, day, keptFrom) {
+export function readExpired(setting, oldest, day, { kept_from, months }, full) {
   const [row] = /** @type {{body: unknown}[]} */ (setting?.results ?? []);
   const firstKept = day - daysKept(row?.body);
-  const days = /** @type {{day: number, n: number}[]} */ (oldest?.results ?? []).filter((one) => one.day < firstKept);
+  const firstWaiting = full ? firstKept : Math.max(addedUntil(months), day - MAX_DAYS - MAX_WAIT_DAYS);
+  const end = Math.min(firstKept, firstWaiting);
+  const days = /** @type {{day: number, n: number}[]} */ (oldest?.results ?? []).filter((one) => one.day < end);
+  // A longer retention does not restore deleted days.
+  const keptFrom = Math.max(kept_from, ...days.map((one) => one.day + 1));
   return {
-    // If the retention period was extended, days that were already deleted stay deleted.
-    keptFrom: Math.max(keptFrom, ...days.map((one) => one.day + 1)),
+    keptFrom,
     rows: days.reduce((sum, { n }) => sum + n, 0),
+    months: keptFrom > kept_from ? withoutDays(months, keptFrom) : months,
   };
 }
 
-/** @param {D1Database} db @param {Expired} expired @returns {D1PreparedStatement[]} at most one statement */
-export const deleteExpired = (db, { keptFrom, rows }) =>
-  rows === 0 ? [] : [db.prepare("delete from day where day < ?").bind(keptFrom)];
+/** @param {D1Database} db @param {Expired} expired @returns {D1PreparedStatement[]} at most two statements */
+export function deleteExpired(db, { keptFrom, rows, months }) {
+  if (rows === 0) return [];
+  const statements = [db.prepare("delete from day where day < ?").bind(keptFrom)];
+  if (months.day !== 0) return statements;
+  // The row of the target whose days are added again.
+  const { month, target } = months;
+  return [...statements, db.prepare("delete from month where month = ? and target = ?").bind(month, target)];
+}

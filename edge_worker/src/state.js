@@ -5,6 +5,8 @@
  * therefore never count an event twice.
  */
 
+import { newMonths, withoutDays } from "./months.js";
+import { PARTS_KEPT_DAYS } from "./outbox.js";
 import { HOUR_MS, dayOf, hourOf } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
@@ -28,6 +30,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
  * @property {number} kept_from epoch day: the first day that retention has not deleted from `day`; 0 if it deleted none
+ * @property {import("./months.js").MonthState} months which months are added up
  * @property {number} since epoch ms at which this database started counting
  * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts
  * @property {number[]} dirty epoch hours whose changed totals are not in the outbox yet
@@ -69,10 +72,25 @@ export function readState(text, now, since = now) {
     ran_at: 0,
     next_part: 1,
     visit_lists: true,
+    months: newMonths(dayOf(since)),
     dropped: noneDropped(),
     push: { install: "", next_at: 0, fails: 0, most_parts: 20, error: null, error_kind: null, tried: "" },
   };
-  return { ...fresh, .../** @type {Partial<State>} */ (JSON.parse(text)) };
+  const stored = /** @type {Partial<State>} */ (JSON.parse(text));
+  if (stored.day !== undefined) fresh.months = firstMonths(stored.day, stored);
+  const state = { ...fresh, ...stored };
+  // An older Worker, for example after a rollback, deletes days that are not added up.
+  return { ...state, months: withoutDays(state.months, state.kept_from) };
+}
+
+/**
+ * Returns the first state of months in the database of an older Worker, which did not add up months. The oldest Workers
+ * kept 35 days, and did not record in `kept_from` which days they had deleted.
+ * @param {number} closedDay @param {Partial<State>} stored
+ */
+function firstMonths(closedDay, { since = 0, kept_from = closedDay - PARTS_KEPT_DAYS }) {
+  const first = dayOf(since);
+  return kept_from > first ? withoutDays(newMonths(kept_from), kept_from) : newMonths(first);
 }
 
 /**

@@ -12,3 +12,12 @@ export const dayOf = (at) => Math.floor(at / DAY_MS);
 
 /** @param {number} day epoch day @returns {string} YYYY-MM-DD */
 export const dateText = (day) => new Date(day * DAY_MS).toISOString().slice(0, 10);
+
+/** @param {number} day epoch day @returns {number} its calendar month, as the number of months since the year 0 */
+export function monthOf(day) {
+  const date = new Date(day * DAY_MS);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+/** @param {number} month number of months since the year 0 @returns {number} epoch day */
+export const firstDayOf = (month) => Date.UTC(Math.floor(month / 12), month % 12, 1) / DAY_MS;

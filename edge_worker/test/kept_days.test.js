@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { tick } from "../src/cron.js";
 import { closeLine, encodeEvent, firstIdAt, newWriteName } from "../src/event_log.js";
 import { daysKept } from "../src/kept_days.js";
+import { newMonths } from "../src/months.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dateText, hourOf } from "../src/time.js";
 import { Database } from "../tools/database.js";
 
@@ -18,13 +19,14 @@ const ENV = { PUSH_URL: "http://127.0.0.1:9/", WORKER_KEY: "k", BUNDLE: "b", INS
 
 /**
  * @param {{days?: number[], setting?: unknown, state?: Partial<State>}} [options]
- * @returns {Database} database of a Worker that has closed the day CLOSED
+ * @returns {Database} database of a Worker that has closed the day CLOSED. No day waits for its month
  */
 function databaseOf({ days = daysBetween(CLOSED - AGE, CLOSED), setting, state } = {}) {
   const database = new Database();
   for (const day of days) addDay(database, day);
   if (setting !== undefined) set(database, JSON.stringify(setting));
-  const known = { day: CLOSED, hour: (CLOSED + 1) * 24, since: 0, as_of: (CLOSED + 1) * DAY_MS, ...state };
+  const months = newMonths(CLOSED + 365);
+  const known = { day: CLOSED, hour: (CLOSED + 1) * 24, since: 0, as_of: (CLOSED + 1) * DAY_MS, months, ...state };
   database.run("update meta set value = ? where key = 'state'", [JSON.stringify(known)]);
   return database;
 }

@@ -6,9 +6,15 @@ import { migrations } from "./build.js";
 
 /** @typedef {string | number | null} Value */
 
+/** @returns {number} CPU time of this thread in ms, which other processes on the machine do not increase */
+export function cpuMs() {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
 export class Database {
   sqlite = new DatabaseSync(":memory:");
-  /** Time spent in SQLite. On the platform, the database runs on another machine. */
+  /** CPU time spent in SQLite. On the platform, the database runs on another machine. */
   sqlMs = 0;
   /** @type {D1Database} */
   d1;
@@ -23,11 +29,11 @@ export class Database {
 
   /** @param {string} sql @param {Value[]} params @returns {any[]} */
   run(sql, params = []) {
-    const began = performance.now();
+    const began = cpuMs();
     const statement = this.sqlite.prepare(sql);
     const numbered = Object.fromEntries(params.map((value, i) => [`?${i + 1}`, value]));
     const results = sql.includes("?1") ? statement.all(numbered) : statement.all(...params);
-    this.sqlMs += performance.now() - began;
+    this.sqlMs += cpuMs() - began;
     return results;
   }
 

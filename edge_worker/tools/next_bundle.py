@@ -18,11 +18,12 @@ def build_next_bundle(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="next-worker-") as name:
         source = Path(name) / "src"
         shutil.copytree(_WORKER / "src", source)
-        (source / "schema" / "0002-notes.sql").write_text(
+        words = json.loads((source / "vocabulary.json").read_text())
+        number = words["schema"] + 1
+        (source / "schema" / f"{number:04}-notes.sql").write_text(
             "create table if not exists note(id integer primary key, text text not null) without rowid;\n"
             "alter table outbox add column note text not null default '';\n"
             "insert or ignore into meta(key, value) values ('noted', 0);\n"
         )
-        words = json.loads((source / "vocabulary.json").read_text())
-        (source / "vocabulary.json").write_text(json.dumps(words | {"schema": words["schema"] + 1}))
+        (source / "vocabulary.json").write_text(json.dumps(words | {"schema": number}))
         subprocess.run(node_command(_WORKER / "tools/build.js", folder, source), check=True)  # noqa: S603 (our own)

@@ -157,9 +157,10 @@ class Comparison(ResponseBody):
 class MissingBreakdowns(ResponseBody):
     """Days of a report that its breakdowns do not cover.
 
-    `not_kept`: the Worker's database no longer has these days. `imported`: the totals were imported from another
-    product. `not_counted`: an older version of the Worker did not count the breakdowns in `lists` on some of these
-    days. If `reason` has any other value, the database could not be read (see `unavailable`).
+    `not_kept`: the Worker's database no longer has these days, except possibly in the sum of a whole month. `imported`:
+    the totals were imported from another product. `not_counted`: an older version of the Worker did not count the
+    breakdowns in `lists` on some of these days. If `reason` has any other value, the database could not be read (see
+    `unavailable`).
     """
 
     from_: Day = Field(serialization_alias="from")

@@ -4,6 +4,7 @@ bundle         the built Worker, read from the package; `snippet` creates a site
 config_rows    the rows of the table `config`, and the statements that write them; `meta` reads the table `meta`
 pushed         the parts of a push
 counts         one target's current counts; `breakdowns` and `known_sources` describe the keys of breakdowns
+months         one target's whole months
 event_lines    decodes events that the Worker has not added up yet; `rows` has the types of result rows
 stored_totals  the totals of all targets, for use when the service has lost pushed totals
 last_counts    the final counts, read before a disconnect deletes the database

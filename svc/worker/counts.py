@@ -17,12 +17,14 @@ from svc.model import DIMENSIONS, Counts, Dimension, VisitList
 from svc.worker import known_sources
 from svc.worker.breakdowns import LINK_LISTS, SITE_LISTS, VISIT_LISTS, CappedCounts, event_keys
 from svc.worker.event_lines import read_events_of
+from svc.worker.months import MonthState, MonthSums, month_statement, sum_months, whole_months
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
     from svc.worker.breakdowns import Cap
     from svc.worker.ledger import TargetDay
+    from svc.worker.months import Month
     from svc.worker.rows import Row, Statement
 
 # There are two statements, because the firewall of Cloudflare's API blocks `union` as an attack.
@@ -37,13 +39,21 @@ _HASHES = TypeAdapter(list[str])
 class TargetDays:
     """The parameters of a read: the id of a site or link, and an inclusive range of day numbers.
 
-    `listed_from`: the first day of the breakdowns; None means `first_day`.
+    `listed_from`: the first day of the breakdowns; None means `first_day`. `has_months`: the database has the table of
+    months.
     """
 
     target_id: str
     first_day: int
     last_day: int
     listed_from: int | None = None
+    has_months: bool = False
+
+    @property
+    def months(self) -> list[Month]:
+        """The months whose rows are read: those of which all days are in the breakdowns."""
+        first = self.first_day if self.listed_from is None else self.listed_from
+        return whole_months(first, self.last_day) if self.has_months else []
 
 
 class Rows(NamedTuple):
@@ -54,6 +64,7 @@ class Rows(NamedTuple):
     pages: Sequence[Row]  # also contain lines for other targets and days
     log: Sequence[Row]  # like pages, but not sorted yet
     states: Sequence[Row]
+    months: Sequence[Row] = ()  # only if the read includes whole months
 
 
 @dataclass(frozen=True)
@@ -74,14 +85,16 @@ class Live:
 
     `days`: by day number.
     `hours`: today's hours, by start time (epoch ms).
-    `breakdowns`: sums over all days that were read, from `kept_from` on. Breakdowns that the target or the Worker's
-    version does not have are missing.
+    `breakdowns`: sums over all days that were read, from `kept_from` on, and over `months`. Breakdowns that the target
+    or the Worker's version does not have are missing.
     `kept_from`: the number of the first day that the Worker has not deleted because of its age; 0 if it has not deleted
     any days. Missing counts of earlier days are unknown.
     `statement`: the statement of counts for the last day; None if it was not read or its numbers are unknown.
     `channels`: the breakdown of the sources by channel (`known_sources.py`).
     `visit_lists`: the target's breakdowns that older Workers do not count. `unlisted_days`: the days (day numbers) that
     an older Worker counted without these breakdowns.
+    `months`: the first and the last day of each whole month that the Worker has added up. Its breakdowns are included
+    although days of it are deleted.
     """
 
     at: int
@@ -93,6 +106,12 @@ class Live:
     channels: Mapping[str, int] = field(default_factory=dict)
     visit_lists: tuple[VisitList, ...] = ()
     unlisted_days: Set[int] = frozenset()
+    months: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def listed_from(self) -> int:
+        """The first day that the breakdowns can contain."""
+        return min([self.kept_from, *(first for first, _ in self.months)])
 
     def with_tops(self) -> Live:
         """Return a copy with only the `MAX_TOP` largest keys of each breakdown."""
@@ -130,6 +149,7 @@ class _State(BaseModel):
     day: int = -1
     kept_from: Annotated[int, Field(ge=0, le=LAST_DAY)] = 0
     visit_lists: bool = False
+    months: MonthState | None = None
 
     @property
     def is_older(self) -> bool:
@@ -200,18 +220,20 @@ class _Tally:
             counts = self.keys[day, dimension] = CappedCounts(self.caps[dimension])
         counts.add(key)
 
-    def breakdowns(self, first_day: int, lists: Sequence[VisitList]) -> dict[Dimension, dict[str, int]]:
-        """Return each breakdown, summed over all days from `first_day` on.
+    def breakdowns(
+        self, first_day: int, lists: Sequence[VisitList], months: MonthSums
+    ) -> dict[Dimension, dict[str, int]]:
+        """Return each breakdown, summed over all months, and over all other days from `first_day` on.
 
-        `lists`: the breakdowns of `VISIT_LISTS` that the target can have. If an older Worker counted all days, these
-        breakdowns are missing.
+        `lists`: the lists that the target can have. If a Worker without these lists counted all days, they are missing.
         """
-        days = {day for day in self.days if day >= first_day}
-        shown = lists if not days or days - self.unlisted_days else ()
-        names = [name for name in DIMENSIONS if name in shown or name not in VISIT_LISTS]
-        summed: dict[Dimension, dict[str, int]] = {name: {} for name in names}
+        days = {day for day in self.days if day >= first_day and not months.has(day)}
+        is_listed = months.has_visit_lists or bool(days - self.unlisted_days)
+        is_empty = not days and not months.lists
+        names = [name for name in DIMENSIONS if name not in VISIT_LISTS or (name in lists and (is_listed or is_empty))]
+        summed: dict[Dimension, dict[str, int]] = {name: dict(months.lists.get(name, {})) for name in names}
         for (day, dimension), capped in self.keys.items():
-            if day < first_day or dimension not in summed:
+            if day not in days or dimension not in summed:
                 continue
             of_all = summed[dimension]
             for key, n in capped.counts.items():
@@ -223,12 +245,14 @@ def read_statements(asked: TargetDays) -> list[Statement]:
     """Return the batch of statements with parameters. Its results, in this order, are the fields of `Rows`."""
     days = [asked.target_id, str(asked.first_day), str(asked.last_day)]
     between = "target = ?1 and day between cast(?2 as integer) and cast(?3 as integer)"
+    months = asked.months
     return [
         (f"select day, totals from day where {between}", days),  # noqa: S608  # constant text
         (f"select day, hour, views, bots, visitors from hour where {between}", days),  # noqa: S608  # constant text
         (_PAGES_OF, [asked.target_id]),
         (_LOG_OF, [asked.target_id]),
         ("select value from meta where key = 'state'", []),
+        *([month_statement(asked.target_id, months)] if months else []),
     ]
 
 
@@ -259,9 +283,11 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
     first_listed = max(kept_from, listed_from)
     of_link = asked.target_id.startswith("lnk_")
     lists = LINK_LISTS if of_link else SITE_LISTS
-    breakdowns = tally.breakdowns(first_listed, lists)
+    state = max(states, key=lambda state: state.day, default=_State())
+    months = sum_months(rows.months, asked.months, state.months, kept_from)
+    breakdowns = tally.breakdowns(first_listed, lists, months)
     channels = known_sources.channels(breakdowns["sources"], of_link=of_link)
-    unlisted = frozenset(day for day in tally.unlisted_days if day >= first_listed)
+    unlisted = frozenset(day for day in tally.unlisted_days if day >= first_listed and not months.has(day))
     live = Live(
         now,
         tally.days,
@@ -270,7 +296,8 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
         kept_from,
         channels=channels,
         visit_lists=lists,
-        unlisted_days=unlisted,
+        unlisted_days=unlisted | months.unlisted_days,
+        months=tuple(months.covered),
     )
     counts = [
         count for one in (*live.days.values(), *live.hours.values()) for count in (one.views, one.bots, one.visitors)

@@ -13,7 +13,7 @@ from svc.worker.breakdowns import VISIT_LISTS, arrival_of
 from svc.worker.counts import top
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
     from svc.http.resources.spans import Span
     from svc.model import UnavailableReason
@@ -123,18 +123,27 @@ def with_missing_breakdowns(
     # On days before its creation, the site or link had no counts that could be missing.
     first = max(span.first_day, created_on, *(day + 1 for day in imported[-1:]))
     last = min(span.last_day, live.kept_from - 1)
-    if first <= last:
-        missing.append(_missing(first, last, "not_kept"))
+    missing += [_missing(*gap, "not_kept") for gap in _gaps(first, last, live.months)]
     unlisted = sorted(day for day in live.unlisted_days if day in span.days)
     if unlisted:
         missing.append(_missing(unlisted[0], unlisted[-1], "not_counted", live.visit_lists))
-    nothing_kept = live.kept_from > span.last_day
+    nothing_kept = live.kept_from > span.last_day and not live.months
     return report.model_copy(
         update={
             "breakdowns_missing": tuple(missing),
             **({"breakdowns": None, "breakdowns_from": None} if nothing_kept else {}),
         }
     )
+
+
+def _gaps(first: int, last: int, months: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last day of each part of these days that no month contains."""
+    for begin, end in months:
+        if first < begin <= last:
+            yield first, begin - 1
+        first = max(first, end + 1)
+    if first <= last:
+        yield first, last
 
 
 def _missing(first: int, last: int, reason: str, lists: Sequence[str] | None = None) -> api.MissingBreakdowns:
@@ -265,7 +274,7 @@ def _report(
         series=_shown(numbers.points),
         incomplete=False,
         breakdowns=None if live is None else _breakdowns(span, live, limit),
-        breakdowns_from=None if live is None else max(span.first_day, live.kept_from),
+        breakdowns_from=None if live is None else max(span.first_day, live.listed_from),
         unavailable=unavailable,
     )
 

@@ -22,6 +22,7 @@ from svc.http.serving.visible import readable_link, readable_site
 from svc.model import MAX_DAYS_KEPT, FormerAccount
 from svc.store import totals
 from svc.worker.counts import TargetDays
+from svc.worker.months import MAX_DAYS_STORED, SCHEMA, whole_months
 
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery
@@ -171,6 +172,7 @@ class _Asked:
     breakdowns: bool
     statement: bool
     created_on: int
+    has_months: bool
 
     def days_to_read(self, *, current: bool) -> TargetDays | None:
         """Return the days to read from the account's database; None if no read is needed.
@@ -187,10 +189,17 @@ class _Asked:
         may_be_kept = not span.extended or span.last_day >= span.today - MAX_DAYS_KEPT
         if self.statement and may_be_kept:
             days.append(span.last_day)
-        if self.breakdowns and (days or may_be_kept):
+        if self.breakdowns and (days or may_be_kept or self._may_have_months()):
             first = min([span.first_day, *days])
-            return TargetDays(self.target_id, first, span.last_day, span.first_day if first < span.first_day else None)
+            listed_from = span.first_day if first < span.first_day else None
+            return TargetDays(self.target_id, first, span.last_day, listed_from, self.has_months)
         return TargetDays(self.target_id, min(days), span.last_day) if days else None
+
+    def _may_have_months(self) -> bool:
+        """Return True if the database may have rows of whole months, or of days that wait for their month."""
+        span = self.span
+        may_wait = span.last_day >= span.today - MAX_DAYS_STORED
+        return self.has_months and (may_wait or bool(whole_months(span.first_day, span.last_day)))
 
     def response(self, report: api.Report, live: Live | None) -> api.OneReport:
         """Return the response. If the report is extended, add the fields that reports of version 0.8.0 do not have."""
@@ -236,7 +245,14 @@ def _asked(
         earlier = compared_span(span, query.compare)
         compared = Compared(earlier, (yield from _stored(target_id, account, earlier)))
     return _Asked(
-        target_id, span, stored, compared, query.breakdowns is not None, query.statement is not None, created_on
+        target_id,
+        span,
+        stored,
+        compared,
+        query.breakdowns is not None,
+        query.statement is not None,
+        created_on,
+        has_months=not isinstance(account, FormerAccount) and (account.edge_schema or 0) >= SCHEMA,
     )
 
 

@@ -183,7 +183,7 @@ async def an_older_service(case: Case) -> None:
 @row("schema_newer", "account.error", "operation.error", details=("schema", "known"), state="connected")
 async def an_older_service_with_an_unknown_schema(case: Case) -> None:
     await case.installed()
-    await case.customer_api.sql("update meta set value = 2 where key = 'schema'")
+    await case.customer_api.sql("update meta set value = value + 1 where key = 'schema'")
     await case.install("connected")
     await case.expect_error()
     await install_without_remedy(case)

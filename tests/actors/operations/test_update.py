@@ -78,8 +78,12 @@ async def test_newer_service_updates_worker_and_tables_and_keeps_the_data(instal
     async with installed.running() as service:
         shown = await operation(service, "selfcheck")
         edge = shown["edge"]
-        assert (edge["schema"], edge["bundle"], edge["up_to_date"]) == (2, next_bundle.sha256, True)
-        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (2, 1)
+        assert (edge["schema"], edge["bundle"], edge["up_to_date"]) == (
+            next_bundle.schema,
+            next_bundle.sha256,
+            True,
+        )
+        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (next_bundle.schema, 1)
         assert await value(service, "select body from config where key = 'link:mine'", "body") == "x"
         assert (await service.account()).database_id == old.database_id
         [new_key] = {*await keys(service)} - {*old_key}
@@ -139,7 +143,7 @@ async def test_update_continues_after_a_lost_response(installed, next_bundle, me
     await installed.emulator.fault(kind, path, method=method, after=after)
     async with installed.running() as service:
         await operation(service, "selfcheck")
-        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (2, 1)
+        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (next_bundle.schema, 1)
         assert not await service.emulator.faults(), "the fault occurred"
 
 
@@ -153,7 +157,7 @@ async def test_killed_update_is_finished_by_the_next_start(installed, next_bundl
     await installed.emulator.clear_faults()
     async with installed.running() as service:
         await operation(service, "selfcheck")
-        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (2, 1)
+        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (next_bundle.schema, 1)
 
 
 @pytest.mark.rule("X7")
@@ -164,7 +168,7 @@ async def test_partially_applied_migration_is_completed(installed, next_bundle):
     installed.bundle = next_bundle
     async with installed.running() as service:
         await operation(service, "selfcheck")
-        assert await value(service, *NUMBER) == 2
+        assert await value(service, *NUMBER) == next_bundle.schema
         assert await value(service, "select value from meta where key = 'noted'", "value") == 0
 
 
@@ -229,7 +233,7 @@ async def test_first_push_can_arrive_before_the_update_ends(installed, next_bund
             return account if account.edge_bundle == next_bundle.sha256 else None
 
         account = await eventually(uploaded)
-        push = WorkerPush(service.clock(), next_bundle.sha256, 2, install=account.install_id)
+        push = WorkerPush(service.clock(), next_bundle.sha256, next_bundle.schema, install=account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))
         shown = await operation(service, "done")
         assert shown["operation"]["step"] == "cron"  # not the self-check, because the Worker pushes again in an hour
@@ -246,11 +250,19 @@ async def test_older_service_does_not_touch_an_account_with_newer_tables(install
     async with installed.running() as service:
         await trio.testing.wait_all_tasks_blocked()
         shown = await service.shown()
-        assert (shown["state"], shown["edge"]["up_to_date"], shown["edge"]["schema"]) == ("ready", False, 2)
+        assert (shown["state"], shown["edge"]["up_to_date"], shown["edge"]["schema"]) == (
+            "ready",
+            False,
+            next_bundle.schema,
+        )
         response = await service.call("POST", f"/v1/accounts/{shown['id']}/install")
         assert (response.status, response.body["error"]["code"]) == (409, "account_not_ready")
         details = response.body["error"]["details"]
-        assert (details["reason"], details["schema"], details["known"]) == ("schema_newer", 2, 1)
+        assert (details["reason"], details["schema"], details["known"]) == (
+            "schema_newer",
+            next_bundle.schema,
+            older.schema,
+        )
         assert details["remedy"]
         assert (await service.shown())["state"] == "ready"
         assert (await service.held())["scripts"] == held["scripts"]
@@ -285,4 +297,4 @@ async def test_health_check_updates_tables_that_were_restored(installed, next_bu
             return await value(service, *NOTE) or None
 
         await eventually(mended)
-        assert await value(service, *NUMBER) == 2
+        assert await value(service, *NUMBER) == next_bundle.schema

@@ -1,0 +1,308 @@
+/**
+ * Adds up months. When a calendar month has ended, the rows of the table `day` are added up to one row of `month` per
+ * target, in small steps. Each step advances `state.months` in the same batch, so each day is added exactly once.
+ * Reports read these rows after the days are deleted. A month is the number of months since the year 0 (`monthOf`).
+ */
+
+import { OTHER, bytesOf } from "./fold.js";
+import { firstDayOf, monthOf } from "./time.js";
+
+/**
+ * Limits of one step. A step with 60,000 characters takes about as much CPU as a fold. There are at most 288 steps a
+ * day, so the rows of 10,000 targets are written on at least four days.
+ */
+const STEP_TARGETS = 8;
+const STEP_CHARS = 60_000;
+/** The limit if a target needs several steps, because each of them also reads and writes the row that has begun. */
+const PART_CHARS = 30_000;
+/** The maximum number of days of STEP_TARGETS targets. */
+const STEP_DAYS = STEP_TARGETS * 31;
+
+/** Limits of a row that is not complete yet, relative to those of a complete row. */
+const UNFINISHED_SHARE = 4;
+/** If a row is too large, the limits of its lists are multiplied by this number until the row fits. */
+const SMALLER_SHARE = 0.8;
+
+/**
+ * @typedef {import("./fold.js").Cap} Cap
+ * @typedef {keyof import("./vocabulary.json")["dimensions"]} Dimension
+ * @typedef {object} Limits
+ * @property {number} bytes maximum size of a row's totals
+ * @property {Record<Dimension, Cap>} lists `bytes` includes quotation marks, numbers and the entry "(other)"
+ */
+
+/**
+ * The limits use the space in pages of SQLite. If a row has more than 1,002 bytes, SQLite stores 489 bytes of it with
+ * the other rows, and the rest in whole pages of 4,092 bytes (https://www.sqlite.org/fileformat2.html, 1.6). A row of a
+ * site therefore fills two such pages, and a row of a link none.
+ * @type {{site: Limits, link: Limits}}
+ */
+const LIMITS = {
+  site: {
+    bytes: 8_600,
+    lists: {
+      pages: { keys: 60, bytes: 3_000 },
+      sources: { keys: 50, bytes: 1_500 },
+      countries: { keys: 60, bytes: 700 },
+      devices: { keys: 10, bytes: 150 },
+      browsers: { keys: 25, bytes: 400 },
+      os: { keys: 20, bytes: 300 },
+      bots: { keys: 20, bytes: 250 },
+      campaigns: { keys: 30, bytes: 1_200 },
+      entries: { keys: 40, bytes: 2_000 },
+      arrivals: { keys: 40, bytes: 2_500 },
+      targets: { keys: 0, bytes: 20 },
+    },
+  },
+  link: {
+    bytes: 950,
+    lists: {
+      pages: { keys: 1, bytes: 40 },
+      sources: { keys: 25, bytes: 400 },
+      countries: { keys: 25, bytes: 250 },
+      devices: { keys: 10, bytes: 120 },
+      browsers: { keys: 15, bytes: 200 },
+      os: { keys: 12, bytes: 160 },
+      bots: { keys: 12, bytes: 160 },
+      campaigns: { keys: 12, bytes: 240 },
+      entries: { keys: 0, bytes: 20 },
+      arrivals: { keys: 0, bytes: 20 },
+      targets: { keys: 8, bytes: 600 },
+    },
+  },
+};
+const DIMENSIONS = /** @type {Dimension[]} */ (Object.keys(LIMITS.site.lists));
+
+/**
+ * @typedef {object} MonthState
+ * @property {number} from the first month that is added up and not deleted
+ * @property {number} month the month to be added up next; all earlier months are complete
+ * @property {string} target the last target whose days were added to this month, "" for none
+ * @property {number | null} day the last day that was added of this target; null if the target is complete
+ * @property {Record<string, number>} first_days by month: the first day that its rows contain, if earlier days were
+ *   deleted before they were added up
+ *
+ * @typedef {object} MonthSum
+ * @property {number} from epoch day: the first day that the sum contains
+ * @property {number} views @property {number} visitors the sum of daily visitors
+ * @property {Partial<Record<Dimension, Map<string, number>>>} lists
+ * @property {[number, number] | null} unlisted the first and the last day without the lists that older Workers do not
+ *   count; the whole month if no day has them
+ * @property {boolean} listed true if a day has these lists
+ *
+ * @typedef {object} Step
+ * @property {MonthState} months the next state
+ * @property {number} rows number of rows to write
+ * @property {D1PreparedStatement[]} statements
+ */
+
+/** @param {number} first epoch day: the first day in the database @returns {MonthState} before any month is added up */
+export function newMonths(first) {
+  const month = monthOf(first);
+  return { from: month, month, target: "", day: null, first_days: {} };
+}
+
+/** @param {MonthState} months @returns {number} epoch day: all days before this day are in the table `month` */
+export const addedUntil = ({ month }) => firstDayOf(month);
+
+/**
+ * Returns the state after days were deleted, possibly before they were added up.
+ * @param {MonthState} months @param {number} keptFrom epoch day: the first day that is not deleted
+ * @returns {MonthState} `months` itself if it already takes the deletion into account
+ */
+export function withoutDays(months, keptFrom) {
+  const first_days = { ...months.first_days };
+  let hasChanged = false;
+  for (let { month } = months; firstDayOf(month) < keptFrom; month += 1) {
+    const first = Math.min(keptFrom, firstDayOf(month + 1));
+    if (first <= (first_days[month] ?? 0)) continue;
+    first_days[month] = first;
+    hasChanged = true;
+  }
+  // An incomplete row would lack days in its middle. Its days are added again from the first day that is left.
+  return hasChanged ? { ...months, first_days, day: months.day === null ? null : 0 } : months;
+}
+
+// Only the first target can be incomplete: if its rows exceed the limit, the step contains some of its days. The frame
+// of `upto_target` ends with the target's last row, because rows with the same target are peers. Rows of another
+// program are skipped.
+const DAYS =
+  "select target, day, totals, upto_target > upto as more from (select target, day, totals, " +
+  "row_number() over (order by target, day) as i, dense_rank() over (order by target) as nth, " +
+  "sum(length(totals)) over (order by target) as upto_target, " +
+  "sum(length(totals)) over (order by target, day) as upto from (" +
+  "select target, day, totals from day where (target, day) > (?1, ?2) and day between ?3 and ?4 " +
+  "and typeof(target) = 'text' and typeof(day) = 'integer' and json_valid(totals) " +
+  `order by target, day limit ${STEP_DAYS})) where nth <= ${STEP_TARGETS} and ` +
+  `(upto_target <= ?5 or nth = 1 and (upto <= ${PART_CHARS} or i = 1))`;
+
+const SAVE =
+  "insert into month(month, target, totals) select value ->> 0, value ->> 1, value -> '$[2]' from json_each(?) " +
+  "where true on conflict(month, target) do update set totals = excluded.totals";
+
+/**
+ * Reads the next days to be added up.
+ * @param {D1Database} db
+ * @param {{day: number, months: MonthState}} state day: the last closed day
+ * @returns {Promise<Step | null>} null if all closed months are added up
+ */
+export async function readStep(db, { day: closedDay, months }) {
+  const { month, target } = months;
+  const [firstDay, nextMonth] = [firstDayOf(month), firstDayOf(month + 1)];
+  if (closedDay + 1 < nextMonth) return null;
+  const hasBegun = months.day !== null && months.day > 0;
+  const most = hasBegun ? PART_CHARS : STEP_CHARS;
+  const [days, started] = await db.batch([
+    db.prepare(DAYS).bind(target, months.day ?? nextMonth, firstDay, nextMonth - 1, most),
+    db.prepare("select totals from month where month = ? and target = ?").bind(month, target),
+  ]);
+  const rows = /** @type {{target: string, day: number, totals: string, more: number}[]} */ (days?.results ?? []);
+  const last = rows.at(-1);
+  if (last === undefined) {
+    return { months: { ...months, month: month + 1, target: "", day: null }, rows: 0, statements: [] };
+  }
+  /** @type {Map<string, MonthSum>} */
+  const sums = new Map();
+  const begun = /** @type {{totals: string} | undefined} */ (started?.results[0]);
+  if (hasBegun && begun !== undefined && rows[0]?.target === target) {
+    sums.set(target, readSum(begun.totals));
+  }
+  for (const row of rows) {
+    const known = sums.get(row.target);
+    const sum = known ?? newSum(months.first_days[month] ?? firstDay);
+    addDay(sum, row.day, JSON.parse(row.totals));
+    if (known === undefined) sums.set(row.target, sum);
+  }
+  const saved = [...sums].map(([name, sum]) => {
+    const unfinished = name === last.target && last.more === 1;
+    return `[${month},${JSON.stringify(name)},${encodeSum(sum, name, unfinished)}]`;
+  });
+  return {
+    months: { ...months, target: last.target, day: last.more === 1 ? last.day : null },
+    rows: saved.length,
+    statements: [db.prepare(SAVE).bind(`[${saved.join(",")}]`)],
+  };
+}
+
+/** @param {number} from epoch day @returns {MonthSum} */
+const newSum = (from) => ({ from, views: 0, visitors: 0, lists: {}, unlisted: null, listed: false });
+
+/** @param {unknown} value @returns {number} 0 if another program wrote something else than a number */
+const numberOf = (value) => (typeof value === "number" ? value : 0);
+
+/**
+ * @param {MonthSum} sum updated in place
+ * @param {number} day epoch day @param {unknown} totals of the day
+ */
+export function addDay(sum, day, totals) {
+  const stored = /** @type {Record<string, unknown>} */ (totals ?? {});
+  sum.views += numberOf(stored.views);
+  sum.visitors += numberOf(stored.visitors);
+  addLists(sum, stored);
+  if (stored.entries === undefined) {
+    const first = sum.unlisted?.[0] ?? day;
+    sum.unlisted = [Math.min(first, day), Math.max(sum.unlisted?.[1] ?? day, day)];
+  } else {
+    sum.listed = true;
+  }
+}
+
+/** @param {MonthSum} sum updated in place @param {Record<string, unknown>} stored */
+function addLists({ lists }, stored) {
+  for (const name of DIMENSIONS) {
+    const counts = stored[name];
+    if (typeof counts !== "object" || counts === null) continue;
+    const list = (lists[name] ??= new Map());
+    const each = /** @type {Record<string, unknown>} */ (counts);
+    for (const key in each) list.set(key, (list.get(key) ?? 0) + numberOf(each[key]));
+  }
+}
+
+/** @param {string} text totals of a row that is not complete yet @returns {MonthSum} */
+function readSum(text) {
+  const stored = JSON.parse(text);
+  const { from, views, visitors, unlisted = null, listed = false } = stored;
+  const sum = { ...newSum(from), views, visitors, unlisted, listed };
+  addLists(sum, stored);
+  return sum;
+}
+
+const utf8 = new TextEncoder();
+
+/**
+ * @param {MonthSum} sum @param {string} target
+ * @param {boolean} unfinished true if days of this target are still to be added
+ * @returns {string} the totals as JSON; a list is missing if it is empty
+ */
+export function encodeSum(sum, target, unfinished) {
+  const { bytes, lists } = target.startsWith("lnk_") ? LIMITS.link : LIMITS.site;
+  if (unfinished) return `${encode(sum, lists, UNFINISHED_SHARE).slice(0, -1)},"listed":${sum.listed}}`;
+  const month = monthOf(sum.from);
+  const done = sum.listed
+    ? sum
+    : { ...sum, unlisted: /** @type {[number, number]} */ ([firstDayOf(month), firstDayOf(month + 1) - 1]) };
+  let text = encode(done, lists, 1);
+  for (let share = SMALLER_SHARE; utf8.encode(text).length > bytes; share *= SMALLER_SHARE) {
+    text = encode(done, lists, share);
+  }
+  return text;
+}
+
+/**
+ * @param {MonthSum} sum @param {Limits["lists"]} caps @param {number} share the part of the limits that is used
+ * @returns {string}
+ */
+function encode({ from, views, visitors, lists, unlisted }, caps, share) {
+  const parts = DIMENSIONS.map((name) => {
+    const { keys, bytes } = caps[name];
+    const entries = largest([...(lists[name] ?? [])], keys * share, bytes * share);
+    return entries === "" ? "" : `,"${name}":{${entries}}`;
+  });
+  const missing = unlisted === null ? "" : `,"unlisted":${JSON.stringify(unlisted)}`;
+  return `{"from":${from},"views":${views},"visitors":${visitors}${parts.join("")}${missing}}`;
+}
+
+/** Size of the entry "(other)" with a large number. */
+const OTHER_BYTES = 20;
+
+/**
+ * Returns the entries with the largest counts as JSON, and the sum of all others as "(other)".
+ * @param {[string, number][]} entries @param {number} keys @param {number} bytes maximum size, with "(other)"
+ */
+function largest(entries, keys, bytes) {
+  const most = Math.floor(keys);
+  const least = nthLargest(entries, most);
+  let other = 0;
+  /** @type {[string, number][]} */
+  const candidates = [];
+  for (const entry of entries) {
+    if (entry[0] !== OTHER && entry[1] >= least) candidates.push(entry);
+    else other += entry[1];
+  }
+  candidates.sort(([key, n], [otherKey, otherN]) => otherN - n || (key < otherKey ? -1 : 1));
+  let left = bytes - OTHER_BYTES;
+  /** @type {string[]} */
+  const shown = [];
+  for (const [key, n] of candidates) {
+    const text = `${JSON.stringify(key)}:${n}`;
+    const size = bytesOf(text) + 1;
+    if (shown.length < most && size <= left) {
+      shown.push(text);
+      left -= size;
+    } else {
+      other += n;
+    }
+  }
+  if (other > 0) shown.push(`"${OTHER}":${other}`);
+  return shown.join(",");
+}
+
+/**
+ * Returns the nth largest count. Sorting numbers takes much less time than sorting entries.
+ * @param {[string, number][]} entries @param {number} nth
+ */
+function nthLargest(entries, nth) {
+  if (entries.length <= nth) return -Infinity;
+  const counts = Float64Array.from(entries, ([, n]) => n).sort();
+  return nth === 0 ? Infinity : (counts[counts.length - nth] ?? 0);
+}

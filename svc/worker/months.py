@@ -1,0 +1,151 @@
+"""Months in the Worker's database: the rows of a target's whole months, which remain after the days are deleted.
+
+No I/O. `docs/develop/worker-months.md` describes the format.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, Field
+
+from svc.clock import LAST_DAY, day_number, day_text
+from svc.model import DIMENSIONS, Dimension
+from svc.worker.breakdowns import VISIT_LISTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from svc.worker.rows import Row, Statement
+
+# The schema number from which on a worker's database has the table.
+SCHEMA = 2
+# The Worker deletes a day of this age even if its month has not been added up (edge_worker/src/kept_days.js).
+MAX_DAYS_STORED = 67
+_Day = Annotated[int, Field(ge=0, le=LAST_DAY)]
+# Months that were added up are looked up by their key, so the read does not depend on the number of targets.
+_OF_TARGET = "select month, totals from month where target = ?1 and month in (select value from json_each(?2))"
+
+
+@dataclass(frozen=True)
+class Month:
+    """A calendar month. `number`: the number of months since the year 0. `first`, `last`: its days (day numbers)."""
+
+    number: int
+    first: int
+    last: int
+
+
+@dataclass
+class MonthSums:
+    """The sums of a target's months.
+
+    `covered`: for each month, the first and the last day that its sum contains. `numbers`: the numbers of these months.
+    `lists`: the sums of each breakdown. `unlisted_days`: the days that an older Worker counted without `VISIT_LISTS`.
+    `has_visit_lists`: True if a month has these lists.
+    """
+
+    covered: list[tuple[int, int]] = field(default_factory=list)
+    numbers: set[int] = field(default_factory=set)
+    lists: dict[Dimension, dict[str, int]] = field(default_factory=dict)
+    unlisted_days: set[int] = field(default_factory=set)
+    has_visit_lists: bool = False
+
+    def has(self, day: int) -> bool:
+        """Return True if the day belongs to a month of the sums, even if the sum does not contain it."""
+        return bool(self.numbers) and _month_of(day) in self.numbers
+
+
+class MonthState(BaseModel):
+    """The Worker's state: which months it has added up.
+
+    `from_`: the first month. `month`: the month after the last one. `first_days`: the first day of months that are not
+    complete.
+    """
+
+    from_: Annotated[int, Field(ge=0, alias="from")]
+    month: Annotated[int, Field(ge=0)]
+    first_days: dict[str, _Day] = {}
+
+
+class _Row(BaseModel):
+    from_: Annotated[_Day, Field(alias="from")]
+    unlisted: tuple[_Day, _Day] | None = None
+    pages: dict[str, int] = {}
+    sources: dict[str, int] = {}
+    countries: dict[str, int] = {}
+    devices: dict[str, int] = {}
+    browsers: dict[str, int] = {}
+    os: dict[str, int] = {}
+    bots: dict[str, int] = {}
+    campaigns: dict[str, int] = {}
+    entries: dict[str, int] = {}
+    arrivals: dict[str, int] = {}
+    targets: dict[str, int] = {}
+
+
+def whole_months(first_day: int, last_day: int) -> list[Month]:
+    """Return the calendar months of which all days are in this range (day numbers)."""
+    months = []
+    number = _month_of(max(first_day, 0))
+    while (last := _first_day(number + 1) - 1) <= last_day:
+        first = _first_day(number)
+        if first >= first_day:
+            months.append(Month(number, first, last))
+        number += 1
+    return months
+
+
+def month_statement(target_id: str, months: Sequence[Month]) -> Statement:
+    """Return the statement with parameters that reads a target's rows of these months."""
+    return _OF_TARGET, [target_id, json.dumps([month.number for month in months])]
+
+
+def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState | None, kept_from: int) -> MonthSums:
+    """Return the sums of those months that the Worker has added up, and of which it has deleted days.
+
+    A month without a row had no events. `kept_from`: the first day that is not deleted. Raises ValueError, KeyError or
+    TypeError on rows that the Worker did not write.
+    """
+    sums = MonthSums()
+    stored = {int(str(row["month"])): _Row.model_validate_json(str(row["totals"])) for row in rows}
+    for month in months:
+        if state is None or not state.from_ <= month.number < state.month or month.first >= kept_from:
+            continue
+        row = stored.get(month.number)
+        first = state.first_days.get(str(month.number), month.first) if row is None else row.from_
+        if not month.first <= first <= month.last + 1:
+            raise ValueError("a month begins with a day of another month")
+        sums.covered.append((first, month.last))
+        sums.numbers.add(month.number)
+        if row is not None:
+            _add(sums, row, month)
+    return sums
+
+
+def _add(sums: MonthSums, row: _Row, month: Month) -> None:
+    is_older = False
+    if row.unlisted is not None:
+        begin, end = row.unlisted
+        if not month.first <= begin <= end <= month.last:
+            raise ValueError("a month names days of another month")
+        sums.unlisted_days.update(range(max(begin, row.from_), end + 1))
+        is_older = row.unlisted == (month.first, month.last)
+    sums.has_visit_lists |= not is_older
+    for name in DIMENSIONS:
+        counts: Mapping[str, int] = {} if is_older and name in VISIT_LISTS else getattr(row, name)
+        of_all = sums.lists.setdefault(name, {})
+        for key, n in counts.items():
+            of_all[key] = of_all.get(key, 0) + n
+
+
+def _month_of(day: int) -> int:
+    at = date.fromisoformat(day_text(day))
+    return at.year * 12 + at.month - 1
+
+
+def _first_day(month: int) -> int:
+    return day_number(date(month // 12, month % 12 + 1, 1).isoformat())
