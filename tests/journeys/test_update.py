@@ -1,0 +1,246 @@
+"""A newer service updates the Worker and its tables during traffic. No event is lost or counted twice."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import trio
+
+from edge_worker.harness.sampling import EVERYTHING, SEED
+from edge_worker.harness.service import eventually, open_service
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from svc.store import open_store, totals
+from svc.worker.bundle import load_bundle
+from tests.databases import sqlite_config
+from tests.journeys.conftest import PUSHED_BY_MS, ZONE, connect, crons, free_port, settings_of
+from tests.journeys.lifecycle import FAULTS, Draws, connected
+from tests.journeys.mortal import open_mortal_service
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edge_worker.emulator.client import Customer, Emulator
+    from edge_worker.harness.service import Service
+    from svc.config import StoreConfig
+    from tests.journeys.lifecycle import World
+
+HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
+# The usual number of platform calls in an update, and the usual number of its moments as counted by `mortal`.
+CALLS, MOMENTS = 9, 35
+# The sample sizes in `make test`. `make test-all` tests all moments, and all calls with all failures.
+CALLS_DRAWN, MOMENTS_DRAWN = 2, 1
+AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
+
+
+async def updated(service: Service, account_id: str) -> Any:
+    """Return the account once only the new Worker's first push is missing. The account must be ready throughout."""
+    account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+    assert account["state"] == "ready", account
+    operation = account["operation"]
+    return account if (operation["kind"], operation["step"]) == ("update", "selfcheck") else None
+
+
+class Traffic:
+    """Views of a site and clicks on a link, in turn. `sent`: the number of pairs that got both responses."""
+
+    def __init__(self, emulator: Emulator, path: str, code: str) -> None:
+        self.emulator, self.path, self.code = emulator, path, code
+        self.sent = 0
+        self.is_running = True
+
+    async def visit(self) -> None:
+        """Send a view and a click. Successive calls use different IP addresses."""
+        ip = f"192.0.2.{self.sent % 200}"
+        view = await self.emulator.visit(ZONE, self.path, method="POST", body="/\n", ip=ip, headers=AGENT)
+        click = await self.emulator.visit(f"go.{ZONE}", f"/{self.code}", ip=ip, headers=AGENT)
+        assert (view.status, click.status) == (204, 302)
+        self.sent += 1
+
+    async def run(self) -> None:
+        """Send visits until `is_running` is False."""
+        while self.is_running:
+            await self.visit()
+
+
+@pytest.mark.rule("X7", "A21")
+@pytest.mark.timeout(300)
+async def test_update_during_traffic_neither_loses_nor_duplicates_events(
+    emulator: Emulator, customer: Customer, tmp_path: Path, next_bundle_folder: Path
+) -> None:
+    store = sqlite_config(tmp_path)
+    settings = {**settings_of(emulator, store), "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.3"}
+    real = await emulator.clock(0)
+    # The first hours after this day must be in the past for the service's clock.
+    noon = ((real - 2 * HOUR_MS) // DAY_MS - 1) * DAY_MS + 12 * HOUR_MS
+    await emulator.clock((noon + 2 * MINUTE_MS - real) / 1000)
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        headers = service.headers
+        account_id = await connect(service, customer)
+        new = {"account_id": account_id, "host": ZONE}
+        site = (await service.call("POST", "/v1/sites", new, expect=202))["site"]
+        new = {"account_id": account_id, "url": "https://a.example/x"}
+        link = (await service.call("POST", "/v1/links", new, expect=201))["link"]
+        await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
+        # The Worker confirms its installation, and then folds some events before the update.
+        await crons(emulator, customer, real, noon + 3 * MINUTE_MS, 2)
+        traffic = Traffic(emulator, site["path"], link["code"])
+        for _ in range(20):
+            await traffic.visit()
+        await emulator.settled()
+        await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
+        before = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+
+    # There are events in the log, in pages and in memory. The migration and the upload are slow.
+    await emulator.fault("slow", "*/d1/database/*/query", method="POST", delay_s=0.3, times=4)
+    await emulator.fault("drop_after", "*/workers/scripts/svc-edge", method="PUT")
+    await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=0.5)
+    async with open_service(tmp_path / "svc", settings, next_bundle_folder) as service:
+        service.headers = headers
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(traffic.run)
+            account = await eventually(lambda: updated(service, account_id))
+            sent = traffic.sent
+            while traffic.sent < sent + 20:
+                await trio.lowlevel.checkpoint()
+            traffic.is_running = False
+        await emulator.settled()
+        assert not await emulator.faults(), "some faults were not met"
+        assert (account["edge"]["schema"], account["operation"]["step"]) == (
+            load_bundle(next_bundle_folder).schema,
+            "selfcheck",
+        )
+        assert account["edge"]["bundle"] != before["edge"]["bundle"]
+        await crons(emulator, customer, real, noon + 70 * MINUTE_MS, 2)
+        account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+        assert (account["operation"]["state"], account["push"]["schema"]) == (
+            "done",
+            account["edge"]["schema"],
+        )  # its first push confirms it
+        # The new Worker closes the hours and the day.
+        for end in (noon + 3 * HOUR_MS, noon + 12 * HOUR_MS):
+            await crons(emulator, customer, real, end + 12 * MINUTE_MS, 6)
+            await crons(emulator, customer, real, end + PUSHED_BY_MS, 4)
+        account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+        assert (account["push"]["queue"], sum(account["push"]["dropped"].values())) == (0, 0)
+    assert traffic.sent > 40
+    assert await stored(store, site["id"], noon) == (traffic.sent, min(traffic.sent, 200))
+    assert await stored(store, link["id"], noon) == (traffic.sent, min(traffic.sent, 200))
+
+
+@pytest.mark.rule("X7", "A21", "A13")
+@pytest.mark.timeout(1_200)
+async def test_next_start_completes_an_update_killed_at_any_moment(world: World, next_bundle_folder: Path) -> None:
+    """Like test_killed.py, for an operation that the service starts itself."""
+    chance = random.Random(SEED)  # reproducible, not a secret
+    settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
+    moments = Draws(chance, MOMENTS, MOMENTS_DRAWN)
+    for moment in moments:
+        print(f"moment {moment}")
+        world.customer = None
+        async with open_mortal_service(world.folder, settings) as service:
+            service.headers = world.headers
+            await connected(world, service)
+            await confirmed(world, service)
+        async with open_mortal_service(world.folder, settings, moment, bundle=next_bundle_folder) as service:
+            service.headers = world.headers
+            service.arm()
+            try:
+                await eventually(lambda service=service: in_place(world, service))  # type: ignore[misc]
+                moments.existed = False
+            except httpx.TransportError:
+                await service.ended()
+        async with open_mortal_service(world.folder, settings, bundle=next_bundle_folder) as service:
+            service.headers = world.headers
+            account = await eventually(lambda service=service: in_place(world, service))  # type: ignore[misc]
+            await world.check_consistent(account)
+            assert account["edge"]["schema"] == load_bundle(next_bundle_folder).schema
+            await confirmed(world, service)
+        world.check_secrets()
+
+
+@pytest.mark.rule("X7", "A21", "A12")
+@pytest.mark.timeout(1_800)
+async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
+    world: World, next_bundle_folder: Path
+) -> None:
+    """Like test_faulted.py. The rollout retries a failed update hours later, but the user can install immediately."""
+    chance = random.Random(SEED)  # reproducible, not a secret
+    settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
+    settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}
+    for name in sorted(FAULTS) if EVERYTHING else chance.sample(sorted(FAULTS), CALLS_DRAWN):
+        calls = Draws(chance, CALLS)
+        for call in calls:
+            print(f"{name} at call {call}")
+            world.customer = None
+            async with open_mortal_service(world.folder, settings) as service:
+                service.headers = world.headers
+                await connected(world, service)
+                await confirmed(world, service)
+            await world.emulator.fault(**FAULTS[name], after=call - 1)
+            async with open_mortal_service(world.folder, settings, bundle=next_bundle_folder) as service:
+                service.headers = world.headers
+                account = await eventually(lambda service=service: ended(world, service))  # type: ignore[misc]
+                waiting = await world.emulator.faults()
+                await world.emulator.clear_faults()
+                if account["operation"]["state"] == "failed":
+                    assert not account["edge"]["up_to_date"]
+                    await eventually(lambda service=service: is_ready(world, service))  # type: ignore[misc]
+                    await service.call("POST", f"/v1/accounts/{world.account_id}/install", expect=202)
+                    account = await world.settled(service)
+                    assert account is not None
+                assert (account["state"], account["edge"]["schema"]) == (
+                    "ready",
+                    load_bundle(next_bundle_folder).schema,
+                )
+                assert account["edge"]["up_to_date"]
+                await world.check_consistent(account)
+                await confirmed(world, service)
+            calls.existed = not waiting
+    world.check_secrets()
+
+
+async def in_place(world: World, service: Service) -> Any:
+    """Return the account once the new Worker is installed. The account must be ready throughout."""
+    account = await world.account(service)
+    assert account is not None
+    assert account["state"] == "ready", account
+    ended = account["operation"]["state"] == "done" or account["operation"]["step"] == "selfcheck"
+    return account if account["edge"]["up_to_date"] and account["operation"]["kind"] == "update" and ended else None
+
+
+async def ended(world: World, service: Service) -> Any:
+    """Return the account once its update has ended, or is only waiting for the Worker's first push."""
+    account = await world.account(service)
+    assert account is not None
+    operation = account["operation"]
+    over = operation["state"] != "running" or operation["step"] == "selfcheck"
+    return account if operation["kind"] == "update" and over else None
+
+
+async def is_ready(world: World, service: Service) -> bool | None:
+    """Return True if the account is ready. After a rejected call, this may take until the next health check."""
+    account = await world.account(service)
+    assert account is not None
+    return account["state"] == "ready" or None
+
+
+async def confirmed(world: World, service: Service) -> None:
+    """Run the Worker's cron, so that it confirms its installation."""
+    run = await world.emulator.cron(world.edge_account_id, "svc-edge")
+    assert run["outcome"] == "ok"
+    account = await world.account(service)
+    assert account is not None
+    assert account["operation"]["state"] == "done", account
+
+
+async def stored(config: StoreConfig, target: str, noon: int) -> tuple[int, int]:
+    """Return the stored views and visitors for the day that includes `noon` (epoch ms). The day must be final."""
+    day = noon // DAY_MS
+    async with open_store(config) as store:
+        counts, _, final = (await store.read(totals.day_counts(target, day, day)))[day]
+    assert final
+    return counts.views, counts.visitors
