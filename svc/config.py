@@ -390,7 +390,7 @@ def _url_problem(url: str) -> str | None:
     if not host:
         return "the URL is not set"
     if parts.scheme != "https":
-        return "the URL is not https, so the worker's key would be sent unencrypted"
+        return "the URL is not https, so the Worker's key would be sent unencrypted"
     try:
         ipaddress.ip_address(host)
     except ValueError:

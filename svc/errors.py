@@ -167,7 +167,7 @@ def _not_ready(message: str, remedy: str) -> Meaning:
     return Meaning(409, message, remedy, "account_not_ready")
 
 
-_TRY_AGAIN = "Try again in a minute. A write with the same Idempotency-Key is carried out only once."
+_TRY_AGAIN = "Try again in a minute. A write with the same Idempotency-Key is executed only once."
 _TRY_WITH_NEW_KEY = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
 _RENEW = "Renew the working token with a new bootstrap token."
 
@@ -209,9 +209,9 @@ CATALOGUE: dict[Code, Meaning] = {
     "invalid_password": Meaning(403, "The password is incorrect."),
     "cross_origin": Meaning(
         403,
-        "A page of another site sent this request; only the service's own pages can send it.",
-        "Use the page at the service's own address, `[http] base_url`. Programs must send neither Origin nor"
-        " Sec-Fetch-Site.",
+        "A page from another origin sent this request. Only the service's own pages can send it.",
+        "Open the page at the service's own URL, `[http] base_url`. Clients other than browsers must send neither"
+        " Origin nor Sec-Fetch-Site.",
     ),
     "limit_reached": Meaning(
         403,
@@ -226,17 +226,17 @@ CATALOGUE: dict[Code, Meaning] = {
         "Send the new request with a new Idempotency-Key.",
     ),
     "operation_in_progress": Meaning(
-        409, "Another operation is running on this account.", "Try again when it has finished."
+        409, "Another operation is running on this account.", "Try again when that operation has finished."
     ),
     "key_already_issued": Meaning(
         409,
-        "An API key was already created with this Idempotency-Key; its value is shown only once.",
-        "Revoke that key and create another with a new Idempotency-Key.",
+        "A request with this Idempotency-Key already created an API key. The API key's value is shown only once.",
+        "If you do not have the value, revoke this API key and create another with a new Idempotency-Key.",
     ),
     "account_taken": Meaning(
         409,
         "Another user has already connected this Cloudflare account.",
-        "Ask that user, or the operator, to disconnect it.",
+        "Ask that user, or the operator, to disconnect the account.",
     ),
     "already_connected": Meaning(409, "You have already connected this Cloudflare account."),
     "account_not_ready": Meaning(
@@ -253,7 +253,7 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_exists": Meaning(409, "The account already has a link with this code.", "Choose another code."),
     "link_host_required": Meaning(
-        409, "The account has no link host.", "Set one first: PUT /v1/accounts/{id}/link-host."
+        409, "The account has no link host.", "Set a link host first: PUT /v1/accounts/{id}/link-host."
     ),
     "link_host_is_website": Meaning(
         409,
@@ -270,12 +270,14 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "route_conflict": Meaning(
         409,
-        "Another worker already uses this route.",
-        "Remove the other route in the Cloudflare dashboard. The service then creates its own automatically.",
+        "Another Worker already uses this route.",
+        "Remove the other route in the Cloudflare dashboard. The service then creates its own route automatically.",
     ),
     "site_not_active": Meaning(409, "The site has been deleted."),
     "note_automatic": Meaning(
-        409, "The service wrote this note, so it cannot be changed.", "Delete the note, or add your own note."
+        409,
+        "The service added this note automatically, so it cannot be changed.",
+        "Delete the note, or add your own note.",
     ),
     "route_not_ours": Meaning(
         409,
@@ -301,14 +303,14 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "zone_not_active": Meaning(
         422,
-        "The host's zone is not active; details.status gives its status.",
+        "The host's zone is not active; details.status gives the zone's status.",
         "Set the domain's name servers to those that the Cloudflare dashboard shows for the zone. If the zone is"
         " paused, resume it.",
     ),
     "dns_not_proxied": Meaning(
         422,
         "The host has no proxied DNS record; details.record gives the record that it needs.",
-        "Create the record in the Cloudflare dashboard, or turn on the proxy (orange cloud) of the existing record.",
+        "Create the record in the Cloudflare dashboard, or turn on the proxy (orange cloud) for the existing record.",
     ),
     "rate_limited": Meaning(429, "Too many requests; Retry-After gives the seconds to wait."),
     "internal": Meaning(
@@ -317,7 +319,7 @@ CATALOGUE: dict[Code, Meaning] = {
     "permission_catalog": Meaning(
         502,
         "Cloudflare's list of permissions does not contain a permission that the service needs.",
-        "Contact the operator: the service needs an update.",
+        "Contact the operator, because the service needs an update.",
     ),
     "token_rights_mismatch": Meaning(
         502,
@@ -327,31 +329,33 @@ CATALOGUE: dict[Code, Meaning] = {
     "token_check_failed": Meaning(502, "The new working token does not work.", _TRY_WITH_NEW_KEY),
     "orphan_not_deleted": Meaning(
         502,
-        "An earlier attempt to connect or renew was interrupted, and the token that it created could not be deleted.",
+        "An earlier attempt to connect the account or renew its token was interrupted. The token that this attempt"
+        " created could not be deleted.",
         "Delete the tokens listed in details.revoke_tokens in the Cloudflare dashboard, then try again.",
     ),
     "renew_lost": Meaning(
         502,
-        "The outcome of the renewal is unknown; details.revoke_token names the token to delete.",
+        "The service does not know whether the token was renewed; details.revoke_token names the token to delete.",
         "Delete that token in the Cloudflare dashboard, then renew again.",
     ),
     "cloudflare_unavailable": Meaning(503, "Cloudflare failed or could not be reached.", _TRY_AGAIN),
-    "service_full": Meaning(503, "The service does not accept any more accounts.", "Contact the operator."),
+    "service_full": Meaning(503, "The service has reached its account limit.", "Contact the operator."),
     "not_configured": Meaning(503, "This part of the service is not configured.", "Contact the operator."),
     "busy": Meaning(503, "The service cannot handle this request now; Retry-After gives the seconds to wait."),
     "revoked": _not_ready("The working token has expired, or was deleted or disabled.", _RENEW),
     "token_refused": _not_ready(
         "Cloudflare rejects the working token.",
-        "Wait: the service checks the token every ten minutes and recovers automatically when Cloudflare accepts it. If"
-        " the token was deleted, renew it with a new bootstrap token. After an hour the account becomes `revoked`.",
+        "Wait: the service checks the token every ten minutes, and the account recovers once Cloudflare accepts the"
+        " token. If the token was deleted, renew it with a new bootstrap token. After an hour, the account becomes"
+        " `revoked`.",
     ),
     "permission_error": _not_ready(
         "The working token has lost a permission.",
-        "Restore the token's permissions in the Cloudflare dashboard, or renew it with a new bootstrap token.",
+        "Restore the token's permissions in the Cloudflare dashboard, or renew the token with a new bootstrap token.",
     ),
     "resource_drift": _not_ready(
         "The installed resources were changed or deleted outside the service.",
-        "Install the worker again: POST /v1/accounts/{id}/install. If the worker was changed, delete it in the"
+        "Install the Worker again: POST /v1/accounts/{id}/install. If the Worker was changed, delete it in the"
         " Cloudflare dashboard first.",
     ),
     "credentials_missing": _not_ready("The account has no working token.", _RENEW),
@@ -362,47 +366,47 @@ CATALOGUE: dict[Code, Meaning] = {
     "bootstrap_lost": _not_ready(
         "The connect operation was interrupted.",
         "Delete the tokens listed in details.revoke_tokens in the Cloudflare dashboard, if they still exist, and"
-        " connect again.",
+        " connect the account again.",
     ),
     "name_taken": _not_ready(
-        "The account already has a worker or database with the name that the service uses.",
-        "Rename or delete it in the Cloudflare dashboard, then install the worker again.",
+        "The account already has a Worker or database with the name that the service uses.",
+        "Rename or delete that Worker or database in the Cloudflare dashboard, then install the Worker again.",
     ),
     "schema_newer": _not_ready(
-        "A newer version of the service created the worker's database; nothing was changed.",
+        "A newer version of the service created the Worker's database; nothing was changed.",
         "Ask the operator to run a version of the service that supports the schema in details.schema. The installed"
-        " worker keeps counting.",
+        " Worker keeps counting.",
     ),
     "cron_limit": _not_ready(
         "The Cloudflare account has no free cron trigger.",
-        "Delete a cron trigger of another worker, then install the worker again.",
+        "Delete a cron trigger of another Worker, then install the Worker again.",
     ),
     "subdomain_required": _not_ready(
         "The Cloudflare account has no workers.dev subdomain, and the service could not create one.",
-        "Open Workers in the Cloudflare dashboard and choose a workers.dev subdomain, then install the worker again.",
+        "Open Workers in the Cloudflare dashboard and choose a workers.dev subdomain, then install the Worker again.",
     ),
     "self_check_timeout": _not_ready(
-        "The worker has not reported since it was installed.",
+        "The Worker has not reported since it was installed.",
         "Wait: Cloudflare can take 15 minutes to start a new cron trigger, and the first report clears this warning. If"
-        " it is still there after half an hour, install the worker again: POST /v1/accounts/{id}/install.",
+        " the warning remains for half an hour, install the Worker again: POST /v1/accounts/{id}/install.",
     ),
     "worker_silent": _not_ready(
-        "The worker has not reported for several hours.",
-        "Install the worker again: POST /v1/accounts/{id}/install. If it stays silent, contact the operator: Cloudflare"
-        " may be unable to reach the service.",
+        "The Worker has not reported for several hours.",
+        "Install the Worker again: POST /v1/accounts/{id}/install. If it still does not report, contact the operator,"
+        " because Cloudflare may be unable to reach the service.",
     ),
     "edge_firewall": Meaning(
         503,
-        "The firewall of Cloudflare's API blocked the request as an attack.",
-        "Change the URL or path in the request so that it does not resemble an attack. If it contains neither, give the"
-        " operator `details.ray_id`, which Cloudflare's support uses to find the request.",
+        "The firewall of Cloudflare's API blocked the request because it resembles an attack.",
+        "Change the URL or path in the request so that it does not resemble an attack. If the request contains neither,"
+        " give the operator `details.ray_id`, which Cloudflare's support uses to find the request.",
         "cloudflare_unavailable",
     ),
     "cloudflare_error": Meaning(
         503,
         "Cloudflare rejected the request.",
-        "Try again in a minute; after a failed install, install the worker again. If the message names a daily limit,"
-        " try again after midnight UTC. A write with the same Idempotency-Key is carried out only once.",
+        "Try again in a minute. After a failed install, install the Worker again. If the message names a daily limit,"
+        " try again after midnight UTC. A write with the same Idempotency-Key is executed only once.",
         "cloudflare_unavailable",
     ),
 }

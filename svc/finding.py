@@ -89,12 +89,12 @@ class Phrases(NamedTuple):
 
 THINGS: Mapping[Subject, str] = {
     "token": "the working token",
-    "script": "the worker {worker}",
-    "workers_dev": "the worker's address on workers.dev",
-    "cron": "the worker's cron trigger",
+    "script": "the Worker {worker}",
+    "workers_dev": "the Worker's address on workers.dev",
+    "cron": "the Worker's cron trigger",
     "database": "the database {database}",
-    "configuration": "the worker's configuration",
-    "reports": "the worker's reports",
+    "configuration": "the Worker's configuration",
+    "reports": "the Worker's reports",
     "route": "the route {route}",
     "routes": "the routes",
     "record": "the DNS record of {host}",
@@ -114,16 +114,16 @@ _AS_UPLOADED = "is unchanged since the service uploaded it"
 _AS_STORED = "matches the service's store"
 _HOURLY = "arrive every hour"
 _FINISHED = "has finished"
-TO_WORKER = "points to the worker {worker}"
+TO_WORKER = "points to the Worker {worker}"
 _DELETED = "was deleted outside the service"
-_NOT_REPORTED = "deleted outside the service; counts in them that had not been reported are lost"
+_NOT_REPORTED = "which were deleted outside the service; their unreported counts are lost"
 
 WORDS: Mapping[FindingKind, Words] = {
     "script_deleted": Words("script", _INSTALLED, _DELETED),
     "script_replaced": Words(
         "script",
         _AS_UPLOADED,
-        "does not have the service's tag: it was replaced, or its tags were removed, outside the service",
+        "does not have the service's tag: the Worker was replaced or its tags were removed outside the service",
     ),
     "script_changed": Words("script", _AS_UPLOADED, "was changed outside the service"),
     "script_not_known": Words(
@@ -144,23 +144,23 @@ WORDS: Mapping[FindingKind, Words] = {
         {"rows": f"lacks rows of the table {{tables}}, {_NOT_REPORTED}"},
     ),
     "configuration_newer": Words(
-        "configuration", _AS_STORED, "is newer than the service's store, which has lost changes"
+        "configuration", _AS_STORED, "is newer than the configuration in the service's store, which has lost changes"
     ),
     "configuration_older": Words(
         "configuration",
         _AS_STORED,
         "is at version {version} instead of {given}: the database was restored to an earlier state outside the"
-        " service, and counts since then that had not been reported are lost",
+        " service, and later counts that the Worker had not reported are lost",
     ),
     "configuration_differs": Words(
         "configuration",
         _AS_STORED,
-        "differs from the rows that were written ({rows} of {given} rows exist): some were deleted or changed outside"
-        " the service",
+        "differs from the rows that the service wrote ({rows} of {given} rows exist): some rows were deleted or changed"
+        " outside the service",
     ),
     "reports_stopped": Words("reports", _HOURLY, "have stopped: Cloudflare has not run the cron trigger since {since}"),
     "reports_lost": Words(
-        "reports", _HOURLY, "have not reached the service since {since}, although the cron trigger runs"
+        "reports", _HOURLY, "have not reached the service since {since}, although Cloudflare runs the cron trigger"
     ),
     "route_not_made": Words(
         "route", "exists", "could not be created: {said}", {"unexplained": "has not been created yet"}
@@ -168,7 +168,7 @@ WORDS: Mapping[FindingKind, Words] = {
     "route_deleted": Words("route", TO_WORKER, _DELETED),
     "route_taken": Words("route", TO_WORKER, "is used by {holder}"),
     "route_gone": Words("route", TO_WORKER, "was removed with its zone, which left the account"),
-    "record_not_proxied": Words("record", "is proxied", "is missing or not proxied (grey cloud)"),
+    "record_not_proxied": Words("record", "is proxied", "is missing or not proxied (gray cloud)"),
     "zone_inactive": Words("zone", "is active", "is {status}"),
     "token_missing": Words("token", "exists", "is missing"),
     "token_expired": Words("token", "is valid", "expired on {at}"),

@@ -127,13 +127,13 @@ MALFORMED = CounterMetric(
 
 PUSHES = CounterMetric(
     "svc_push_total",
-    "Processed worker pushes by outcome: `accepted` (all parts), `partial` (some parts) or `refused` (no part). A push"
+    "Processed Worker pushes by outcome: `accepted` (all parts), `partial` (some parts) or `refused` (no part). A push"
     " that is rejected as a whole counts as an error of the route `/edge/push`.",
     {"outcome": ("accepted", "partial", "refused")},
 )
 PUSH_PARTS = CounterMetric(
     "svc_push_parts_total",
-    "Parts of pushes. `early`: ahead of the service's clock, so the worker keeps the part and sends it later.",
+    "Parts of pushes. `early`: ahead of the service's clock, so the Worker keeps the part and sends it later.",
     {"outcome": ("accepted", "invalid", "too_old", "early")},
 )
 PUSH_LAG = HistogramMetric(
@@ -172,19 +172,19 @@ DUE_LATE = HistogramMetric("svc_due_late_seconds", "Delay between a duty's due t
 ACTOR_CRASHES = CounterMetric(
     "svc_actor_crashes_total", "Account actors that ended with an unexpected error; each is in the log."
 )
-SYNC_BEHIND = GaugeMetric("svc_sync_behind", "Accounts whose worker does not have the newest configuration yet.")
+SYNC_BEHIND = GaugeMetric("svc_sync_behind", "Accounts whose Worker does not have the newest configuration yet.")
 SYNC_FAILURES = CounterMetric("svc_sync_failures_total", "Failed config syncs; each is retried.")
 OPERATION_SECONDS = HistogramMetric(
     "svc_operation_seconds",
     "Duration of operations that finished since the process started. For an install, this includes the wait for the"
-    " worker's first push.",
+    " Worker's first push.",
     {"kind": get_args(OperationKind), "outcome": ("done", "failed")},
     _WORK_S,
 )
 OPERATIONS_RUNNING = GaugeMetric("svc_operations_running", "Operations in progress.", {"kind": get_args(OperationKind)})
 ROLLOUT = GaugeMetric(
     "svc_rollout_state",
-    "State of the rollout of this version to all workers: 1 for the current state, 0 for the others.",
+    "State of the rollout of this version to all Workers: 1 for the current state, 0 for the others.",
     {"state": get_args(RolloutState)},
 )
 ROLLOUT_ACCOUNTS = GaugeMetric(
@@ -267,7 +267,7 @@ MAIL_AWAY = CounterMetric("svc_mail_server_away_total", "Failed attempts to reac
 
 BUILD = GaugeMetric(
     "svc_build_info",
-    "Always 1; the labels give the version of the service and the worker bundle that it installs.",
+    "Always 1; the labels give the version of the service and the Worker bundle that it installs.",
     {"version": NAMES, "bundle": NAMES},
 )
 LOOP_LAG = HistogramMetric(

@@ -62,9 +62,9 @@ _WHYS: Mapping[LeftWhy, str] = {
     "token_unreadable": "the service cannot decrypt the stored working token",
     "not_ours": "the service did not create it",
     "changed": "it was changed outside the service",
-    "leads_elsewhere": "it points to the worker {holder}",
-    "leads_nowhere": "it does not point to any worker",
-    "leads_to_not_ours": "it points to the worker {holder}, but the service did not create it",
+    "leads_elsewhere": "it points to the Worker {holder}",
+    "leads_nowhere": "it does not point to any Worker",
+    "leads_to_not_ours": "it points to the Worker {holder}, but the service did not create it",
     "may_be_alive": "an interrupted attempt may have left it valid, and the service has no permission to delete tokens",
     "alive_until": "it may be valid until {until}",
 }

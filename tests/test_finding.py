@@ -12,19 +12,19 @@ from svc.finding import WORDS, FindingKind, Variant, fact_names
 
 AT = "2026-11-21T10:00:00Z"
 ROUTE = "shop.example/ab3/x9k*"
-WORKER, DATABASE, TOKEN = "the worker svc-edge", "the database svc-edge", "the working token"
-CONFIGURATION, REPORTS = "the worker's configuration", "the worker's reports"
+WORKER, DATABASE, TOKEN = "the Worker svc-edge", "the database svc-edge", "the working token"
+CONFIGURATION, REPORTS = "the Worker's configuration", "the Worker's reports"
 AS_UPLOADED = "is unchanged since the service uploaded it"
 AS_STORED = "matches the service's store"
 RESTORED = (
-    "is at version 3 instead of 7: the database was restored to an earlier state outside the service, and counts since"
-    " then that had not been reported are lost"
+    "is at version 3 instead of 7: the database was restored to an earlier state outside the service, and later counts"
+    " that the Worker had not reported are lost"
 )
-LOST = "deleted outside the service; counts in them that had not been reported are lost"
+LOST = "which were deleted outside the service; their unreported counts are lost"
 
 Row = tuple[FindingKind, dict[str, str], tuple[str, str, str]]
 
-# The texts are part of the API. Programs may compare them.
+# Responses and emails contain these texts.
 ROWS: list[Row] = [
     ("script_deleted", {}, (WORKER, "is installed", "was deleted outside the service")),
     (
@@ -33,7 +33,7 @@ ROWS: list[Row] = [
         (
             WORKER,
             AS_UPLOADED,
-            "does not have the service's tag: it was replaced, or its tags were removed, outside the service",
+            "does not have the service's tag: the Worker was replaced or its tags were removed outside the service",
         ),
     ),
     ("script_changed", {}, (WORKER, AS_UPLOADED, "was changed outside the service")),
@@ -44,8 +44,8 @@ ROWS: list[Row] = [
     ),
     (
         "script_not_installed",
-        {"said": "The worker is not installed"},
-        (WORKER, "is installed", "is not installed: The worker is not installed"),
+        {"said": "The Worker is not installed"},
+        (WORKER, "is installed", "is not installed: The Worker is not installed"),
     ),
     (
         "bindings_differ",
@@ -55,14 +55,14 @@ ROWS: list[Row] = [
     (
         "cron_changed",
         {"cron": "* * * * *", "found": "5 * * * *"},
-        ("the worker's cron trigger", "is * * * * *", "is set to 5 * * * *"),
+        ("the Worker's cron trigger", "is * * * * *", "is set to 5 * * * *"),
     ),
     (
         "cron_deleted",
         {"cron": "* * * * *", "found": ""},
-        ("the worker's cron trigger", "is * * * * *", "was deleted outside the service"),
+        ("the Worker's cron trigger", "is * * * * *", "was deleted outside the service"),
     ),
-    ("workers_dev_on", {}, ("the worker's address on workers.dev", "is off", "was switched on outside the service")),
+    ("workers_dev_on", {}, ("the Worker's address on workers.dev", "is off", "was switched on outside the service")),
     ("database_deleted", {}, (DATABASE, "exists", "was deleted outside the service")),
     (
         "tables_deleted",
@@ -72,7 +72,11 @@ ROWS: list[Row] = [
     (
         "configuration_newer",
         {},
-        (CONFIGURATION, AS_STORED, "is newer than the service's store, which has lost changes"),
+        (
+            CONFIGURATION,
+            AS_STORED,
+            "is newer than the configuration in the service's store, which has lost changes",
+        ),
     ),
     (
         "configuration_older",
@@ -86,8 +90,8 @@ ROWS: list[Row] = [
             CONFIGURATION,
             AS_STORED,
             (
-                "differs from the rows that were written (3 of 7 rows exist): some were deleted or changed outside the"
-                " service"
+                "differs from the rows that the service wrote (3 of 7 rows exist): some rows were deleted or changed"
+                " outside the service"
             ),
         ),
     ),
@@ -99,7 +103,11 @@ ROWS: list[Row] = [
     (
         "reports_lost",
         {"since": AT},
-        (REPORTS, "arrive every hour", f"have not reached the service since {AT}, although the cron trigger runs"),
+        (
+            REPORTS,
+            "arrive every hour",
+            f"have not reached the service since {AT}, although Cloudflare runs the cron trigger",
+        ),
     ),
     (
         "route_not_made",
@@ -109,22 +117,22 @@ ROWS: list[Row] = [
     (
         "route_deleted",
         {"route": ROUTE},
-        (f"the route {ROUTE}", "points to the worker svc-edge", "was deleted outside the service"),
+        (f"the route {ROUTE}", "points to the Worker svc-edge", "was deleted outside the service"),
     ),
     (
         "route_taken",
-        {"route": ROUTE, "holder": "the worker {x}"},
-        (f"the route {ROUTE}", "points to the worker svc-edge", "is used by the worker {x}"),
+        {"route": ROUTE, "holder": "the Worker {x}"},
+        (f"the route {ROUTE}", "points to the Worker svc-edge", "is used by the Worker {x}"),
     ),
     (
         "route_gone",
         {"route": ROUTE},
-        (f"the route {ROUTE}", "points to the worker svc-edge", "was removed with its zone, which left the account"),
+        (f"the route {ROUTE}", "points to the Worker svc-edge", "was removed with its zone, which left the account"),
     ),
     (
         "record_not_proxied",
         {"host": "go.example"},
-        ("the DNS record of go.example", "is proxied", "is missing or not proxied (grey cloud)"),
+        ("the DNS record of go.example", "is proxied", "is missing or not proxied (gray cloud)"),
     ),
     ("zone_inactive", {"zone": "a.example", "status": "moved"}, ("the zone a.example", "is active", "is moved")),
     ("token_missing", {}, (TOKEN, "exists", "is missing")),
@@ -186,7 +194,7 @@ def test_variant_changes_only_found(kind: FindingKind, facts: dict[str, str], va
 def test_finding_of_kind_other_has_its_own_text():
     error = EdgeRefused("cloudflare_error", "Bad {thing}.", remote_code=7003)
     finding = refused("routes", TO_WORKER, error, "Workers Routes: Edit")
-    assert words_of(finding) == ("the routes", "points to the worker svc-edge", "cannot be checked: Bad {thing}")
+    assert words_of(finding) == ("the routes", "points to the Worker svc-edge", "cannot be checked: Bad {thing}")
     assert (finding.kind, finding.facts, finding.details) == ("other", {}, {"edge_code": 7003})
     finding = refused("script", "is installed", EdgeRefused("token_refused", "No."))
     assert words_of(finding) == (TOKEN, "is accepted", "is refused: No")

@@ -52,7 +52,7 @@ ALERTS = (
         "urgent",
         "2m",
         "svc_store_up == 0",
-        "The store cannot be read or written; requests get 503, and workers keep their counts and send them later.",
+        "The store cannot be read or written; requests get 503, and Workers keep their counts and send them later.",
         "Check that the database is running and its disk has free space; svc check shows the cause.",
     ),
     Alert(
@@ -109,7 +109,7 @@ ALERTS = (
         "30m",
         f"{_quantile(0.95, 'svc_push_lag_seconds', '1h')} > 7200",
         "Workers send totals that are more than two hours old, so reports are outdated.",
-        "Check whether the workers can reach the service: certificate, proxy, bot protection (docs/operate/tls.md).",
+        "Check whether the Workers can reach the service: certificate, proxy, bot protection (docs/operate/tls.md).",
     ),
     Alert(
         "SvcAccountsBehind",
@@ -125,15 +125,15 @@ ALERTS = (
         "1h",
         'svc_accounts{state="no_connection"} > 3'
         ' and svc_accounts{state="no_connection"} > 1.2 * svc_accounts{state="no_connection"} offset 1d',
-        "A growing number of workers have not pushed for a day.",
-        "Check whether the workers can reach the service, and whether the edge platform has an incident.",
+        "A growing number of Workers have not pushed for a day.",
+        "Check whether the Workers can reach the service, and whether the edge platform has an incident.",
     ),
     Alert(
         "SvcConfigurationsBehind",
         "soon",
         "1h",
         "svc_sync_behind > 0",
-        "A change of a site or link has not reached its worker for an hour.",
+        "A change of a site or link has not reached its Worker for an hour.",
         "GET /v1/accounts/{id} gives the cause; if the account's daily rows are used up, wait until midnight UTC.",
     ),
     Alert(
@@ -157,7 +157,7 @@ ALERTS = (
         "soon",
         "1m",
         'svc_rollout_state{state="halted"} == 1',
-        "The worker rollout is halted; workers that were not updated keep counting.",
+        "The Worker rollout is halted; Workers that were not updated keep counting.",
         "svc rollout status shows the cause; svc rollout resume continues (docs/operate/upgrade.md).",
     ),
     Alert(

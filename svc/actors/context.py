@@ -61,7 +61,7 @@ class Context:
         """Check that the configured base URL is one to which Workers can push. Raises ServiceError not_configured."""
         problem = self.config.push_url_problem(self.push_url)
         if problem is not None:
-            raise ServiceError("not_configured", f"No worker can be installed: {problem}.")
+            raise ServiceError("not_configured", f"No Worker can be installed: {problem}.")
 
     async def stored_response(self, commit: Commit[Any, R]) -> R | None:
         """Return the stored response if this request is a repeat of an earlier one; None if no response is stored.

@@ -93,14 +93,14 @@ class AccountChange(Body):
     )
     days_kept: DaysKept | None = Field(
         None,
-        description="The number of days for which the worker's database keeps breakdowns (pages, sources, countries,"
-        " …). Daily totals are kept permanently. If you lower the number, the worker deletes older breakdowns over the"
+        description="The number of days for which the Worker's database keeps breakdowns (pages, sources, countries,"
+        " …). Daily totals are kept permanently. If you lower the number, the Worker deletes older breakdowns over the"
         " following nights. Raising the number again does not restore them.",
     )
 
 
 _ROOT_URL = (
-    "The URL to which the worker redirects `/` of the link host. It cannot be on the link host. If it is not set,"
+    "The URL to which the Worker redirects `/` of the link host. It cannot be on the link host. If it is not set,"
     " visitors get a short page in their language, with status 404."
 )
 _NOT_FOUND_URL = "The same as `root_url`, for codes and paths that do not exist."
@@ -171,7 +171,7 @@ class WorkingToken(ResponseBody):
 class Edge(ResponseBody):
     """The installed Worker."""
 
-    bundle: str = Field(description="SHA-256 of the worker's code.")
+    bundle: str = Field(description="SHA-256 of the Worker's code.")
     up_to_date: bool
     schema_: int = Field(serialization_alias="schema")
     installed_at: Moment
@@ -184,7 +184,7 @@ class LastPush(ResponseBody):
     bundle: str
     schema_: int | None = Field(serialization_alias="schema")
     queue: Count = Field(
-        description="The number of parts that the worker had not sent after this push. Each part contains new"
+        description="The number of parts that the Worker had not sent after this push. Each part contains new"
         " totals for a day, or marks a day as final."
     )
     error: str | None
@@ -224,7 +224,7 @@ class Advice(ResponseBody):
     )
     metrics: dict[Metric, MetricAdvice] = Field(
         description="The metrics that could be read. `requests`, `writes` and `reads` are daily numbers for the whole"
-        " Cloudflare account. `size` is the size of the worker's database in bytes. Paid plans have no daily limits, so"
+        " Cloudflare account. `size` is the size of the Worker's database in bytes. Paid plans have no daily limits, so"
         " only `size` is present."
     )
     unavailable: tuple[Unread, ...] = Field(description="The data that could not be read in full.")
@@ -266,7 +266,7 @@ class Account(ResponseBody):
     name: str
     location: Location | None
     plan: EdgePlan = Field(description="The account's Workers plan, as set by the user.")
-    days_kept: DaysKept = Field(description="The number of days for which the worker's database keeps breakdowns.")
+    days_kept: DaysKept = Field(description="The number of days for which the Worker's database keeps breakdowns.")
     state: AccountState
     token: WorkingToken | None
     error: AccountError | None
@@ -292,7 +292,7 @@ class Operation(ResponseBody):
     kind: OperationKind
     state: OperationState
     step: str = Field(
-        description="The current step. During `selfcheck`, the worker is already installed, and the service is waiting"
+        description="The current step. During `selfcheck`, the Worker is already installed, and the service is waiting"
         " for its first push."
     )
     error: ErrorObject | None
@@ -317,12 +317,12 @@ class LinkHost(ResponseBody):
     state: RouteState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time at which this version takes effect for all visitors. Null if the worker does not have"
+        description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
         " this version yet, or received it from a service older than version 0.8."
     )
-    root_url: str | None = Field(description="The URL to which the worker redirects `/`. Null if it shows a page.")
+    root_url: str | None = Field(description="The URL to which the Worker redirects `/`. Null if it shows a page.")
     not_found_url: str | None = Field(
-        description="The URL to which the worker redirects codes and paths that do not exist. Null if it shows a page."
+        description="The URL to which the Worker redirects codes and paths that do not exist. Null if it shows a page."
     )
     error: ErrorObject | None
 
@@ -382,7 +382,7 @@ class ReplacedLinkHost(ResponseBody):
 
     host: str
     clicks_30d: Count = Field(
-        description="The number of clicks by people in the last 30 days, including today, that the worker has sent."
+        description="The number of clicks by people in the last 30 days, including today, that the Worker has sent."
         " From now on, clicks on this host do not reach a link."
     )
 
@@ -406,15 +406,15 @@ class LinkHostUsage(ResponseBody):
     host: str
     since: Day = Field(description="The first day.")
     clicks_30d: Count = Field(
-        description="The number of clicks by people on the account's existing links that the worker has sent, including"
+        description="The number of clicks by people on the account's existing links that the Worker has sent, including"
         " scans."
     )
     scans_30d: Count | None = Field(
-        description="The number of QR code scans among these clicks. Null if the worker's database cannot be read;"
+        description="The number of QR code scans among these clicks. Null if the Worker's database cannot be read;"
         " `unavailable` gives the reason."
     )
     scans_since: Day | None = Field(
-        description="The first day that `scans_30d` covers. It is later than `since` if the worker has deleted older"
+        description="The first day that `scans_30d` covers. It is later than `since` if the Worker has deleted older"
         " breakdowns (`days_kept`)."
     )
     unavailable: UnavailableReason | None
@@ -442,7 +442,7 @@ class RemainingResource(ResponseBody):
     """A resource that the service could not remove from Cloudflare. The field `left` describes it in a sentence."""
 
     kind: LeftKind = Field(
-        description="The kind of resource. `uncounted_database` is the worker's database, which the service did not"
+        description="The kind of resource. `uncounted_database` is the Worker's database, which the service did not"
         " delete because it could not read the last counts; `why` gives the reason."
     )
     why: LeftWhy = Field(
@@ -493,7 +493,7 @@ class Finding(ResponseBody):
     )
     facts: dict[str, str] = Field(description="Details such as `route`. `kind` determines which details are present.")
     thing: str = Field(description="The resource, e.g. `the route shop.example/ab3/x9k*`.")
-    expected: str = Field(description="Its expected state, e.g. `points to the worker svc-edge`.")
+    expected: str = Field(description="Its expected state, e.g. `points to the Worker svc-edge`.")
     found: str = Field(description="Its actual state, e.g. `was deleted outside the service`.")
     remedy: str | None = Field(description="What the user can do. Null if the health check has repaired the problem.")
     remedy_code: str | None = Field(description="The error code with the same remedy. Null if there is none.")
@@ -603,7 +603,7 @@ CONNECT = Endpoint(
     action="account.connect",
     summary="Connect a Cloudflare account",
     description="The service checks the bootstrap token, creates its own working token with only the permissions that"
-    " it needs, deletes the bootstrap token, and installs the worker. Poll the account until its `state` is `ready`."
+    " it needs, deletes the bootstrap token, and installs the Worker. Poll the account until its `state` is `ready`."
     " After a 503, the account is `pending`: send the same request again to continue.",
     scopes=("accounts",),
     body=Connect,
@@ -638,7 +638,7 @@ CHANGE = Endpoint(
     action="account.change",
     summary="Change an account's name, Cloudflare plan or breakdown retention",
     description="When `plan` changes, the service immediately begins to recompute `advice`. Until it has finished,"
-    " `advice` is null. A new value of `days_kept` reaches the worker with the next sync. This operation is not part"
+    " `advice` is null. A new value of `days_kept` reaches the Worker with the next sync. This operation is not part"
     " of the original API specification.",
     scopes=("accounts",),
     body=AccountChange,
@@ -662,7 +662,7 @@ RENEW = Endpoint(
     action="account.renew",
     summary="Renew the working token",
     description="The service checks the bootstrap token, creates a new working token, and deletes the old working"
-    " token and the bootstrap token. The worker keeps running. If the old token had stopped working, the account works"
+    " token and the bootstrap token. The Worker keeps running. If the old token had stopped working, the account works"
     " again after the renewal. If the response is 503, nothing has changed: send the same request again. If the"
     " response is `renew_lost`, the account keeps its old token, and the next renewal deletes any new token that the"
     " failed renewal left at Cloudflare.",
@@ -678,9 +678,9 @@ INSTALL = Endpoint(
     path="/v1/accounts/{account_id}/install",
     tag="accounts",
     action="account.install",
-    summary="Install or reinstall the worker",
-    description="A reinstall keeps the database and gives the worker a new key. The service does not overwrite a worker"
-    " or database of the same name that it did not create, or a worker that was changed outside the service.",
+    summary="Install or reinstall the Worker",
+    description="A reinstall keeps the database and gives the Worker a new key. The service does not overwrite a Worker"
+    " or database of the same name that it did not create, or a Worker that was changed outside the service.",
     scopes=("accounts",),
     body=NoBody,
     response=OneAccount,
@@ -693,7 +693,7 @@ DISCONNECT = Endpoint(
     tag="accounts",
     action="account.disconnect",
     summary="Disconnect an account",
-    description="The service removes the routes, worker and database that it created at Cloudflare, unless they were"
+    description="The service removes the routes, Worker and database that it created at Cloudflare, unless they were"
     " changed outside the service. It then deletes the account. The account's sites and links become `deleted`; their"
     " counts and reports remain available. You can disconnect an account in any state, even if its token is invalid or"
     " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. If you repeat the request, you"
@@ -709,8 +709,8 @@ CHECK = Endpoint(
     tag="accounts",
     action="account.check",
     summary="Run a health check, and repair what can be repaired safely",
-    description="The health check inspects the working token and its permissions; the worker, its bindings, its cron"
-    " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the worker's"
+    description="The health check inspects the working token and its permissions; the Worker, its bindings, its cron"
+    " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the Worker's"
     " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
     " that were changed outside the service; it reports them as findings. You can run a health check in any account"
     " state. The service also runs health checks automatically. This operation is not part of the original API"
@@ -751,7 +751,7 @@ LINK_HOST_USAGE = Endpoint(
     tag="accounts",
     summary="Show the link host's clicks and QR code scans in the last 30 days",
     description="Short links and QR codes that contain this host stop working if you replace it. The service reads the"
-    " scans from the worker's database, and caches them for five minutes. This operation is not part of the original"
+    " scans from the Worker's database, and caches them for five minutes. This operation is not part of the original"
     " API specification.",
     scopes=("reports",),
     response=OneLinkHostUsage,
@@ -763,7 +763,7 @@ CHANGE_LINK_HOST = Endpoint(
     tag="accounts",
     action="link_host.change",
     summary="Change where the link host redirects `/` and unknown codes",
-    description="The host and its route stay the same. The change reaches the worker with the next sync. The worker"
+    description="The host and its route stay the same. The change reaches the Worker with the next sync. The Worker"
     " does not add the path or query of a request to these URLs, and does not count the request. This operation is not"
     " part of the original API specification.",
     scopes=("sites",),

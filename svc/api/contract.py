@@ -33,13 +33,13 @@ TAGS: dict[Tag, str] = {
     "reports": "Counts of sites and links.",
     "links": "Short links and their QR codes.",
     "sites": "Hosts whose page views are counted.",
-    "accounts": "Connected Cloudflare accounts with their worker, zones and link host.",
+    "accounts": "Connected Cloudflare accounts with their Worker, zones and link host.",
     "keys": "API keys.",
     "me": "The signed-in user: limits, usage, sessions and password.",
     "events": "The activity log: changes with actor, time and IP address.",
     "sign-in": "Sign-up, confirmation of the email address, sign-in and sign-out. These paths are outside /v1.",
     "service": "Probes and API descriptions.",
-    "worker": "Requests that installed workers send.",
+    "worker": "Requests that installed Workers send.",
 }
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (

@@ -30,7 +30,7 @@ class AskedClick(Body):
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
     )
     method: Literal["GET", "HEAD"] | None = Field(
-        None, description="Default: `GET`. The worker responds to all other methods with 405 and does not count them."
+        None, description="Default: `GET`. The Worker responds to all other methods with 405 and does not count them."
     )
 
 
@@ -76,7 +76,7 @@ EXPLAIN = Endpoint(
     tag="links",
     action="nothing",
     summary="Explain where a click leads and how it is counted",
-    description="The service evaluates the click exactly as the worker does once it has the current version of the"
+    description="The service evaluates the click exactly as the Worker does once it has the current version of the"
     " link (`config` is `synced`). The request itself is not counted. Other headers cannot be specified, so you cannot"
     " use this to explain prefetches or clicks on links in other websites (`Referer`).",
     scopes=("links",),

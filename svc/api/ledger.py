@@ -51,20 +51,20 @@ class LedgerTarget(ResponseBody):
 
     id: str
     accepted: EventCounts | None = Field(
-        description="Events that the worker accepted for counting. The worker records them separately from its totals."
+        description="Events that the Worker accepted for counting. The Worker records them separately from its totals."
     )
     dropped: dict[DropReason, Count] | None = Field(
-        description="Events that the worker accepted but did not count, by reason."
+        description="Events that the Worker accepted but did not count, by reason."
     )
-    waiting: EventCounts | None = Field(description="Accepted events that the worker has not counted yet.")
+    waiting: EventCounts | None = Field(description="Accepted events that the Worker has not counted yet.")
     counted: EventCounts | None = Field(
-        description="The worker's total for the day. Also null if the worker has deleted the total because of its age."
+        description="The Worker's total for the day. Also null if the Worker has deleted the total because of its age."
     )
     queued: EventCounts | None = Field(
-        description="The day's highest total among the parts (messages with new totals) that the worker has not sent"
+        description="The day's highest total among the parts (messages with new totals) that the Worker has not sent"
         " yet."
     )
-    pushed: EventCounts | None = Field(description="The total that the service has acknowledged to the worker.")
+    pushed: EventCounts | None = Field(description="The total that the service has acknowledged to the Worker.")
     stored: EventCounts = Field(description="The total in the service's store, without imported days.")
     agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
     fault: Fault | None = Field(description="The first step that changed the number. Null if all numbers agree.")
@@ -93,7 +93,7 @@ class DayStatement(LedgerTarget):
     """A site's or link's statement of counts for one day, as of the time at which the Worker's database was read."""
 
     day: Day
-    closed: bool = Field(description="True if the worker has closed the day and adds no more events to it.")
+    closed: bool = Field(description="True if the Worker has closed the day and adds no more events to it.")
 
 
 class PlatformRequests(ResponseBody):
@@ -109,11 +109,11 @@ class Ledger(ResponseBody):
 
     day: Day
     since: Moment | None = Field(
-        description="The time at which the worker's database began counting. The statement contains no earlier events."
+        description="The time at which the Worker's database began counting. The statement contains no earlier events."
     )
-    closed: bool | None = Field(description="True if the worker has closed the day and adds no more events to it.")
+    closed: bool | None = Field(description="True if the Worker has closed the day and adds no more events to it.")
     queued_parts: Count | None = Field(
-        description="The number of parts (messages with new totals) of this day that the worker has not sent yet."
+        description="The number of parts (messages with new totals) of this day that the Worker has not sent yet."
     )
     targets: tuple[LedgerTarget, ...] = Field(description="The sites and links with events on this day, by id.")
     dropped: dict[DropReason, Count] | None = Field(
@@ -122,11 +122,11 @@ class Ledger(ResponseBody):
     )
     agrees: bool | None = Field(description="True if the numbers of all targets agree. Null if this is unknown.")
     platform_requests: PlatformRequests | None = Field(
-        description="Cloudflare's own count of the worker's requests. It lags by a few minutes and includes the cron"
+        description="Cloudflare's own count of the Worker's requests. It lags by a few minutes and includes the cron"
         " trigger's 1,440 runs per day. Null if Cloudflare does not report it."
     )
     unavailable: UnavailableReason | Literal["not_kept", "not_counted"] | None = Field(
-        description="The reason why the worker's numbers are unknown. Null if they are known."
+        description="The reason why the Worker's numbers are unknown. Null if they are known."
     )
 
 
@@ -141,8 +141,8 @@ SHOW = Endpoint(
     path="/v1/accounts/{account_id}/ledger",
     tag="accounts",
     summary="Show the statement of counts for one day",
-    description="The statement compares the number of events at each step from the worker to the service's totals. To"
-    " get these numbers, the service reads the worker's database. This counts as one of the user's 30 report reads per"
+    description="The statement compares the number of events at each step from the Worker to the service's totals. To"
+    " get these numbers, the service reads the Worker's database. This counts as one of the user's 30 report reads per"
     " minute. This operation is not part of the original API specification.",
     scopes=("reports",),
     query=LedgerQuery,

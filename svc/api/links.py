@@ -25,7 +25,7 @@ CODE = (
     "The short code. Default: six random characters. Codes that browsers and other programs request automatically"
     " (listed under `not` in the schema) are reserved, and are rejected with the issue `reserved_code`."
 )
-_RULES = "The worker applies the first rule that matches."
+_RULES = "The Worker applies the first rule that matches."
 
 
 class NewRule(Body):
@@ -125,11 +125,11 @@ class Link(ResponseBody):
     state: LinkState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time at which this version takes effect for all visitors. Null if the worker does not have"
+        description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
         " this version yet, or received it from a service older than version 0.8."
     )
     error: ErrorObject | None = Field(
-        description="The reason why the service could not send the link to the worker. Null if there is no error."
+        description="The reason why the service could not send the link to the Worker. Null if there is no error."
     )
     created_at: Moment
     disabled: Disabled | None = optional_field(
@@ -243,7 +243,7 @@ CHANGE = Endpoint(
     tag="links",
     action="link.change",
     summary="Change a link's target and rules",
-    description="You cannot change the code. `config` is `pending` until the worker has received the change. A body"
+    description="You cannot change the code. `config` is `pending` until the Worker has received the change. A body"
     " that changes nothing is accepted. If the link is deleted, the response is `not_found`.",
     scopes=("links",),
     body=LinkChange,

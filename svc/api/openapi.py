@@ -107,7 +107,7 @@ def document(base_url: str) -> Json:
                     "scheme": "bearer",
                     "description": f"The access token of a sign-in session, or an API key (`{PATTERN}`).",
                 },
-                "worker": {"type": "http", "scheme": "bearer", "description": "The key of an installed worker."},
+                "worker": {"type": "http", "scheme": "bearer", "description": "The key of an installed Worker."},
                 "refresh": {
                     "type": "apiKey",
                     "in": "cookie",

@@ -82,7 +82,7 @@ class Overview(ResponseBody):
     from_: Day = Field(serialization_alias="from")
     to: Day
     as_of: Moment | None = Field(
-        description="The time up to which the counts of all accounts are included. Null if no worker has sent counts."
+        description="The time up to which the counts of all accounts are included. Null if no Worker has sent counts."
     )
     sites: SiteGroup
     links: LinkGroup
@@ -99,8 +99,8 @@ SHOW = Endpoint(
     path="/v1/overview",
     tag="reports",
     summary="Get the counts of all sites and links",
-    description="The response contains the counts that the workers have sent, which they do once an hour. The service"
-    " does not read the workers' databases. `visitors` is the sum of the daily visitors of each site and link.",
+    description="The response contains the counts that the Workers have sent, which they do once an hour. The service"
+    " does not read the Workers' databases. `visitors` is the sum of the daily visitors of each site and link.",
     scopes=("reports",),
     query=OverviewQuery,
     response=OneOverview,

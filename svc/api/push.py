@@ -103,8 +103,8 @@ PUSH = Endpoint(
     method="POST",
     path="/edge/push",
     tag="worker",
-    summary="Send the totals of an installed worker",
-    description="Only workers send this request. If a worker sends the same push again, nothing changes."
+    summary="Send the totals of an installed Worker",
+    description="Only Workers send this request. If a Worker sends the same push again, nothing changes."
     " `docs/develop/push.md` describes the format.",
     access="worker",
     codes=("rate_limited",),

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 _ACCESS = {
     "bearer": "`Authorization: Bearer <access token or API key>`",
-    "worker": "`Authorization: Bearer <the worker's key>`",
+    "worker": "`Authorization: Bearer <the Worker's key>`",
     "refresh": "the refresh cookie",
 }
 

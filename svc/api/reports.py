@@ -45,7 +45,7 @@ class ReportQuery(Query):
     )
     limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
     statement: Literal["1"] | None = optional_field(
-        "Include the statement of counts for the report's last day. It uses the same read of the worker's"
+        "Include the statement of counts for the report's last day. It uses the same read of the Worker's"
         " database as breakdowns and live counts."
     )
 
@@ -65,7 +65,7 @@ class SiteReportQuery(ReportQuery):
     """The period and the content of a site's report."""
 
     live: Literal["1"] | None = optional_field(
-        "Include the views since the worker's last report. `as_of` is then the time at which the worker's database was"
+        "Include the views since the Worker's last report. `as_of` is then the time at which the Worker's database was"
         " read."
     )
 
@@ -77,7 +77,7 @@ class Counts(ResponseBody):
     bots: Count
     visitors: Count = Field(
         description="Unique visitors of the day or hour. For several days, this is the sum of the daily unique"
-        " visitors, because the worker cannot recognise a visitor on another day."
+        " visitors, because the Worker cannot recognise a visitor on another day."
     )
 
 
@@ -195,17 +195,17 @@ class Report(ResponseBody):
     breakdowns: Breakdowns | None
     breakdowns_from: Day | None = Field(
         description="The first day that the breakdowns cover. This day is later than `from` if the period begins before"
-        " the oldest breakdowns that the worker's database keeps. Null if the report has no breakdowns."
+        " the oldest breakdowns that the Worker's database keeps. Null if the report has no breakdowns."
     )
     breakdowns_missing: tuple[MissingBreakdowns, ...] | None = optional_field(
         "The days without breakdowns, with the reason. Present if the report has `by` and breakdowns were"
         " requested. Empty if they cover all days."
     )
     unavailable: UnavailableReason | None = Field(
-        description="The reason why the numbers from the worker's database are missing. Null if none are missing."
+        description="The reason why the numbers from the Worker's database are missing. Null if none are missing."
     )
     statement: DayStatement | None = optional_field(
-        "The statement of counts for the day `to`. Absent if it was not requested, or if the numbers in the worker's"
+        "The statement of counts for the day `to`. Absent if it was not requested, or if the numbers in the Worker's"
         " database are unknown."
     )
 
@@ -230,12 +230,12 @@ class FirstView(ResponseBody):
     seen: bool = Field(description="True if a view has been counted.")
     bots: bool = Field(description="True if visits by programs or automated browsers have been counted as bots.")
     view: View | None = Field(
-        description="The view, as long as it is the only one. Null before it, after a second view, or once the worker"
+        description="The view, as long as it is the only one. Null before it, after a second view, or once the Worker"
         " has sent its counts."
     )
     as_of: Moment = Field(description="The time at which the numbers were read.")
     unavailable: UnavailableReason | None = Field(
-        description="The reason why the service could not read the database. `seen` is then based on the worker's"
+        description="The reason why the service could not read the database. `seen` is then based on the Worker's"
         " pushes. Null if the service has read the database or did not need to."
     )
 
@@ -251,9 +251,9 @@ SITE = Endpoint(
     path="/v1/sites/{site_id}/report",
     tag="reports",
     summary="Get the report of a site",
-    description="The worker sends its counts once an hour. For `live=1` and for breakdowns, the service reads the"
-    " worker's database and caches the result for 5 minutes. Each user is limited to 30 of these reads per minute. If a"
-    " live read fails, the report contains the counts that the worker has sent.",
+    description="The Worker sends its counts once an hour. For `live=1` and for breakdowns, the service reads the"
+    " Worker's database and caches the result for 5 minutes. Each user is limited to 30 of these reads per minute. If a"
+    " live read fails, the report contains the counts that the Worker has sent.",
     scopes=("reports",),
     query=SiteReportQuery,
     response=OneReport,
@@ -263,8 +263,8 @@ FIRST_VIEW = Endpoint(
     path="/v1/sites/{site_id}/first-view",
     tag="reports",
     summary="Check whether a site has received its first view",
-    description="Use this request to wait for the first view after you have set up a site. Until the worker has sent a"
-    " view, the service reads the worker's database and caches the result for 10 seconds. Each read counts as one of"
+    description="Use this request to wait for the first view after you have set up a site. Until the Worker has sent a"
+    " view, the service reads the Worker's database and caches the result for 10 seconds. Each read counts as one of"
     " the user's 30 report reads per minute.",
     scopes=("reports",),
     response=OneFirstView,
@@ -274,7 +274,7 @@ LINK = Endpoint(
     path="/v1/links/{link_id}/report",
     tag="reports",
     summary="Get the report of a link",
-    description="The service reads today's counts and the breakdowns from the worker's database. If the read fails, the"
+    description="The service reads today's counts and the breakdowns from the Worker's database. If the read fails, the"
     " report contains only stored days.",
     scopes=("reports",),
     query=ReportQuery,

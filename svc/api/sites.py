@@ -159,7 +159,7 @@ class Site(ResponseBody):
     visitor_opt_out: bool
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time at which this version takes effect for all visitors. Null if the worker does not have"
+        description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
         " this version yet, or received it from a service older than version 0.8."
     )
     retiring: tuple[Retiring, ...] = Field(
@@ -174,11 +174,11 @@ class Site(ResponseBody):
     )
     created_at: Moment
     disabled: Disabled | None = optional_field(
-        "Present if the operator has disabled the site. The worker then counts no views of the site."
+        "Present if the operator has disabled the site. The Worker then counts no views of the site."
     )
     first_view_at: Moment | None = Field(
-        description="The start of the hour in which the worker counted the first view, or `created_at` if that is"
-        " later. Null until the worker has sent this view."
+        description="The start of the hour in which the Worker counted the first view, or `created_at` if that is"
+        " later. Null until the Worker has sent this view."
     )
     views_7d: Count | None = optional_field(
         "Views by people in the last seven complete UTC days. Present only in lists, and only with the scope `reports`."
@@ -284,7 +284,7 @@ CHANGE = Endpoint(
     tag="sites",
     action="site.change",
     summary="Change a site's exclusions",
-    description="The snippet stays the same. Once `config` is `synced`, the worker has received the change.",
+    description="The snippet stays the same. Once `config` is `synced`, the Worker has received the change.",
     scopes=("sites",),
     body=SiteChange,
     response=OneSite,

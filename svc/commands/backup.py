@@ -40,7 +40,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "restore",
         parents=[shared],
         help="replace the store with a backup, while the service is stopped",
-        description="When the service starts, it syncs all workers with the restored store.",
+        description="When the service starts, it syncs all Workers with the restored store.",
     )
     restore.add_argument("file", metavar="FILE", help="backup file; - for standard input")
     restore.add_argument("--replace", action="store_true", help="move an existing store to another name first")
@@ -122,7 +122,7 @@ def _restore(config: Config, arguments: argparse.Namespace) -> int:
     print(_verification_summary(result))
     if aside is not None:
         print(f"The previous store is now {os.path.relpath(aside) if Path(aside).is_absolute() else aside}")
-    print("Restored. The service syncs all workers with this store when it starts.")
+    print("Restored. The service syncs all Workers with this store when it starts.")
     return 0
 
 

@@ -169,12 +169,12 @@ async def _workers(config: Config, store: Store) -> Finding:
         # A rollout that the operator halted is not a failure.
         text = (
             f"the rollout is halted ({rollout.reason}): {rollout.failed} failed, {rollout.updated} updated, {older} on"
-            " another version. All workers keep counting. See `svc rollout status`; to continue, run `svc rollout"
+            " another version. All Workers keep counting. See `svc rollout status`; to continue, run `svc rollout"
             " resume` or install a newer version of the service"
         )
         return Finding("workers", "ok" if rollout.reason == "operator" else "FAIL", text)
     if not older:
-        return Finding("workers", "ok", "all installed workers have the current version")
+        return Finding("workers", "ok", "all installed Workers have the current version")
     if not config.worker.auto_update:
         return Finding("workers", "ok", f"{older} on another version; {_MANUALLY} ([worker] auto_update is off)")
     if rollout is None:
@@ -219,7 +219,7 @@ def _address(config: Config) -> Finding:
     if problem is not None:
         return Finding("address", "FAIL", problem)
     if config.worker.allow_local_push:
-        text = "[worker] allow_local_push is set, so only workers of an emulated platform on this machine can push"
+        text = "[worker] allow_local_push is set, so only Workers of an emulated platform on this machine can push"
         return Finding("address", "warn", text)
     text = f"workers push to {push_url}; bot protection in front of it must allow them (docs/use/cloudflare.md)"
     return Finding("address", "ok", text)

@@ -154,9 +154,9 @@ def _delay(target: Target, *, is_served: bool) -> str | None:
     from svc.model import SERVING
 
     if not is_served:
-        return "no service is running; the worker gets the change when svc serve starts"
+        return "no service is running; the Worker gets the change when svc serve starts"
     if target.account_state not in SERVING:
-        return f"the account is {target.account_state}; the worker gets the change when the account is ready again"
+        return f"the account is {target.account_state}; the Worker gets the change when the account is ready again"
     return None
 
 

@@ -32,7 +32,7 @@ _NOT_BEGUN = "no rollout has started"
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    rollout = commands.add_parser("rollout", help="show, halt or resume the update of all workers")
+    rollout = commands.add_parser("rollout", help="show, halt or resume the update of all Workers")
     actions = rollout.add_subparsers(required=True, metavar="ACTION")
     status = actions.add_parser("status", parents=[shared], help="show the state, the failures and the next step")
     status.set_defaults(command=_status)
@@ -48,7 +48,7 @@ def _status(config: Config, _arguments: argparse.Namespace) -> int:
     def read() -> Tx[list[str]]:
         newest = yield from rollouts.newest()
         if newest is None:
-            return [f"{_NOT_BEGUN}; a service with a newer worker starts one"]
+            return [f"{_NOT_BEGUN}; a service with a newer Worker starts one"]
         outdated = yield from rollouts.outdated(newest.bundle)
         return _lines(config, newest, (yield from rollouts.progress()), outdated)
 
@@ -125,5 +125,5 @@ def _next(config: Config, newest: Rollout) -> str:
         return "accounts that become ready later"
     if newest.spread_from is None:
         wait_s = config.worker.canary_wait_s
-        return f"the other accounts, after the canary accounts have run the new worker for {wait_s:g} s"
+        return f"the other accounts, after the canary accounts have run the new Worker for {wait_s:g} s"
     return f"the other accounts, until {iso(newest.spread_from + int(config.worker.spread_s * 1000))}"

@@ -140,7 +140,7 @@ class _Dialogue:
 
         url = self._ask(
             "What is the public URL of the service? It must use https and a public host name, such as\n"
-            "https://svc.example. Leave empty to try the service on this machine without workers.",
+            "https://svc.example. Leave empty to try the service on this machine without Workers.",
             self._default_answer(self._given.base_url, ("http", "base_url"), ""),
             check,
         )

@@ -29,7 +29,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     recovered = store.add_parser(
         "recovered",
         parents=[shared],
-        help="after a recovery without svc restore: read lost totals from all workers again",
+        help="after a recovery without svc restore: read lost totals from all Workers again",
     )
     recovered.set_defaults(command=_recovered)
 
@@ -55,6 +55,6 @@ def _recovered(config: Config, _arguments: argparse.Namespace) -> int:
             return await store.run(syncs.mark_restored(system_clock()))
 
     number = trio.run(mark)
-    workers = f"the workers of {plural(number, 'account')}"
+    workers = f"the Workers of {plural(number, 'account')}"
     print(f"The service will read totals from {workers} within a minute, or when it starts.")
     return 0

@@ -54,7 +54,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     user_deletion.add_to(user, shared)
     for name, command, what in (
         ("confirm", _confirm, "mark a user's email address as confirmed"),
-        ("disable", _disable, "end a user's access; the user's workers continue to count"),
+        ("disable", _disable, "end a user's access; the user's Workers continue to count"),
         ("enable", _enable, "let a disabled user sign in again"),
     ):
         action = user.add_parser(name, parents=[shared], help=what)

@@ -21,7 +21,7 @@ def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str =
     missing = []
     problem = config.push_url_problem(config.push_url(base_url))
     if problem is not None:
-        missing.append("a public https URL to which workers push ([http] base_url)")
+        missing.append("a public https URL to which Workers push ([http] base_url)")
     if config.mail.transport == "file":
         missing.append(f"a mail server ([mail]; emails are written to {config.mail.folder.absolute()})")
     needs = "no further settings" if not missing else f"{' and '.join(missing)}; `svc init` asks for these settings"

@@ -34,7 +34,7 @@ class Route:
     @property
     def holder(self) -> str:
         """The receiver of the route's requests, as text for messages."""
-        return f"the worker {self.script}" if self.script else "a route without a worker"
+        return f"the Worker {self.script}" if self.script else "a route without a Worker"
 
 
 class _Route(Shape):

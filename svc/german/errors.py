@@ -154,7 +154,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Cloudflare ist gestört oder nicht erreichbar.",
         "Versuchen Sie es in einer Minute erneut. Nichts wird doppelt ausgeführt.",
     ),
-    "service_full": GermanMeaning("Der Dienst nimmt keine weiteren Konten an.", _CONTACT_OPERATOR),
+    "service_full": GermanMeaning("Der Dienst hat sein Kontenlimit erreicht.", _CONTACT_OPERATOR),
     "not_configured": GermanMeaning("Der Betreiber hat diese Funktion nicht eingerichtet.", _CONTACT_OPERATOR),
     "busy": GermanMeaning("Der Dienst ist ausgelastet."),
     "revoked": GermanMeaning("Das Arbeits-Token wurde gelöscht oder deaktiviert oder ist abgelaufen.", _RENEW),

@@ -50,9 +50,9 @@ ENGLISH = Words(
     ),
     password_changed=Text(
         "Your password for {service} was changed",
-        "The password of your account at {service_url} was changed, and all other browsers were signed out.\n\n"
-        "If you changed it, no action is needed. If you didn't, reset your password on the sign-in page immediately:"
-        " this ends all sessions. Then review your API keys.",
+        "The password for your account at {service_url} was changed, and all other browsers were signed out.\n\n"
+        "If you changed your password, no action is needed. If you didn't, reset your password on the sign-in page"
+        " immediately. This ends all sessions. Then review your API keys.",
     ),
     invitation=Text(
         "Invitation to {service}",
@@ -74,11 +74,11 @@ ENGLISH = Words(
     email_change_requested=Text(
         "Your email address for {service} is about to change",
         "Someone signed in to your account at {service_url} and requested to change its email address to {new_email}."
-        " The address changes when the link in our email to the new address is opened.\n\n"
+        " The address changes when someone opens the link that we sent to the new address.\n\n"
         "If this was you, no action is needed. If it wasn't, open this link to keep your address and set a new"
         " password:\n\n{link}\n\n"
-        "The link works until {expiry}, even after the address has changed, and ends all sessions. Then review your API"
-        " keys.",
+        "This also ends all sessions. The link works until {expiry}, even after the address has changed. Then review"
+        " your API keys.",
         "Keep the current address",
     ),
     disabled={
@@ -112,7 +112,7 @@ ENGLISH = Words(
     disconnected=Text(
         "Your account {name} was disconnected",
         "The operator of {service_url} disconnected your account {name}. Its sites are no longer counted, and its short"
-        " links no longer work. The totals and reports are kept.",
+        " links no longer work. We keep the totals and reports.",
     ),
     disconnected_tokens="The service cannot delete its own API token. Delete this token in the Cloudflare dashboard:",
     deleted=Text(
@@ -120,7 +120,7 @@ ENGLISH = Words(
         "Your account at {service_url} was deleted, including its sites, links, totals and API keys.",
     ),
     deleted_tokens="These tokens could not be deleted automatically. Delete them in the Cloudflare dashboard:",
-    deleted_left="These resources could not be removed from Cloudflare. Delete them there if you no longer need them:",
+    deleted_left="We could not remove these resources from Cloudflare. If you no longer need them, delete them there:",
     deleted_end="This is our last email to you. We no longer store your email address.",
     well=Text(
         "{name} is healthy again",
@@ -140,17 +140,17 @@ ENGLISH = Words(
         "revoked": "The account's working token was deleted or disabled in Cloudflare, or has expired.",
         "permission_error": "The account's working token lacks a permission.",
         "resource_drift": "Some of the service's resources at Cloudflare were changed or deleted outside the service.",
-        "no_connection": "The account's worker has not reported for a day.",
+        "no_connection": "The account's Worker has not reported for a day.",
         "token_expires_soon": "The account's working token expires soon.",
         "over": "The account has reached a limit of its Cloudflare plan.",
     },
     other_problem="The account needs attention.",
     expires_on="The account's working token expires on {day} (UTC).",
     limits={
-        "requests": "The account's workers received {used} requests on {day}; the plan allows {limit} a day.",
+        "requests": "The account's Workers received {used} requests on {day}; the plan allows {limit} a day.",
         "writes": "The account's databases wrote {used} rows on {day}; the plan allows {limit} a day.",
         "reads": "The account's databases read {used} rows on {day}; the plan allows {limit} a day.",
-        "size": "The worker's database uses {used} MB of the {limit} MB that the account's plan allows.",
+        "size": "The Worker's database uses {used} MB of the {limit} MB that the account's plan allows.",
     },
     suggestions={
         "shorter_hourly_retention": "Keep breakdowns for fewer days (on the account's page), or upgrade your"

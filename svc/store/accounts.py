@@ -47,7 +47,7 @@ _ERRORS: Mapping[AccountState, Code] = {
 # The remedy for requests that are refused because of a state that is not an error, by state.
 _REMEDIES: Mapping[AccountState, str] = {
     "pending": "Wait until the account is connected. If it stays `pending`, repeat the request POST /v1/accounts.",
-    "connected": "Install the worker: POST /v1/accounts/{id}/install.",
+    "connected": "Install the Worker: POST /v1/accounts/{id}/install.",
     "installing": "Wait until the account's state is `ready`.",
 }
 

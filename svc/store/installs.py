@@ -27,7 +27,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     account = accounts.present((yield from accounts.locked(account_id)))
     busy = yield from operations.at_rest(account)
     if account.state not in _INSTALLABLE or account.sealed_token is None:
-        raise accounts.not_ready(account, f"The account is {account.state}; the worker cannot be installed now.")
+        raise accounts.not_ready(account, f"The account is {account.state}; the Worker cannot be installed now.")
     if busy is not None:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
@@ -44,7 +44,7 @@ def begin_update(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     """
     account = accounts.present((yield from accounts.locked(account_id)))
     if account.state not in SERVING or account.sealed_token is None or account.install_id is None:
-        raise accounts.not_ready(account, f"The account is {account.state}; the worker cannot be updated now.")
+        raise accounts.not_ready(account, f"The account is {account.state}; the Worker cannot be updated now.")
     yield from operations.add(operation_id, account_id, account.edge_account_id, "update", "database", now)
     yield Changed(account.edge_account_id)
     return account

@@ -81,4 +81,4 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
             explainer=Explainer(json.loads((folder / "patterns.json").read_text())),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"The worker's bundle cannot be used ({error}); run: make build") from None
+        raise ConfigError(f"The Worker's bundle cannot be used ({error}); run: make build") from None

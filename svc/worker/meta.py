@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 STATEMENT = "select key, value from meta where key in ('schema', 'config_version', 'state')"
 # https://developers.cloudflare.com/d1/reference/time-travel/
 UNREADABLE = (
-    "The worker's table meta contains invalid data that neither the worker nor the service wrote. Restore the database"
+    "The Worker's table meta contains invalid data that neither the Worker nor the service wrote. Restore the database"
     " svc-edge to the minute before the change with Cloudflare's Time Travel, which covers the last seven days. Or"
-    " delete the database in the Cloudflare dashboard and install the worker again; counts that have not been reported"
+    " delete the database in the Cloudflare dashboard and install the Worker again; counts that have not been reported"
     " are then lost."
 )
 

@@ -192,7 +192,7 @@ def test_check_fails_if_last_backup_is_old(tmp_path, age_days, status, message):
 @pytest.mark.rule("X7")
 def test_check_reports_rollout_progress_and_how_to_resume(tmp_path):
     make_store(tmp_path)
-    assert "all installed workers have the current version" in svc(tmp_path, "check").stdout
+    assert "all installed Workers have the current version" in svc(tmp_path, "check").stdout
 
     create_rollout(tmp_path, "running")
     response = svc(tmp_path, "check")
@@ -261,7 +261,7 @@ def test_rollout_status_halt_and_resume(tmp_path, monkeypatch, capsys):
     make_store(tmp_path)
     assert run("status") == (
         0,
-        "no rollout has started; a service with a newer worker starts one\n",
+        "no rollout has started; a service with a newer Worker starts one\n",
     )
     assert run("halt") == (1, "svc: no rollout has started\n")
     assert run("resume") == (1, "svc: no rollout has started\n")
@@ -269,7 +269,7 @@ def test_rollout_status_halt_and_resume(tmp_path, monkeypatch, capsys):
     code, text = run("status")
     lines = text.splitlines()
     assert (code, lines[1]) == (0, "state   running, since 1970-01-01T00:00:00.001Z")
-    assert lines[3] == "next    the other accounts, after the canary accounts have run the new worker for 7200 s"
+    assert lines[3] == "next    the other accounts, after the canary accounts have run the new Worker for 7200 s"
     assert [" ".join(line.split()) for line in lines[5:]] == [
         "updated 1",
         "running 1",

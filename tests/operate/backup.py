@@ -75,7 +75,7 @@ async def copy(place: Place, block: Block) -> None:
 
 async def request_totals(place: Place, block: Block) -> None:
     """Check that the account's Worker will be asked for totals."""
-    assert "read totals from the workers of 1 account " in await place.run(block)
+    assert "read totals from the Workers of 1 account " in await place.run(block)
     (place.folder / "backup.tar").unlink()  # it contains the key, and tests must not leave secrets in files
 
 

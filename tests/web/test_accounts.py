@@ -87,7 +87,7 @@ def test_connect_account_and_resolve_failed_install(page, world, customer):
     state(page, "Ready")
     expect(alert(page)).to_have_count(0)
     progress = page.locator(".underway")
-    expect(progress.get_by_role("heading")).to_have_text("Waiting for the worker's first report")
+    expect(progress.get_by_role("heading")).to_have_text("Waiting for the Worker's first report")
     expect(step).to_contain_text("First report")
     next_step = page.get_by_role("main").get_by_role("link", name="Add site")
     next_step.click()
@@ -253,7 +253,7 @@ def test_status_usage_and_link_host_come_before_details_that_urls_open(page: Pag
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    page.get_by_role("dialog", name=re.compile("^Renew the token of")).wait_for()
+    page.get_by_role("dialog", name=re.compile("^Renew the token for")).wait_for()
     page.keyboard.press("Escape")
     expect(menu).to_be_focused()
 

@@ -26,7 +26,7 @@ UNKNOWN = "cfat_" + "0" * 48
 NOT_ACCEPTED = ("Cloudflare rejected the bootstrap token for this account.", "create a new bootstrap token")
 LACKS = ("The bootstrap token is missing a permission.", "permissions marked as missing")
 CANNOT_GIVE = "Workers Scripts: Edit", "D1: Edit", "Zone: Read"
-KEPT = "Your input is still here. “Continue” sends the same request again; nothing is done twice."
+KEPT = "Your input is still here. “Continue” sends the same request again."
 
 # A function that prepares the platform and returns the token to type, and the expected code, texts and permissions.
 Arranged = tuple["Callable[[World, Customer], str]", str, tuple[str, ...], tuple[str, ...]]

@@ -33,11 +33,11 @@ def test_redirects_are_set_and_removed_and_a_replacement_shows_its_losses(page, 
     expect(section.get_by_text("Show a short “not found” page")).to_have_count(2)
 
     section.get_by_role("button", name="Change", exact=True).click()
-    expect(page.get_by_role("dialog")).to_contain_text("Clicks in the last 30 days: 0, of which scans of QR codes: 0.")
+    expect(page.get_by_role("dialog")).to_contain_text("Clicks in the last 30 days: 0, including QR code scans: 0.")
     page.keyboard.press("Escape")
 
     page.get_by_role("button", name="Change redirects").click()
-    root, unknown = page.get_by_label("Visitors of the host itself"), page.get_by_label("Unknown codes and paths")
+    root, unknown = page.get_by_label("Visitors to the host itself"), page.get_by_label("Unknown codes and paths")
     root.fill(f"www.{zone}/home")
     unknown.fill(f"https://go.{zone}/gone")
     page.get_by_role("button", name="Save").click()

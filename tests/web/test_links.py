@@ -221,7 +221,7 @@ def check_qr_code(page: Page, folder: Path) -> None:
     """Check that the image and both files encode the short URL with the parameter that marks a scan."""
     dialog = page.get_by_role("dialog")
     address = f"https://{HOST}/sale?q"
-    expect(dialog.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
+    expect(dialog.get_by_role("img", name=f"QR code for {address}")).to_be_visible()
     expect(dialog.get_by_role("button", name="Download PNG")).to_be_focused()
     expect(dialog.get_by_label("Size").locator("option:checked")).to_have_text(
         re.compile("1024 pixels, prints up to 9 cm")
@@ -298,7 +298,7 @@ def test_qr_code_opens_from_the_list(visit, furnished):
     page = visit.page
     page.goto(f"{furnished.url}/links")
     page.get_by_role("group", name=f"{HOST}/hello").get_by_role("button", name="QR code").click()
-    dialog = page.get_by_role("dialog", name=f"QR code of {HOST}/hello")
+    dialog = page.get_by_role("dialog", name=f"QR code for {HOST}/hello")
     dialog.get_by_role("img").wait_for()
     visit._axe("with the QR code of a row")
     assert dialog.evaluate("(one) => one.scrollWidth <= one.clientWidth")
@@ -336,7 +336,7 @@ def test_new_link_is_previewed_copied_and_undone(visit, furnished, api):
     assert page.evaluate("navigator.clipboard.readText()") == f"https://{HOST}/undone"
     link = link_of(api, "undone")
     assert link["url"] == target
-    page.get_by_role("img", name=f"QR code of https://{HOST}/undone?q").wait_for()
+    page.get_by_role("img", name=f"QR code for https://{HOST}/undone?q").wait_for()
     visit._axe("with the new link")
     page.get_by_role("button", name="Undo").press("Enter")
     page.get_by_role("status").filter(has_text="The new link was deleted.").wait_for()

@@ -140,7 +140,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("button", name="Add site").click()
 
     tab.get_by_role("heading", level=1, name=HOST).wait_for()
-    tab.get_by_role("listitem").filter(has_text="Site synced to the worker").locator(".good").wait_for()
+    tab.get_by_role("listitem").filter(has_text="Site synced to the Worker").locator(".good").wait_for()
     site = site_of(furnished, tab)
     assert (site["excluded_paths"], site["config"], site["state"]) == (["/admin", "/private"], "synced", "active")
     assert furnished.visit(HOST, f"{site['path']}/off")["status"] == 200
@@ -200,7 +200,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("button", name="Change tracking path").click()
     tab.get_by_role("dialog").get_by_text("The page for visitors gets a new address.").wait_for()
     tab.get_by_role("dialog").get_by_role("button", name="Change tracking path").press("Enter")
-    tab.get_by_text("Old paths that are still counted").wait_for()
+    tab.get_by_text("Old paths that still count views").wait_for()
     rotated = site_of(furnished, tab)
     check_opt_out(tab, rotated)
     tab.get_by_label(OFFER).uncheck()
@@ -583,11 +583,11 @@ def test_days_without_breakdowns_are_named_with_the_reason(furnished: Place, tab
         lists = tab.get_by_role("region", name="Breakdowns")
         imported = lists.get_by_text("imported from another product")
         expect(imported).to_contain_text("There are no breakdowns for Jan 1")
-        expect(lists.get_by_text("no longer keeps them")).to_contain_text("There are no breakdowns for Feb 1")
+        expect(lists.get_by_text("has deleted them")).to_contain_text("There are no breakdowns for Feb 1")
         expect(lists.locator(".breakdown.countries li").first).to_be_visible()
         missing[:] = [{"from": "2025-03-01", "to": "2025-03-31", "reason": "not_kept"}]
         tab.goto(furnished.at(f"/{noun}/:id"))
-        expect(lists.get_by_text("no longer keeps them")).to_contain_text("There are no breakdowns for Mar 1")
+        expect(lists.get_by_text("has deleted them")).to_contain_text("There are no breakdowns for Mar 1")
         expect(lists.locator(".breakdown")).to_have_count(0)
         expect(tab.get_by_role("button", name="Export this report as CSV")).to_be_visible()
         missing[:] = []

@@ -363,7 +363,7 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
 
 def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
     """Return the findings for an account whose install is incomplete: why the install failed, and token problems."""
-    note = account.error or ErrorNote("resource_drift", "The worker is not installed.")
+    note = account.error or ErrorNote("resource_drift", "The Worker is not installed.")
     why = note.message.removesuffix(".")
     about_token = [one for one in found if one.subject == "token"]
     return [*about_token, Finding("script_not_installed", note.code, {"said": why})]

@@ -100,7 +100,7 @@ async def upload_script(job: Job) -> None:
     await workers.upload(access, SCRIPT_NAME, content)
     uploaded = await workers.get_script(access, SCRIPT_NAME)
     if uploaded is None:
-        raise EdgeUnavailable("Cloudflare does not list the worker yet.")
+        raise EdgeUnavailable("Cloudflare does not list the Worker yet.")
     now = context.clock()
     await context.store.run(
         installs.uploaded(
@@ -180,9 +180,9 @@ async def check_script(context: Context, access: Access, account: Account) -> Sc
     if script is None:
         return None
     if ownership_tag(account.id) not in script.tags:
-        raise EdgeRefused("name_taken", f"The account has a worker {SCRIPT_NAME} that the service did not create.")
+        raise EdgeRefused("name_taken", f"The account has a Worker {SCRIPT_NAME} that the service did not create.")
     if await upload_status(context, access, account, script) == "changed":
-        raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
+        raise EdgeRefused("resource_drift", f"The Worker {SCRIPT_NAME} was changed outside the service.")
     return script
 
 

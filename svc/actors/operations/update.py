@@ -33,9 +33,9 @@ async def _migrate(job: Job) -> None:
     access = context.access(account)
     # If the script is missing, the customer deleted it, so an update must not create it again.
     if await check_script(context, access, account) is None:
-        raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was deleted outside the service.")
+        raise EdgeRefused("resource_drift", f"The Worker {SCRIPT_NAME} was deleted outside the service.")
     if account.database_id is None or await d1.get(access, account.database_id) is None:
-        raise EdgeRefused("resource_drift", "The worker's database was deleted outside the service.")
+        raise EdgeRefused("resource_drift", "The Worker's database was deleted outside the service.")
     await migrate(access, account.database_id, context.bundle)
 
 

@@ -165,9 +165,9 @@ async def test_missing_resources_are_repaired_automatically(service, zone):
         f"the route {pattern}",
         f"the route {zone}/old*",
         f"the route go.{zone}/*",
-        "the worker's cron trigger",
-        "the worker's address on workers.dev",
-        "the worker's configuration",
+        "the Worker's cron trigger",
+        "the Worker's address on workers.dev",
+        "the Worker's configuration",
     }
     assert set((await customer_api.routes())[1]) == {pattern, f"{zone}/old*", f"go.{zone}/*"}
     script = (await service.held())["scripts"][SCRIPT]
@@ -285,10 +285,10 @@ async def test_resources_changed_outside_are_reported_and_not_touched(service, z
     findings = await check(service)
     assert not any(one["mended"] for one in findings)
     found = by_thing(findings)
-    assert set(found) == {f"the route {pattern}", f"the worker {SCRIPT}", "the worker's cron trigger"}
+    assert set(found) == {f"the route {pattern}", f"the Worker {SCRIPT}", "the Worker's cron trigger"}
     assert "Remove the other route" in found[f"the route {pattern}"][2]
-    assert "WORKER_KEY" in found[f"the worker {SCRIPT}"][0]
-    assert "Delete a cron trigger" in found["the worker's cron trigger"][2]
+    assert "WORKER_KEY" in found[f"the Worker {SCRIPT}"][0]
+    assert "Delete a cron trigger" in found["the Worker's cron trigger"][2]
     assert (await customer_api.routes())[1][pattern]["script"] is None
     [site] = (await service.call("GET", "/v1/sites")).body["sites"]
     assert (site["state"], site["error"]["code"]) == ("route_conflict", "route_conflict")
@@ -300,13 +300,13 @@ async def test_resources_changed_outside_are_reported_and_not_touched(service, z
     await customer_api.call("DELETE", f"{customer_api.account}/d1/database/{(await service.account()).database_id}")
     await customer_api.call("DELETE", f"{customer_api.script}?force=true")
     found = by_thing(await check(service))
-    assert found[f"the worker {SCRIPT}"][0] == "was deleted outside the service"
+    assert found[f"the Worker {SCRIPT}"][0] == "was deleted outside the service"
     assert found[f"the database {SCRIPT}"][0] == "was deleted outside the service"
     note = (await service.account()).error
     assert (
         sentence(note.finding, ENGLISH, as_is)
         == note.message
-        == f"The worker {SCRIPT} was deleted outside the service."
+        == f"The Worker {SCRIPT} was deleted outside the service."
     )
     assert sentence(note.finding, GERMAN_FINDINGS, as_is) == "Der Worker wurde außerhalb des Dienstes gelöscht."
     assert (await service.shown())["error"].keys() == {"code", "message", "details"}
@@ -347,7 +347,7 @@ async def test_check_responds_in_every_state_and_with_503_if_cloudflare_is_down(
         await service.connect()
         await service.settled("connected")
         [finding] = await check(service)
-        assert finding["thing"] == f"the worker {SCRIPT}"
+        assert finding["thing"] == f"the Worker {SCRIPT}"
         assert "is not installed" in finding["found"]
         await service.emulator.clear_faults()
         await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
@@ -363,7 +363,7 @@ async def test_check_responds_in_every_state_and_with_503_if_cloudflare_is_down(
         await CustomerApi(service).call("PUT", f"{CustomerApi(service).script}/schedules", json=[])
         await service.emulator.fault("html", "*/query", times=None)
         found = by_thing(await check(service))
-        assert found["the worker's cron trigger"][1]
+        assert found["the Worker's cron trigger"][1]
         assert found[f"the database {SCRIPT}"][0].startswith("cannot be checked now")
         assert (await service.shown())["state"] == "ready"
 

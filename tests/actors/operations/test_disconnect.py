@@ -335,10 +335,10 @@ async def test_resources_changed_outside_remain(service, zone):
     await service.as_platform("PUT", f"{scripts}/svc-edge", token, files=files)
     response = await disconnect(service)
     assert response["left"] == [
-        f"Route {zone}{site['path']}* in the zone of {zone}: it points to the worker other.",
+        f"Route {zone}{site['path']}* in the zone of {zone}: it points to the Worker other.",
         "Worker svc-edge: it was changed outside the service.",
         (
-            f"Route {zone}/mine* in the zone of {zone}: it points to the worker svc-edge,"
+            f"Route {zone}/mine* in the zone of {zone}: it points to the Worker svc-edge,"
             " but the service did not create it."
         ),
     ]

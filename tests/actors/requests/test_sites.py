@@ -206,7 +206,7 @@ async def test_route_of_another_worker_is_a_conflict_and_survives_the_site(servi
     await service.as_platform("POST", path, api_token, json={"pattern": route_of(site)})
     await service.emulator.clear_faults()
     conflict = await site_once(service, "route_conflict", "route_conflict")
-    assert "without a worker" in conflict["error"]["message"]
+    assert "without a Worker" in conflict["error"]["message"]
     await act(service, "DELETE", site)
     await searched_once(service)
     service.clock.advance_s(301)

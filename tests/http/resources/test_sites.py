@@ -153,12 +153,12 @@ async def test_site_requires_a_working_account(world, ready, state, allowed):
     ("state", "remedy"),
     [
         ("pending", "repeat the request POST /v1/accounts"),
-        ("bootstrap_lost", "connect again"),
-        ("connected", "Install the worker: POST"),
+        ("bootstrap_lost", "connect the account again"),
+        ("connected", "Install the Worker: POST"),
         ("installing", "Wait until"),
         ("permission_error", "Restore the token's permissions"),
         ("revoked", "Renew the working token"),
-        ("resource_drift", "Install the worker again"),
+        ("resource_drift", "Install the Worker again"),
     ],
 )
 async def test_error_has_the_remedy_for_the_state_of_the_account(world, ready, state, remedy):

@@ -23,7 +23,7 @@ const account = {
     missing: "fehlt",
     who: "Dafür müssen Sie Super Administrator oder Administrator des Kontos sein oder die Rolle API Token Provisioning haben.",
     label: "Bootstrap-Token",
-    hint: "Wird einmal für diese Anfrage benutzt und dann gelöscht. Es wird nie gespeichert.",
+    hint: "Wird einmal benutzt, dann gelöscht und nie gespeichert.",
     kinds: {
       "": "",
       user: "Das ist ein Benutzer-Token (cfut_…). Erstellen Sie stattdessen ein Konto-Token (cfat_…).",
@@ -47,7 +47,7 @@ const account = {
       "Cloudflare akzeptiert das Token noch nicht. Bei neuen Tokens kann das einige Sekunden dauern; der Dienst versucht es weiter.",
     creating: "Cloudflare hat das Token akzeptiert. Der Dienst erstellt jetzt sein eigenes Token für dieses Konto.",
     goOn: "Weiter",
-    kept: "Ihre Eingaben sind noch da. „Weiter“ sendet dieselbe Anfrage erneut; nichts wird doppelt ausgeführt.",
+    kept: "Ihre Eingaben sind noch da. „Weiter“ sendet dieselbe Anfrage erneut.",
     toAccount: "Konto öffnen",
     toProfile: "Limits ansehen",
     stillValid:
@@ -291,7 +291,7 @@ const account = {
     emulatedSite:
       "Diese Website ist emuliert und lässt sich nicht im Browser öffnen. Sie können hier stattdessen eine Seite aufrufen.",
     visit: "Eine Seite aufrufen",
-    noForm: "Bei Cloudflare würden Sie hier ein Token erstellen. In dieser Demonstration gibt es schon eines.",
+    noForm: "In dieser Demonstration gibt es das Token schon.",
   },
   disconnect: {
     title: (name) => `${name} trennen`,

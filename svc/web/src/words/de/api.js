@@ -54,9 +54,9 @@ const api = {
     in_future: () => "Geben Sie den heutigen oder einen früheren Tag an.",
     end_before_start: () => "Der letzte Tag darf nicht vor dem ersten liegen.",
     too_early: () => "Geben Sie einen späteren ersten Tag an. Ein Bericht umfasst höchstens 100 Jahre.",
-    too_many_points: (limit) => `Wählen Sie einen größeren Schritt. Das Diagramm hätte mehr als ${limit} Punkte.`,
+    too_many_points: (limit) => `Wählen Sie ein längeres Intervall. Das Diagramm hätte mehr als ${limit} Punkte.`,
     hours_not_stored: () =>
-      "Die Stunden dieser Tage sind nicht mehr gespeichert. Wählen Sie einen anderen Schritt oder spätere Tage.",
+      "Die Stunden dieser Tage sind nicht mehr gespeichert. Wählen Sie ein anderes Intervall oder spätere Tage.",
     not_combinable: () => "Dieser Wert lässt sich nicht mit den anderen kombinieren.",
     not_readable: (_, message) => `Diese Datei kann nicht importiert werden: ${message}.`,
     reserved_code: () =>

@@ -27,8 +27,8 @@ const link = {
     text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Der Link lässt sich nicht wiederherstellen. Sein Bericht bleibt erhalten.",
   },
   picture: {
-    title: (link) => `QR-Code von ${link}`,
-    alt: (address) => `QR-Code von ${address}`,
+    title: (link) => `QR-Code für ${link}`,
+    alt: (address) => `QR-Code für ${address}`,
     counts: "Scans werden unter der Quelle „qr“ gezählt. Lassen Sie beim Drucken den weißen Rand stehen.",
     size: "Größe",
     pixels: (size, cm) => `${size} × ${size} Pixel, im Druck bis ${cm} cm`,

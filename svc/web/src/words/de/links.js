@@ -47,7 +47,7 @@ const links = {
     undone: "Der neue Link wurde gelöscht.",
     copy: "Kurzlink kopieren",
     undo: "Rückgängig",
-    undoHint: "Zehn Sekunden lang löscht „Rückgängig“ den neuen Link. Sie können ihn auch später löschen.",
+    undoHint: "Zehn Sekunden lang löscht „Rückgängig“ den neuen Link.",
     another: "Weiteren Link erstellen",
   },
   codeStays: "Der Code lässt sich nicht ändern, damit gedruckte Links gültig bleiben.",

@@ -30,7 +30,7 @@ const range = {
     not_kept: (days) =>
       `Für ${days} (UTC) gibt es keine Aufschlüsselung, weil der Worker des Kontos sie nicht mehr speichert. Die Summen sind vollständig.`,
     imported: (days) =>
-      `Für ${days} (UTC) gibt es keine Aufschlüsselung, weil die Summen dieser Tage aus einem anderen Produkt importiert wurden.`,
+      `Für ${days} (UTC) gibt es keine Aufschlüsselung, weil nur die Summen dieser Tage aus einem anderen Produkt importiert wurden.`,
     not_counted: (days, lists) =>
       `Diese Listen sind für ${days} (UTC) unvollständig, weil an manchen dieser Tage eine ältere Version des Workers lief: ${lists}.`,
     unavailable: (days) => `Die Aufschlüsselung für ${days} (UTC) konnte nicht gelesen werden.`,
@@ -39,7 +39,7 @@ const range = {
   lists: {
     campaigns: "Kampagnen",
     entries: "Einstiegsseiten",
-    arrivals: "Einstiegsseiten einer Quelle",
+    arrivals: "Einstiegsseiten nach Quelle",
     targets: "Ziele",
   },
   export: "Diesen Bericht als CSV exportieren",

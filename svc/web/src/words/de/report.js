@@ -44,9 +44,9 @@ const report = {
   unavailable: {
     not_installed: "Der Worker ist nicht mehr installiert; nur die Summen sind verfügbar.",
     cloudflare: "Cloudflare hat nicht rechtzeitig geantwortet.",
-    rate_limited: "In dieser Minute wurden zu viele Berichte gelesen.",
+    rate_limited: "In dieser Minute wurden zu viele Berichte geöffnet.",
   },
-  withoutToday: "Der heutige Tag fehlt, weil die Live-Zahlen nicht gelesen werden konnten. Der Grund steht unten.",
+  withoutToday: "Der heutige Tag fehlt, weil die Live-Zahlen nicht geladen werden konnten. Der Grund steht unten.",
 };
 
 export default report;

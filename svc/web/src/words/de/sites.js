@@ -89,13 +89,13 @@ const sites = {
   viewHint:
     "Öffnen Sie eine Seite der Website in einem Browser. Der Aufruf erscheint hier innerhalb von 30 Sekunden. Die Summen werden stündlich aktualisiert.",
   seenLive: "Ihr erster Aufruf!",
-  seenText: "Ihre Website wird gezählt. Der Bericht unten ist live.",
+  seenText: "Die Aufrufe werden jetzt gezählt. Der Bericht unten ist live.",
   seenView: (country, page, browser) =>
-    `Gerade hat jemand ${page} mit ${browser} geöffnet. Land: ${country}. Der Bericht unten ist live.`,
+    `Gerade hat jemand ${page} in ${browser} geöffnet. Land: ${country}. Der Bericht unten ist live.`,
   onlyBots: "Bisher waren nur Bots da. Sie zählen nicht als Aufrufe.",
   look: "Jetzt prüfen",
   advice: {
-    title: "Nach fünf Minuten noch kein Aufruf? Meist liegt es daran:",
+    title: "Nach fünf Minuten noch kein Aufruf? Häufige Ursachen:",
     items: [
       "Das Snippet fehlt, oder ein Cache liefert die Seite noch ohne Snippet aus.",
       "Eine Content-Security-Policy blockiert das Snippet. Das zeigt die Konsole des Browsers.",

@@ -5,7 +5,7 @@ import { list, longDay, number, plural } from "../../format.js";
 export default {
   one: "Account",
   empty:
-    "No account is connected yet. Connecting your Cloudflare account installs one worker, one database and one cron trigger there, and nothing else.",
+    "No account is connected yet. Connecting your Cloudflare account installs only one Worker, one database and one cron trigger there.",
   columns: { account: "Account", state: "Status", use: "Plan usage", report: "Last report" },
   noReport: "None yet",
   notKnown: "Not available yet",
@@ -22,11 +22,11 @@ export default {
     missing: "missing",
     who: "You need to be a Super Administrator or Administrator of the account, or have the API Token Provisioning role.",
     label: "Bootstrap token",
-    hint: "Used once for this request, then deleted. Never stored.",
+    hint: "Used once, then deleted. Never stored.",
     kinds: {
       "": "",
       user: "This is a user token (cfut_…). Create an account token (cfat_…) instead.",
-      global: "This is the Global API Key, which is never needed here. Create an account token (cfat_…) instead.",
+      global: "This is the Global API Key, which this service does not use. Create an account token (cfat_…) instead.",
     },
   },
   wizard: {
@@ -35,9 +35,9 @@ export default {
     id: "Account ID",
     dashboard: "Open the Cloudflare dashboard",
     idHint: "32 characters. You can also paste the URL of any page of the account in the Cloudflare dashboard.",
-    nameHint: "The name of the account here. If the field is empty, its name at Cloudflare is used.",
+    nameHint: "The account's name here. The default is its name at Cloudflare.",
     location: "Database location",
-    locationHint: "Choose a region near your visitors. You cannot change it later.",
+    locationHint: "Choose a region near your visitors. You cannot change the region later.",
     paste: "Paste the token",
     submit: "Connect",
     asking: "Checking with Cloudflare…",
@@ -45,7 +45,7 @@ export default {
       "Cloudflare does not accept the token yet. New tokens can take a few seconds, so the service keeps trying.",
     creating: "Cloudflare has accepted the token. The service is creating its own token for this account.",
     goOn: "Continue",
-    kept: "Your input is still here. “Continue” sends the same request again; nothing is done twice.",
+    kept: "Your input is still here. “Continue” sends the same request again.",
     toAccount: "Open the account",
     toProfile: "See your limits",
     stillValid:
@@ -82,17 +82,17 @@ export default {
   },
   rename: { name: "Name", submit: "Rename" },
   renew: {
-    title: (/** @type {string} */ name) => `Renew the token of ${name}`,
-    explain: "A new working token replaces the old one, which is deleted. The worker keeps running.",
+    title: (/** @type {string} */ name) => `Renew the token for ${name}`,
+    explain: "A new working token replaces the old one, which is deleted. The Worker keeps running.",
     submit: "Renew",
   },
   progress: {
     connect: "Connecting",
     renew: "Renewing the token",
     install: "Installing",
-    update: "Updating the worker",
+    update: "Updating the Worker",
     disconnect: "Disconnecting",
-    awaitsReport: "Waiting for the worker's first report",
+    awaitsReport: "Waiting for the Worker's first report",
     steps: {
       token: "Token",
       database: "Database",
@@ -102,7 +102,7 @@ export default {
       routes: "Routes",
     },
     leave: "You can leave this page. The operation continues in the background.",
-    ready: "Everything is installed. The worker's first report can take up to 15 minutes.",
+    ready: "The Worker's first report can take up to 15 minutes.",
     waits: "Cloudflare stopped responding. Send the same request again within an hour to continue.",
     changed: (/** @type {string} */ ago) => `Last step ${ago}.`,
     slow: "Cloudflare is responding slowly. The service keeps trying.",
@@ -110,7 +110,7 @@ export default {
       connect: "Connecting failed",
       renew: "Renewing the token failed",
       install: "Installing failed",
-      update: "The update failed. The previous worker keeps running.",
+      update: "The update failed. The previous Worker keeps running.",
       disconnect: "Disconnecting failed",
     },
   },
@@ -126,9 +126,10 @@ export default {
     old_token_not_deleted: "The previous token may still be valid. Delete it in the Cloudflare dashboard.",
     token_expires_soon: "The working token expires within 14 days. Renew it.",
     not_confirmed:
-      "The worker has not reported since it was installed. Cloudflare can take 15 minutes to start a new cron trigger.",
-    crons_stopped: "The worker is counting, but its cron trigger has not run for two hours. Reinstall the worker.",
-    daily_limit: "Today's free database rows are used up. Changes made since then take effect after midnight UTC.",
+      "The Worker has not reported since it was installed. Cloudflare can take 15 minutes to start a new cron trigger.",
+    crons_stopped: "The Worker is counting, but its cron trigger has not run for two hours. Reinstall the Worker.",
+    daily_limit:
+      "Today's free database rows are used up. Later changes to sites and links take effect after midnight UTC.",
   },
 
   plan: {
@@ -147,7 +148,7 @@ export default {
     forecast: (/** @type {string} */ day) => `At this rate, the limit is reached on ${longDay(day)}.`,
     unavailable: "Cloudflare did not report this.",
     shorter_hourly_retention:
-      "Only the database is near or over its limit. Keep breakdowns for fewer days to make it smaller.",
+      "Only the database is near or over its limit. Keep breakdowns for fewer days to make the database smaller.",
     keepFewer: "Keep fewer days",
     choose: "Cloudflare plan",
     chooseHint: "Cloudflare does not report your plan, so select it here.",
@@ -163,15 +164,15 @@ export default {
     hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns exist only for these days.",
     title: "Change breakdown retention",
     explain:
-      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) exist only for this number of days. If you reduce it, older breakdowns are deleted permanently, and the database shrinks over the following nights.",
+      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) exist only for this number of days. If you reduce this number, older breakdowns are deleted permanently, and the database shrinks over the following nights.",
     range: (/** @type {number} */ least, /** @type {number} */ most) => `${least} to ${most} days.`,
     submit: "Save",
   },
 
   host: {
     title: "Link host",
-    intro: "All short links in this account use this host. It cannot serve a website as well.",
-    later: "You can set it once the account is ready.",
+    intro: "All short links in this account use this host. This host cannot also serve a website.",
+    later: "You can set a link host once the account is ready.",
     label: "Host",
     hint: "An unused subdomain directly below one of your zones.",
     set: "Set link host",
@@ -180,7 +181,7 @@ export default {
     changeWarning:
       "All short links move to the new host. Short links and QR codes that use the old host will stop working.",
     usage: (/** @type {string} */ clicks, /** @type {string | null} */ scans) =>
-      `Clicks in the last 30 days: ${clicks}${scans === null ? "" : `, of which scans of QR codes: ${scans}`}.`,
+      `Clicks in the last 30 days: ${clicks}${scans === null ? "" : `, including QR code scans: ${scans}`}.`,
     configuration: "Configuration",
     state: "Status",
     replace: "Replace the website. Its pages are unreachable while this host serves links.",
@@ -188,8 +189,8 @@ export default {
   },
 
   redirects: {
-    title: "Visitors without a link",
-    root: "Visitors of the host itself",
+    title: "Visitors who do not use a link",
+    root: "Visitors to the host itself",
     notFound: "Unknown codes and paths",
     page: "Show a short “not found” page",
     explain: "Redirect these visitors to a page of your website. If a field is empty, they see a short page instead.",
@@ -209,7 +210,7 @@ export default {
     token: "Working token",
     tokenEnds: (/** @type {string} */ when) => `expires ${when}`,
     report: "Last report",
-    queue: (/** @type {number} */ count) => (count === 0 ? "nothing queued" : `parts queued: ${number(count)}`),
+    queue: (/** @type {number} */ count) => (count === 0 ? "nothing queued" : `pushes queued: ${number(count)}`),
     dropped: "Not counted",
   },
   reasons: {
@@ -237,7 +238,7 @@ export default {
   ledger: {
     title: "Statement of counts",
     intro:
-      "Follows every event of a day through each stage of counting. Each stage is recorded independently of the one before.",
+      "Follows every event of a day through each stage of counting. Each stage is recorded independently of the previous stage.",
     day: "Day (UTC)",
     show: "Show statement",
     target: "Site or link",
@@ -255,25 +256,25 @@ export default {
     differs: "Some numbers do not match.",
     nothing: "Nothing was counted on this day.",
     unavailable: {
-      not_installed: "The worker is not installed, so only stored numbers are available.",
+      not_installed: "The Worker is not installed, so only stored numbers are available.",
       cloudflare: "Cloudflare did not respond, so only stored numbers are available.",
       rate_limited: "Too many requests this minute, so only stored numbers are available.",
       not_kept:
-        "The worker keeps its records for 35 days. For this day, only the totals that the service has saved are available.",
-      not_counted: "The worker's database was created after this day.",
+        "The Worker keeps its records for 35 days. For this day, only the totals that the service has saved are available.",
+      not_counted: "The Worker's database was created after this day.",
     },
     faults: {
-      counting: "in the worker",
+      counting: "in the Worker",
       unknown_target: "not in this account",
-      refused: "a part was rejected",
+      refused: "a push was rejected",
       push: "in transit",
       store: "in storage",
       set_back: "the database was restored to an earlier state",
     },
     offBy: (/** @type {string} */ views, /** @type {string} */ bots) => `views: ${views}, bots: ${bots}`,
     platform: (/** @type {number} */ estimate, /** @type {number} */ least, /** @type {number} */ most) =>
-      `Cloudflare's own count of requests to the worker: ${number(estimate)} (between ${number(least)} and ${number(most)}). It is based on samples, lags by a few minutes, and includes 1,440 cron runs per day.`,
-    notPlatform: "Cloudflare's own count of this day is not available.",
+      `Cloudflare's own count of requests to the Worker: ${number(estimate)} (between ${number(least)} and ${number(most)}). It is based on samples, lags by a few minutes, and includes 1,440 cron runs per day.`,
+    notPlatform: "Cloudflare's own count for this day is not available.",
     lost: (/** @type {string[]} */ parts) => `Not counted, across all sites and links: ${list(parts)}.`,
   },
 
@@ -286,20 +287,20 @@ export default {
     name: "Second account",
     emulatedSite: "This site is emulated, so a browser cannot open it. You can view one of its pages here instead.",
     visit: "View a page",
-    noForm: "At Cloudflare, you would create a token here. In this demonstration, it already exists.",
+    noForm: "In this demonstration, the token already exists.",
   },
   disconnect: {
     title: (/** @type {string} */ name) => `Disconnect ${name}`,
     explain:
-      "This removes the routes, worker and database from the Cloudflare account and deletes the account's sites and links here. Counting stops, and short links stop working.",
+      "This removes the routes, Worker and database from the Cloudflare account and deletes the account's sites and links here. Counting stops, and short links stop working.",
     stays: "Their reports are kept. Disconnecting takes up to a minute.",
     submit: "Disconnect",
     asking: "Disconnecting…",
     done: "Disconnected",
     clean: "Everything was removed from the Cloudflare account.",
     cleanButToken:
-      "The worker, the database and the routes were removed from the Cloudflare account. Only the working token remains, because it cannot delete itself.",
-    kept: "The totals and reports of its sites and links are kept:",
+      "The Worker, the database and the routes were removed from the Cloudflare account. Only the working token remains, because it cannot delete itself.",
+    kept: "The totals and reports for its sites and links are kept:",
     left: "The following could not be removed:",
     back: "Back to accounts",
   },

@@ -17,7 +17,7 @@ const errors = {
   idempotency_conflict: ["This request was already sent with different content.", "Send the form again."],
   key_already_issued: ["This API key was already shown. It is shown only once.", "Revoke it and create a new one."],
   link_host_required: ["The account has no link host yet.", "Set one on the account's page."],
-  account_not_ready: ["The account is not ready for this.", "See the account's page for the reason."],
+  account_not_ready: ["The account is not ready for this action.", "See the account's page for the reason."],
   invalid_bootstrap: [
     "Cloudflare rejected the bootstrap token for this account.",
     "Check the account ID and create a new bootstrap token for this account.",
@@ -49,37 +49,37 @@ const errors = {
     "Delete the tokens listed here in the Cloudflare dashboard if they still exist, then reconnect.",
   ],
   resource_drift: [
-    "The installed worker or its database was changed or deleted outside the service.",
-    "Reinstall the worker. If the worker was changed, delete it in the Cloudflare dashboard first.",
+    "The installed Worker or its database was changed or deleted outside the service.",
+    "Reinstall the Worker. If the Worker was changed, delete it in the Cloudflare dashboard first.",
   ],
   schema_newer: [
-    "A newer version of the service created the worker's database. Nothing was changed.",
-    "Ask the operator to run that version. The worker keeps counting.",
+    "A newer version of the service created the Worker's database. Nothing was changed.",
+    "Ask the operator to run that version. The Worker keeps counting.",
   ],
   self_check_timeout: [
-    "The worker has not reported since it was installed.",
-    "Cloudflare can take 15 minutes to start a new cron trigger. If there is no report after 30 minutes, reinstall the worker.",
+    "The Worker has not reported since it was installed.",
+    "Cloudflare can take 15 minutes to start a new cron trigger. If there is no report after 30 minutes, reinstall the Worker.",
   ],
   worker_silent: [
-    "The worker has not reported for hours.",
-    "Reinstall the worker. If it still does not report, contact the operator.",
+    "The Worker has not reported for hours.",
+    "Reinstall the Worker. If it still does not report, contact the operator.",
   ],
   link_host_is_website: [
     "This host already serves a website, which would become unreachable.",
     "Choose an unused host, such as go.example.com with the proxied record AAAA 100::.",
   ],
   zone_not_active: [
-    "The zone of the host is not active.",
+    "The host's zone is not active.",
     "At the domain's registrar, set the name servers that the Cloudflare dashboard shows for the zone.",
   ],
-  "zone_not_active.paused": ["The zone of the host is paused.", "Resume it in the Cloudflare dashboard."],
+  "zone_not_active.paused": ["The host's zone is paused.", "Resume the zone in the Cloudflare dashboard."],
   dns_not_proxied: [
     "The host has no proxied DNS record.",
-    "Create the record in the Cloudflare dashboard, or turn on the proxy (orange cloud) of the existing one.",
+    "Create the record in the Cloudflare dashboard, or turn on the proxy (orange cloud) for the existing record.",
   ],
   link_host_without_certificate: [
     "The host is more than one label below its zone. Cloudflare's free certificate does not cover it.",
-    "Choose a host directly below the zone, or order a certificate for this one from Cloudflare.",
+    "Choose a host directly below the zone, or order a certificate for this host from Cloudflare.",
   ],
   internal: ["The service failed.", "Contact the operator and quote the error ID."],
 };

@@ -1,4 +1,4 @@
-/** Texts about a single link, used on several pages. */
+/** Strings for a single link, used on several pages. */
 
 import { plural } from "../../format.js";
 
@@ -25,8 +25,8 @@ const link = {
     text: "The link and its printed QR codes will stop working. You cannot restore the link. Its report is kept.",
   },
   picture: {
-    title: (/** @type {string} */ link) => `QR code of ${link}`,
-    alt: (/** @type {string} */ address) => `QR code of ${address}`,
+    title: (/** @type {string} */ link) => `QR code for ${link}`,
+    alt: (/** @type {string} */ address) => `QR code for ${address}`,
     counts: "Scans are counted under the source “qr”. Keep the white margin when you print the code.",
     size: "Size",
     pixels: (/** @type {number} */ size, /** @type {string} */ cm) => `${size} × ${size} pixels, prints up to ${cm} cm`,

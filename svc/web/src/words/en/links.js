@@ -54,7 +54,7 @@ const links = {
     undone: "The new link was deleted.",
     copy: "Copy short link",
     undo: "Undo",
-    undoHint: "For ten seconds, Undo deletes the new link. You can also delete it later.",
+    undoHint: "For ten seconds, Undo deletes the new link.",
     another: "Create another link",
   },
   codeStays: "The code cannot be changed, so printed links keep working.",

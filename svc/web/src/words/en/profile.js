@@ -62,7 +62,7 @@ export default {
     sure: "Delete your user account and all your data?",
     order: [
       "You are signed out everywhere, and your API keys stop working.",
-      "Every Cloudflare account is disconnected: its routes, worker and database are removed.",
+      "Every Cloudflare account is disconnected: its routes, Worker and database are removed.",
       "Your totals are deleted, then all other data.",
       "Anything that could not be removed is listed once at the end.",
     ],

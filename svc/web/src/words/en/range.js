@@ -3,7 +3,7 @@
 /** @typedef {"hour" | "day" | "week" | "month"} Step */
 
 export default {
-  label: "Period, step and comparison",
+  label: "Period, interval and comparison",
   other: "Other period",
   periods: {
     yesterday: "Yesterday",
@@ -29,18 +29,19 @@ export default {
   back: "Show the last 7 days",
   missing: {
     not_kept: (/** @type {string} */ days) =>
-      `There are no breakdowns for ${days} (UTC), because the account's Worker no longer keeps them. The totals are complete.`,
+      `There are no breakdowns for ${days} (UTC), because the account's Worker has deleted them. The totals are complete.`,
     imported: (/** @type {string} */ days) =>
-      `There are no breakdowns for ${days} (UTC), because the totals of these days were imported from another product.`,
+      `There are no breakdowns for ${days} (UTC), because only the totals of these days were imported from another product.`,
     not_counted: (/** @type {string} */ days, /** @type {string} */ lists) =>
-      `These lists are not complete for ${days} (UTC), because an older version of the Worker ran on some of these days: ${lists}.`,
-    unavailable: (/** @type {string} */ days) => `The breakdowns for ${days} (UTC) could not be read.`,
+      `These lists are incomplete for ${days} (UTC), because an older version of the Worker ran on some of these days: ${lists}.`,
+    unavailable: (/** @type {string} */ days) =>
+      `The breakdowns for ${days} (UTC) could not be loaded. Reload the page to try again.`,
   },
   exportDays: "Export all days as CSV",
   lists: {
     campaigns: "campaigns",
     entries: "entry pages",
-    arrivals: "entry pages of a source",
+    arrivals: "entry pages by source",
     targets: "destinations",
   },
   export: "Export this report as CSV",

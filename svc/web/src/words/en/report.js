@@ -41,9 +41,9 @@ export default {
   asTable: "Show as table",
   lists: "Breakdowns",
   unavailable: {
-    not_installed: "The worker is no longer installed, so only totals are available.",
+    not_installed: "The Worker is no longer installed, so only totals are available.",
     cloudflare: "Cloudflare did not respond in time.",
-    rate_limited: "Too many reports were read this minute.",
+    rate_limited: "Too many reports were opened this minute.",
   },
-  withoutToday: "Today is not included because the live numbers could not be read. The reason is below.",
+  withoutToday: "Today is not included because the live numbers could not be loaded. The reason is below.",
 };

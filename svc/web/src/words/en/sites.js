@@ -25,12 +25,12 @@ export default {
   hostHint:
     "As visitors type it, for example example.com or blog.example.com. If its zone or DNS record is not ready, the site's page shows what to do.",
   zones: "Zones of your accounts",
-  zonesCut: "Not all zones of the account are listed. You can type any of them.",
+  zonesCut: "Not all zones of the account are listed. You can type a host in any zone.",
   more: "Exclusions",
   excluded: "Excluded paths",
   excludedHint: "One per line, up to 50. Pages whose path starts with one of them are not counted, for example /admin.",
   networks: "Excluded addresses and networks",
-  networksHint: "One per line, up to 20. Views from them are not counted, for example 192.0.2.7 or 2001:db8::/64.",
+  networksHint: "One per line, up to 20. Views from these are not counted, for example 192.0.2.7 or 2001:db8::/64.",
   excludeMine: "Exclude my address",
   addressAdded: (/** @type {string} */ address) =>
     `Added ${address}, the address that the service sees. Your internet provider may give you a new address later.`,
@@ -42,7 +42,7 @@ export default {
   countries: "Excluded countries",
   noCountries: "None",
   asns: "Excluded autonomous systems (ASN)",
-  asnsHint: "Numbers of internet providers' and companies' networks, separated by commas, up to 20. Example: AS64496.",
+  asnsHint: "Networks of internet providers or companies, separated by commas, up to 20. Example: AS64496.",
   gpc: "Respect Global Privacy Control and Do Not Track",
   optOut: {
     offer: "Offer visitors a page to turn counting off",
@@ -76,19 +76,19 @@ export default {
   setup: "Waiting for the first view",
   steps: {
     route: "Route created",
-    config: "Site synced to the worker",
+    config: "Site synced to the Worker",
     view: "First view received",
   },
   waiting: "waiting",
-  viewHint: "Open a page of the site in a browser. The view shows up here within 30 seconds. Totals update every hour.",
+  viewHint: "Open a page of the site in a browser. The view appears here within 30 seconds. Totals update every hour.",
   seenLive: "Your first view!",
-  seenText: "Your site is being counted. The report below is live.",
+  seenText: "Views of your site are now being counted. The report below is live.",
   seenView: (/** @type {string} */ country, /** @type {string} */ page, /** @type {string} */ browser) =>
-    `Someone just opened ${page} with ${browser}. Country: ${country}. The report below is live.`,
+    `Someone just opened ${page} in ${browser}. Country: ${country}. The report below is live.`,
   onlyBots: "Only bots have visited so far. They do not count as views.",
   look: "Check now",
   advice: {
-    title: "No views after five minutes? It is usually one of these:",
+    title: "No views after five minutes? Common causes:",
     items: [
       "The snippet is missing, or a cache still serves the page without it.",
       "A Content-Security-Policy blocks the snippet. The browser console shows this.",
@@ -100,11 +100,11 @@ export default {
   deletedNote: "This site is no longer counted. Its report is kept.",
   openSite: "Open site",
   rotate: "Change tracking path",
-  rotateWhy: "Do this if someone sends fake views to the path, or if an ad blocker lists it.",
+  rotateWhy: "Change the path if someone sends fake views to it, or if an ad blocker blocks it.",
   rotateTitle: (/** @type {string} */ host) => `Change the tracking path of ${host}?`,
   rotateWhat:
-    "You get a new path and snippet. Put the new snippet on your pages. The old one is counted for a few more weeks; the end date is shown here.",
-  retiring: "Old paths that are still counted",
+    "You get a new path and snippet. Put the new snippet on your pages. Views from the old snippet are counted for a few more weeks, until the date shown here.",
+  retiring: "Old paths that still count views",
   until: (/** @type {string} */ day) => `until ${day}`,
   remove: "Delete site",
   removeWhy: "Counting stops immediately. The report is kept.",
@@ -112,5 +112,5 @@ export default {
   removeWhat:
     "Counting stops, and the site's routes are removed. Its totals and report are kept. You can remove the snippet from your pages at any time.",
   report: "Report",
-  firstNine: "open site 1 (2 to 9 for the next ones)",
+  firstNine: "open site 1 (2 to 9 for the next sites)",
 };
