@@ -144,6 +144,7 @@ async def update_round() -> AsyncIterator[Row]:
             settings = {
                 **_SETTINGS,
                 "SVC_EDGE_API_BASE_URL": emulator.api,
+                "SVC_EDGE_EMULATED_EDGE": emulator.edge,
                 "SVC_STORE_URL": store.url.get_secret_value(),
                 "SVC_TIMING_ROLLOUT_EVERY_S": str(_LOOK_EVERY_S),
                 "SVC_WORKER_CANARY_WAIT_S": str(_CANARY_WAIT_S),

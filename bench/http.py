@@ -229,6 +229,7 @@ async def live_reports() -> AsyncIterator[Row]:
                 **_UNLIMITED,
                 "SVC_STORE_URL": config.url.get_secret_value(),
                 "SVC_EDGE_API_BASE_URL": emulator.api,
+                "SVC_EDGE_EMULATED_EDGE": emulator.edge,
                 "SVC_EDGE_SETTLING_S": "1",
                 "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
                 "SVC_EDGE_CALLS_PER_TOKEN": "1000000",

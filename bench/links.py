@@ -107,6 +107,7 @@ async def open_place() -> AsyncIterator[Place]:
             settings = {
                 **_SETTINGS,
                 "SVC_EDGE_API_BASE_URL": emulator.api,
+                "SVC_EDGE_EMULATED_EDGE": emulator.edge,
                 "SVC_STORE_URL": store.url.get_secret_value(),
             }
             async with open_service(folder / "svc", settings) as running:

@@ -66,8 +66,11 @@ async def main(once: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
         async with open_address() as address, open_emulator(local_egress=True) as emulator:
             step(f"Edge platform emulated on this machine: API {emulator.api}, edge {emulator.edge}")
-            offered = await offer_account(emulator, address)
-            settings = {"SVC_EDGE_API_BASE_URL": emulator.api, "SVC_WEB_DEMONSTRATION": offered}
+            settings = {
+                "SVC_EDGE_API_BASE_URL": emulator.api,
+                "SVC_EDGE_EMULATED_EDGE": emulator.edge,
+                "SVC_WEB_DEMONSTRATION": await offer_account(emulator, address),
+            }
             async with open_service(Path(folder) / "svc", settings) as service:
                 step(f"Service started: {service.url}")
                 journey = Journey(emulator, service)

@@ -223,6 +223,7 @@ class EdgeConfig(_Section):
     calls_per_token: Number = 1_150
     calls_per_second: Number = 180
     retries: NonNegativeInt = 3
+    emulated_edge: HttpUrl = ""
 
 
 class WorkerConfig(_Section):

@@ -89,6 +89,12 @@ Code = Literal[
     "subdomain_required",
     "self_check_timeout",
     "worker_silent",
+    "link_host_not_resolved",
+    "link_host_unreachable",
+    "link_host_certificate",
+    "link_host_redirected",
+    "link_host_challenged",
+    "link_host_other_answer",
     "edge_firewall",
     "cloudflare_error",
 ]
@@ -394,6 +400,33 @@ CATALOGUE: dict[Code, Meaning] = {
         "The Worker has not reported for several hours.",
         "Install the Worker again: POST /v1/accounts/{id}/install. If it still does not report, contact the operator,"
         " because Cloudflare may be unable to reach the service.",
+    ),
+    "link_host_not_resolved": _not_ready(
+        "The link host has no address in public DNS.",
+        "Check the host's DNS record in the Cloudflare dashboard, and the name servers and DS record at the registrar.",
+    ),
+    "link_host_unreachable": _not_ready(
+        "The service could not reach the link host.",
+        "Open a short link in a browser. If it works, run a health check later. If not, check the zone in the"
+        " Cloudflare dashboard.",
+    ),
+    "link_host_certificate": _not_ready(
+        "The link host has no valid certificate.",
+        "Check under SSL/TLS in the Cloudflare dashboard that an active edge certificate covers the host.",
+    ),
+    "link_host_redirected": _not_ready(
+        "A rule redirects visitors of the link host.",
+        "Exclude the host from redirect rules and Access applications in the Cloudflare dashboard.",
+    ),
+    "link_host_challenged": _not_ready(
+        "The link host shows a challenge page of Cloudflare.",
+        "Open a short link in a private window. If you see the page too, exclude the host from the security rules in"
+        " the Cloudflare dashboard. If not, Cloudflare's bot protection blocks only programs, such as this service.",
+    ),
+    "link_host_other_answer": _not_ready(
+        "The link host's response does not come from the Worker.",
+        "Check in the Cloudflare dashboard which rule or Worker answers the host's requests, and exclude the host"
+        " from it.",
     ),
     "edge_firewall": Meaning(
         503,

@@ -43,6 +43,16 @@ FindingKind = Literal[
     "connect_cut_short",
     "connect_waits",
     "operation_running",
+    "link_host_not_resolved",
+    "link_host_private",
+    "link_host_bypassed",
+    "link_host_not_connected",
+    "link_host_not_http",
+    "link_host_certificate",
+    "link_host_redirected",
+    "link_host_challenged",
+    "link_host_other_answer",
+    "link_host_unchecked",
     "other",
 ]
 # The resource or process that a finding is about.
@@ -62,6 +72,7 @@ Subject = Literal[
     "some_zone",
     "connect",
     "operation",
+    "link_host",
 ]
 # Alternative texts for `found`. `unexplained`: the cause is not known. `rows`: the tables exist, but rows are missing.
 Variant = Literal["", "unexplained", "rows"]
@@ -103,6 +114,7 @@ THINGS: Mapping[Subject, str] = {
     "some_zone": "the zone",
     "connect": "the connect operation",
     "operation": "the operation {operation}",
+    "link_host": "the link host {host}",
 }
 # Placeholders in templates that are not facts, because their values are the same for all accounts.
 _NOT_FACTS = frozenset({"worker", "database"})
@@ -114,6 +126,7 @@ _AS_UPLOADED = "is unchanged since the service uploaded it"
 _AS_STORED = "matches the service's store"
 _HOURLY = "arrive every hour"
 _FINISHED = "has finished"
+_SERVED = "shows visitors the Worker's response"
 TO_WORKER = "points to the Worker {worker}"
 _DELETED = "was deleted outside the service"
 _NOT_REPORTED = "which were deleted outside the service; their unreported counts are lost"
@@ -179,6 +192,22 @@ WORDS: Mapping[FindingKind, Words] = {
     "connect_cut_short": Words("connect", _FINISHED, "was interrupted"),
     "connect_waits": Words("connect", _FINISHED, "continues when the same request is sent again"),
     "operation_running": Words("operation", _FINISHED, "is at the step {step}"),
+    "link_host_not_resolved": Words("link_host", _SERVED, "has no address in public DNS"),
+    "link_host_private": Words(
+        "link_host", _SERVED, "has the address {address} in DNS, which visitors cannot reach because it is not public"
+    ),
+    "link_host_bypassed": Words("link_host", _SERVED, "responds without Cloudflare, from another server"),
+    "link_host_not_connected": Words("link_host", _SERVED, "does not accept connections"),
+    "link_host_not_http": Words("link_host", _SERVED, "accepts connections but sends no HTTP response"),
+    "link_host_certificate": Words("link_host", _SERVED, "has no valid certificate: {said}"),
+    "link_host_redirected": Words(
+        "link_host", _SERVED, "redirects visitors to {location} before the Worker receives the request"
+    ),
+    "link_host_challenged": Words("link_host", _SERVED, "shows a challenge page of Cloudflare"),
+    "link_host_other_answer": Words(
+        "link_host", _SERVED, "responds with status {status}, which does not come from the Worker"
+    ),
+    "link_host_unchecked": Words("link_host", _SERVED, "could not be checked: {said}"),
 }
 
 

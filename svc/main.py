@@ -25,6 +25,7 @@ from svc.addresses import parse_bind
 from svc.clock import system_clock
 from svc.config import ConfigError
 from svc.edge.client import open_edge
+from svc.edge.visits import Visitor
 from svc.http.metrics_page import open_metrics_page
 from svc.http.serving.app import create_app
 from svc.http.serving.deps import Deps
@@ -134,6 +135,7 @@ async def open_service(config: Config, clock: Clock, bundle: WorkerBundle, syste
             bundle=bundle,
             push_url=push_url,
             metrics=metrics,
+            visitor=Visitor(config.edge.emulated_edge),
         )
         async with (
             _metrics_page(config, store, clock, metrics, bundle),

@@ -20,6 +20,7 @@ RESTORED = (
     "is at version 3 instead of 7: the database was restored to an earlier state outside the service, and later counts"
     " that the Worker had not reported are lost"
 )
+LINK_HOST, SERVED, AT_HOST = "the link host go.example", "shows visitors the Worker's response", {"host": "go.example"}
 LOST = "which were deleted outside the service; their unreported counts are lost"
 
 Row = tuple[FindingKind, dict[str, str], tuple[str, str, str]]
@@ -157,6 +158,40 @@ ROWS: list[Row] = [
         "operation_running",
         {"operation": "install", "step": "script"},
         ("the operation install", "has finished", "is at the step script"),
+    ),
+    ("link_host_not_resolved", AT_HOST, (LINK_HOST, SERVED, "has no address in public DNS")),
+    (
+        "link_host_private",
+        {**AT_HOST, "address": "10.0.0.1"},
+        (
+            LINK_HOST,
+            SERVED,
+            "has the address 10.0.0.1 in DNS, which visitors cannot reach because it is not public",
+        ),
+    ),
+    ("link_host_bypassed", AT_HOST, (LINK_HOST, SERVED, "responds without Cloudflare, from another server")),
+    ("link_host_not_connected", AT_HOST, (LINK_HOST, SERVED, "does not accept connections")),
+    ("link_host_not_http", AT_HOST, (LINK_HOST, SERVED, "accepts connections but sends no HTTP response")),
+    (
+        "link_host_certificate",
+        {**AT_HOST, "said": "certificate has expired"},
+        (LINK_HOST, SERVED, "has no valid certificate: certificate has expired"),
+    ),
+    (
+        "link_host_redirected",
+        {**AT_HOST, "location": "https://www.example/"},
+        (LINK_HOST, SERVED, "redirects visitors to https://www.example/ before the Worker receives the request"),
+    ),
+    ("link_host_challenged", AT_HOST, (LINK_HOST, SERVED, "shows a challenge page of Cloudflare")),
+    (
+        "link_host_other_answer",
+        {**AT_HOST, "status": "403"},
+        (LINK_HOST, SERVED, "responds with status 403, which does not come from the Worker"),
+    ),
+    (
+        "link_host_unchecked",
+        {**AT_HOST, "said": "no network"},
+        (LINK_HOST, SERVED, "could not be checked: no network"),
     ),
 ]
 

@@ -93,7 +93,7 @@ class Emulator:
         return response["token_id"], response["bootstrap_token"]
 
     async def set_zone(self, account_id: str, name: str, **wanted: Any) -> str:
-        """Create or change a zone (`type`, `status`, `paused`, `dns`) and return its id."""
+        """Create or change a zone (`type`, `status`, `paused`, `dns`, `front_rules`) and return its id."""
         response = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
         return str(response["zone_id"])
 

@@ -13,7 +13,7 @@ from edge_worker.emulator.api.wire import ApiError, body_object, invalid
 from edge_worker.emulator.api.zones import make_record
 from edge_worker.emulator.control import Body, account_of, as_json, read
 from edge_worker.emulator.platform import Platform, platform
-from edge_worker.emulator.state import FREE, PAID, Account, Limits, Zone, new_hex
+from edge_worker.emulator.state import FREE, PAID, Account, FrontRule, Limits, Zone, new_hex
 
 routes = Blueprint("customers", __name__, url_prefix="/_control")
 # The permissions of the token that the product asks its users for. The token can read the account and create another
@@ -23,13 +23,17 @@ DAY_S = 86_400
 
 
 class NewZone(Body):
-    """A zone to create. Without `dns`: a website at the apex and at www, with records that are not proxied."""
+    """A zone to create. Without `dns`: a website at the apex and at www, with records that are not proxied.
+
+    `front_rules`: by host, the rule that answers before a worker.
+    """
 
     name: str
     type: Literal["full", "partial"] = "full"
     status: str = "active"
     paused: bool = False
     dns: list[dict[str, Any]] | None = None
+    front_rules: dict[str, FrontRule] = Field(default_factory=dict)
 
 
 class NewAccount(Body):
@@ -59,7 +63,7 @@ def add_zone(account: Account, wanted: NewZone, now: int) -> Zone:
         raise ApiError(409, 1061, f"{wanted.name} already exists")
     zone = Zone(
         id=new_hex(), name=wanted.name.lower(), status=wanted.status, paused=wanted.paused, type=wanted.type,
-        created_at=now,
+        created_at=now, front_rules=wanted.front_rules,
     )  # fmt: skip
     for record in wanted.dns if wanted.dns is not None else [{"name": "@"}, {"name": "www"}]:
         make_record(zone, record, now)
@@ -118,7 +122,7 @@ async def create_token(account_id: str) -> Response:
 
 @routes.post("/accounts/<account_id>/zones")
 async def create_zone(account_id: str) -> Response:
-    """Create a zone. If the account already has it, change its status, `paused` and records."""
+    """Create a zone. If the account already has it, change its status, `paused`, rules and records."""
     wanted, account, here = await read(NewZone), account_of(account_id), platform()
     existing = next((zone for zone in account.zones.values() if zone.name == wanted.name), None)
     if existing is None:
@@ -126,6 +130,7 @@ async def create_zone(account_id: str) -> Response:
     else:
         zone = existing
         zone.status, zone.paused, zone.type = wanted.status, wanted.paused, wanted.type
+        zone.front_rules = wanted.front_rules
         if wanted.dns is not None:
             zone.dns = []
             for record in wanted.dns:

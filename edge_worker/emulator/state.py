@@ -6,9 +6,9 @@ import ipaddress
 import secrets
 import uuid
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,8 +131,21 @@ class Route(BaseModel):
     request_limit_fail_open: bool = False
 
 
+class FrontRule(BaseModel):
+    """A rule of a zone that answers all requests to a host before they reach a worker.
+
+    `redirect` answers with the status 302 and `location`. `challenge` and `block` answer with Cloudflare's pages.
+    `page` answers with the status 200, as another worker or a snippet would.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["redirect", "challenge", "block", "page"]
+    location: str = ""
+
+
 class Zone(BaseModel):
-    """A zone (domain) of an account."""
+    """A zone (domain) of an account. `front_rules`: by host."""
 
     id: str
     name: str
@@ -142,6 +155,7 @@ class Zone(BaseModel):
     created_at: int
     dns: list[DnsRecord] = Field(default_factory=list)
     routes: list[Route] = Field(default_factory=list)
+    front_rules: dict[str, FrontRule] = Field(default_factory=dict)
 
     @property
     def is_active(self) -> bool:

@@ -15,7 +15,7 @@ import outcome
 import trio
 
 from svc.actors import operations
-from svc.actors.checks import account_state, expiry, health_check
+from svc.actors.checks import account_state, expiry, health_check, link_host_visit
 from svc.actors.duty import SKIP_OTHERS, Timers, duty_label
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
@@ -56,11 +56,14 @@ DUTIES: tuple[Duty, ...] = (
     account_state.record_silence,
     health_check.check_when_due,
     health_check.repeat_install_when_due,
+    link_host_visit.visit_when_due,
     advice.advise_when_due,
     notifications.notify_when_due,
 )
 # Duties that can be interrupted without losing work. A new request interrupts them, and they start over afterwards.
-_INTERRUPTIBLE: tuple[Duty, ...] = (health_check.check_when_due, advice.advise_when_due)
+_INTERRUPTIBLE: tuple[Duty, ...] = (
+    health_check.check_when_due, link_host_visit.visit_when_due, advice.advise_when_due,
+)  # fmt: skip
 
 
 class AccountActor:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from svc.edge.visits import Visitor
 from svc.errors import ServiceError
 from svc.metrics import Metrics
 from svc.store.tx import constant
@@ -54,6 +55,7 @@ class Context:
     bundle: WorkerBundle
     push_url: str
     metrics: Metrics = field(default_factory=Metrics)
+    visitor: Visitor = field(default_factory=Visitor)
     # Ids of recently deleted bootstrap tokens. Queued requests with one of these tokens are refused.
     deleted_bootstraps: deque[str] = field(default_factory=lambda: deque(maxlen=_DELETED_BOOTSTRAPS), init=False)
 

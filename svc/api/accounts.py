@@ -337,7 +337,7 @@ class LinkHost(ResponseBody):
             live_at=host.live_at if config == "synced" else None,
             root_url=host.root_url,
             not_found_url=host.not_found_url,
-            error=ErrorObject.from_model(host.error or host.config_error),
+            error=ErrorObject.from_model(host.error or host.config_error or host.visit_error),
         )
 
 

@@ -1,17 +1,173 @@
-"""Sends a test view to a site, as a browser would. All other requests in this package go to Cloudflare's API."""
+"""Sends requests to users' hosts, as visitors would. All other requests in this package go to Cloudflare's API."""
 
 from __future__ import annotations
 
+import errno
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
+import trio
 
+from svc.edge.public_addresses import LookupFailed, NotPublic, NotResolved, public_addresses, system_lookup
 from svc.edge.tls import trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from svc.edge.public_addresses import Lookup
+
+E = TypeVar("E", bound=BaseException)
 
 _BROWSER = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 )
 _TIMEOUT_S = 15.0
+# The user agent of requests to a link host, which are not views of a person.
+USER_AGENT = "svc-link-host-check/1.0"
+# Headers that Cloudflare adds to each response that passes through it, and to its challenge pages (Cloudflare docs:
+# fundamentals/reference/http-headers, cloudflare-challenges/challenge-types/challenge-pages/detect-response).
+_RAY, _MITIGATED = "cf-ray", "cf-mitigated"
+# This machine has no route to the network, for example because it has no IPv6 address.
+_NO_NETWORK = frozenset({errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETDOWN})
+
+# Why a host gave no HTTP response. `unchecked`: for a reason that does not concern the host.
+FailedBy = Literal["not_resolved", "not_public", "not_connected", "certificate", "not_http", "unchecked"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The parts of an HTTP response that show who sent it.
+
+    `location`, `policy`: the headers Location and Content-Security-Policy, "" if absent. `through_cloudflare`: True if
+    it passed through Cloudflare. `is_challenge`: True if Cloudflare sent a challenge page instead.
+    """
+
+    status: int
+    location: str
+    policy: str
+    through_cloudflare: bool
+    is_challenge: bool
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    """A host gave no HTTP response. `said`: the private address, or the reason why the certificate is not valid."""
+
+    reason: FailedBy
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A client for requests to users' public hosts.
+
+    It connects only to public addresses, does not follow redirects, stores no cookies, does not read the body, and
+    gives up after a few seconds.
+
+    `emulated_edge`: the URL of an emulated edge that receives all requests, for tests and demonstrations; "" for none.
+    `lookup`: resolves a host. `port`, `tls`: of the hosts. `connect_s`: for each address. `response_s`: for each part
+    of a response. `longest_s`: for everything.
+    """
+
+    emulated_edge: str = ""
+    lookup: Lookup = system_lookup
+    port: int = 443
+    tls: Callable[[], ssl.SSLContext] = trusted
+    connect_s: float = 3.0
+    response_s: float = 5.0
+    longest_s: float = 20.0
+
+    async def get(self, host: str, path: str) -> Answer | NoAnswer:
+        """Send one GET request for https://`host``path`, and return the response."""
+        with trio.move_on_after(self.longest_s):
+            if self.emulated_edge:
+                return await self._ask(self.emulated_edge, host, path)
+            try:
+                addresses = await public_addresses(host, self.lookup)
+            except NotResolved:
+                return NoAnswer("not_resolved")
+            except NotPublic as error:
+                return NoAnswer("not_public", str(error))
+            except LookupFailed as error:
+                return NoAnswer("unchecked", str(error))
+            return await self.get_from(addresses, host, path)
+        return NoAnswer("not_http")
+
+    async def get_from(self, addresses: Sequence[str], host: str, path: str) -> Answer | NoAnswer:
+        """Send the request to the first of these addresses that accepts a connection. Does not check the addresses."""
+        failed = NoAnswer("unchecked", "no network")
+        for address in addresses:
+            origin = f"https://[{address}]:{self.port}" if ":" in address else f"https://{address}:{self.port}"
+            answer = await self._ask(origin, host, path)
+            if isinstance(answer, Answer) or answer.reason not in ("not_connected", "unchecked"):
+                return answer
+            if answer.reason == "not_connected":
+                failed = answer
+        return failed
+
+    async def _ask(self, origin: str, host: str, path: str) -> Answer | NoAnswer:
+        """Send the request to `origin`, an address with scheme and port. The certificate must be valid for `host`."""
+        headers = {
+            "Host": host,
+            "User-Agent": USER_AGENT,
+            "Accept": "text/html",
+            "Accept-Language": "en",
+            "Connection": "close",
+        }
+        timeout = httpx.Timeout(self.response_s, connect=self.connect_s)
+        async with httpx.AsyncClient(
+            timeout=timeout, verify=self.tls(), trust_env=False, follow_redirects=False
+        ) as client:
+            # httpcore uses this name in place of the URL's address for SNI and to check the certificate.
+            request = client.build_request("GET", f"{origin}{path}", headers=headers, extensions={"sni_hostname": host})
+            try:
+                response = await client.send(request, stream=True)
+            except httpx.HTTPError as error:
+                return _reason(error)
+            try:
+                return _answer(response)
+            finally:
+                await response.aclose()
+
+
+def _answer(response: httpx.Response) -> Answer:
+    headers = response.headers
+    return Answer(
+        response.status_code,
+        headers.get("location", ""),
+        headers.get("content-security-policy", ""),
+        through_cloudflare=_RAY in headers,
+        is_challenge=headers.get(_MITIGATED) == "challenge",
+    )
+
+
+def _reason(error: httpx.HTTPError) -> NoAnswer:
+    """Return the reason for a failed request. The causes of httpx's errors are those of the TLS library and socket."""
+    refused = _cause(error, ssl.SSLCertVerificationError)
+    if refused is not None:
+        return NoAnswer("certificate", refused.verify_message)
+    handshake = _cause(error, ssl.SSLError, lambda each: not isinstance(each, ssl.SSLEOFError))
+    if handshake is not None and isinstance(error, httpx.ConnectError):
+        # Cloudflare refuses the handshake if it has no certificate for the host.
+        reason = (handshake.reason or "unknown").replace("_", " ").lower()
+        return NoAnswer("certificate", f"the TLS handshake failed ({reason})")
+    if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        return NoAnswer("not_http")
+    system = _cause(error, OSError, lambda each: each.errno in _NO_NETWORK)
+    return NoAnswer("not_connected") if system is None else NoAnswer("unchecked", "no network")
+
+
+def _cause(error: BaseException, kind: type[E], fits: Callable[[E], bool] = lambda _: True) -> E | None:
+    """Return the first of the error's causes that is of this kind, or None."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, kind) and fits(cause):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 async def send_view(host: str, path: str, *, through: str = "") -> int | None:

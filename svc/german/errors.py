@@ -209,6 +209,31 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Der Worker hat sich seit Stunden nicht gemeldet.",
         "Installieren Sie ihn neu. Meldet er sich dann immer noch nicht, wenden Sie sich an den Betreiber.",
     ),
+    "link_host_not_resolved": GermanMeaning(
+        "Der Link-Host hat im öffentlichen DNS keine Adresse.",
+        "Prüfen Sie den DNS-Eintrag im Cloudflare-Dashboard, beim Registrar die Nameserver und den DS-Eintrag.",
+    ),
+    "link_host_unreachable": GermanMeaning(
+        "Der Dienst hat den Link-Host nicht erreicht.",
+        "Öffnen Sie einen Kurzlink im Browser. Klappt das nicht, prüfen Sie die Zone im Cloudflare-Dashboard.",
+    ),
+    "link_host_certificate": GermanMeaning(
+        "Der Link-Host hat kein gültiges Zertifikat.",
+        "Prüfen Sie im Cloudflare-Dashboard unter SSL/TLS die Edge-Zertifikate.",
+    ),
+    "link_host_redirected": GermanMeaning(
+        "Eine Regel leitet Besucher des Link-Hosts um.",
+        "Nehmen Sie den Host im Cloudflare-Dashboard von Weiterleitungen und Access aus.",
+    ),
+    "link_host_challenged": GermanMeaning(
+        "Der Link-Host zeigt eine Sicherheitsabfrage von Cloudflare.",
+        "Öffnen Sie einen Kurzlink in einem privaten Fenster. Kommt die Abfrage auch dort, nehmen Sie den Host im"
+        " Cloudflare-Dashboard von den Sicherheitsregeln aus.",
+    ),
+    "link_host_other_answer": GermanMeaning(
+        "Die Antwort des Link-Hosts stammt nicht vom Worker.",
+        "Prüfen Sie im Cloudflare-Dashboard, welche Regel oder welcher Worker stattdessen antwortet.",
+    ),
     "edge_firewall": GermanMeaning(
         "Cloudflares Firewall hat die Anfrage als Angriff blockiert.",
         "Wählen Sie eine andere URL oder einen anderen Pfad. Stammt nichts davon von Ihnen, nennen Sie dem"

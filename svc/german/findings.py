@@ -15,6 +15,7 @@ _AS_STORED = "entspricht dem Stand des Dienstes"
 _HOURLY = "kommen jede Stunde"
 _FINISHED = "ist abgeschlossen"
 _TO_WORKER = "führt zum Worker"
+_SERVED = "zeigt Besuchern die Antwort des Workers"
 _DELETED = "wurde außerhalb des Dienstes gelöscht"
 _NOT_REPORTED = "hat nicht mehr alle Daten von {tables}: Dort gezählte, noch nicht gemeldete Ereignisse sind verloren"
 
@@ -35,6 +36,7 @@ GERMAN_FINDINGS = finding.Phrases(
         "some_zone": "Die Zone",
         "connect": "Das Verbinden",
         "operation": "Der Vorgang „{operation}“",
+        "link_host": "Der Link-Host {host}",
     },
     words={
         "script_deleted": Words("script", _INSTALLED, _DELETED),
@@ -101,6 +103,18 @@ GERMAN_FINDINGS = finding.Phrases(
         "connect_cut_short": Words("connect", _FINISHED, "wurde unterbrochen"),
         "connect_waits": Words("connect", _FINISHED, "wird fortgesetzt, wenn dieselbe Anfrage erneut gesendet wird"),
         "operation_running": Words("operation", _FINISHED, "ist beim Schritt „{step}“"),
+        "link_host_not_resolved": Words("link_host", _SERVED, "hat im öffentlichen DNS keine Adresse"),
+        "link_host_private": Words("link_host", _SERVED, "hat im DNS die nicht öffentliche Adresse {address}"),
+        "link_host_bypassed": Words("link_host", _SERVED, "antwortet nicht über Cloudflare"),
+        "link_host_not_connected": Words("link_host", _SERVED, "nimmt keine Verbindungen an"),
+        "link_host_not_http": Words("link_host", _SERVED, "sendet keine HTTP-Antwort"),
+        "link_host_certificate": Words("link_host", _SERVED, "hat kein gültiges Zertifikat: {said}"),
+        "link_host_redirected": Words("link_host", _SERVED, "leitet Besucher vor dem Worker zu {location} um"),
+        "link_host_challenged": Words("link_host", _SERVED, "zeigt eine Sicherheitsabfrage von Cloudflare"),
+        "link_host_other_answer": Words(
+            "link_host", _SERVED, "antwortet mit dem Status {status}, der nicht vom Worker stammt"
+        ),
+        "link_host_unchecked": Words("link_host", _SERVED, "ließ sich nicht prüfen: {said}"),
     },
     refused="{found}; die Reparatur wurde abgelehnt: {refusal}",
 )

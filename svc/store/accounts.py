@@ -119,8 +119,8 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
     The service builds its schedule from these times when it starts.
 
     Some work is due now: operations, syncs, reading back a Worker's data after a restore, and creating or removing
-    routes. Other work is due later: emails, the timeout for Workers that stop pushing, and the expiry of bootstrap
-    tokens, working tokens and old site paths.
+    routes. Other work is due later: emails, requests to link hosts, the timeout for Workers that stop pushing, and the
+    expiry of bootstrap tokens, working tokens and old site paths.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.suspected_at, a.well_at, a.advice_due_at,"
@@ -137,7 +137,9 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
         " where s.account_id = a.id and r.ended_version is null and r.route_id is null))"
         " then 1 else 0 end as urgent,"
         " (select min(r.until) from retiring_paths r join sites s on s.id = r.site_id"
-        " where s.account_id = a.id and r.ended_version is null) as path_ends_at from accounts a"
+        " where s.account_id = a.id and r.ended_version is null) as path_ends_at,"
+        " (select h.visit_at from link_hosts h where h.account_id = a.id and h.state = 'active'"
+        " and a.state in ('ready', 'no_connection')) as visit_at from accounts a"
     )
     return [
         Due(
@@ -162,7 +164,7 @@ def newly_silent(after: int, until: int) -> Tx[list[str]]:
 
 
 def _due_at(row: Row, timing: TimingConfig) -> int | None:
-    times = [row["bootstrap_expires_at"], row["notice_due_at"], row["path_ends_at"]]
+    times = [row["bootstrap_expires_at"], row["notice_due_at"], row["path_ends_at"], row["visit_at"]]
     if row["state"] == "ready" and row["heard_at"] is not None:
         times.append(row["heard_at"] + int(timing.silent_after_s * 1000))
     if row["token_expires_at"] is not None and row["state"] != "revoked":

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # The maximum number of links that an error names.
 _LINKS_NAMED = 10
+# The service requests a code from a new link host as soon as the host is live.
+_VISIT_WHEN_LIVE = 0
 
 
 def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackChanges | None = None) -> Tx[LinkHost]:
@@ -45,17 +47,19 @@ def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackCha
     if current is not None:
         yield from unwanted_routes.add([current.route(account_id)])
     yield sql(
-        "insert into link_hosts (account_id, host, zone_id, state, route_id, error, version, root_url, not_found_url)"
-        " values ($1, $2, $3, 'route_pending', null, null, $4, $5, $6) on conflict (account_id) do update"
+        "insert into link_hosts (account_id, host, zone_id, state, route_id, error, version, root_url, not_found_url,"
+        " visit_at)"
+        " values ($1, $2, $3, 'route_pending', null, null, $4, $5, $6, $7) on conflict (account_id) do update"
         " set host = excluded.host, zone_id = excluded.zone_id, state = excluded.state, route_id = null, error = null,"
         " version = excluded.version, root_url = excluded.root_url, not_found_url = excluded.not_found_url,"
-        " config_error = null",
+        " config_error = null, visit_at = excluded.visit_at, failed_visits = 0, visit_error = null",
         account_id,
         host,
         zone_id,
         version,
         wanted.root_url,
         wanted.not_found_url,
+        _VISIT_WHEN_LIVE,
     )
     yield from unwanted_routes.cancel_removal(account_id, zone_id, link_pattern(host))
     return LinkHost(
@@ -67,6 +71,7 @@ def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackCha
         version,
         root_url=wanted.root_url,
         not_found_url=wanted.not_found_url,
+        visit_at=_VISIT_WHEN_LIVE,
     )
 
 
@@ -172,9 +177,27 @@ def record_link_host_route(
     return bool(rows)
 
 
+def record_visit(
+    account_id: str, visited: LinkHost, failed_visits: int, visit_at: int | None, error: ErrorNote | None
+) -> Tx[bool]:
+    """Store the result of a request to the link host. Returns False if the host or its settings have changed since."""
+    rows = yield sql(
+        "update link_hosts set failed_visits = $4, visit_at = $5, visit_error = $6"
+        " where account_id = $1 and host = $2 and version = $3 returning host",
+        account_id,
+        visited.host,
+        visited.version,
+        failed_visits,
+        visit_at,
+        to_json(error),
+    )
+    return bool(rows)
+
+
 # The columns that store a LinkHost.
 LINK_HOST_COLUMNS = (
     "host", "zone_id", "state", "route_id", "error", "version", "live_at", "root_url", "not_found_url", "config_error",
+    "visit_at", "failed_visits", "visit_error",
 )  # fmt: skip
 
 
@@ -191,4 +214,7 @@ def link_host_of(row: Row) -> LinkHost:
         root_url=row["root_url"],
         not_found_url=row["not_found_url"],
         config_error=note_from_json(row["config_error"]),
+        visit_at=row["visit_at"],
+        failed_visits=row["failed_visits"],
+        visit_error=note_from_json(row["visit_error"]),
     )

@@ -87,7 +87,7 @@ def german() -> str:
     """Return `german.js`: the German templates of errors, findings and remaining resources.
 
     `MOMENTS`: the facts that are times. `FINDINGS`: the thing, the expected and the found state, and the found state
-    without an explanation (the variant `unexplained`), if its text differs.
+    without an explanation (the variant `unexplained`), if there is one.
     """
     errors = {code: [each.message, each.remedy] for code, each in GERMAN_ERRORS.items()}
     findings = {
@@ -95,7 +95,7 @@ def german() -> str:
             GERMAN_FINDINGS.things[words.subject],
             words.expected,
             words.found,
-            words.variants.get("unexplained", words.found),
+            *([words.variants["unexplained"]] if "unexplained" in words.variants else []),
         ]
         for kind, words in GERMAN_FINDINGS.words.items()
     }
@@ -104,7 +104,7 @@ def german() -> str:
         ("ERRORS", "Record<string, [message: string, remedy: string | null]>", errors),
         (
             "FINDINGS",
-            "Record<string, [thing: string, expected: string, found: string, unexplained: string]>",
+            "Record<string, [thing: string, expected: string, found: string, unexplained?: string]>",
             findings,
         ),
         ("LEFT", "Record<string, string>", GERMAN_REMAINING_RESOURCES.kinds),

@@ -30,8 +30,9 @@ class WorkerBundle:
     last statement sets the version number. Migrations only add tables and columns, so that older Workers keep working.
     All statements except `alter table` can be repeated.
     `caps`: the limits of each breakdown, per target and day.
-    `live_after_s`: the number of seconds after a sync at which all isolates use the new configuration. `explainer`:
-    evaluates clicks in the same way as this Worker.
+    `live_after_s`: the number of seconds after a sync at which all isolates use the new configuration.
+    `not_found_policy`: the content security policy of the link host's page for unknown codes. `explainer`: evaluates
+    clicks in the same way as this Worker.
     """
 
     module: bytes
@@ -43,6 +44,7 @@ class WorkerBundle:
     compatibility_flags: tuple[str, ...]
     cron: str
     live_after_s: int
+    not_found_policy: str
     caps: Mapping[Dimension, Cap]
     explainer: Explainer
 
@@ -77,6 +79,7 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
             compatibility_flags=tuple(manifest["compatibility_flags"]),
             cron=manifest["cron"],
             live_after_s=vocabulary["live_after_s"],
+            not_found_policy=vocabulary["not_found_policy"],
             caps={name: Cap(**cap) for name, cap in vocabulary["dimensions"].items()},
             explainer=Explainer(json.loads((folder / "patterns.json").read_text())),
         )

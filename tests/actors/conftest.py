@@ -25,6 +25,7 @@ from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
 from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, TimingConfig, VaultConfig, WorkerConfig
 from svc.edge.client import open_edge
+from svc.edge.visits import Visitor
 from svc.http.serving.app import create_app
 from svc.http.serving.deps import Deps
 from svc.mail.outbox import open_outbox
@@ -208,6 +209,7 @@ class Place:
     worker: dict[str, Any] = field(default_factory=lambda: {"auto_update": False})
     push_url: str = "https://svc.example/edge/push"
     bundle: WorkerBundle = field(default_factory=built_worker)
+    visitor: Visitor | None = None  # None: visits the emulated edge
     _owner: tuple[User, dict[str, str]] | None = None
 
     def upgrade(self) -> None:
@@ -246,6 +248,7 @@ class Place:
                 bundle=self.bundle,
                 push_url=self.push_url,
                 metrics=metrics,
+                visitor=self.visitor or Visitor(self.emulator.edge),
             )
             async with open_supervisor(context) as supervisor:
                 deps = Deps(context, supervisor, config.http.base_url)

@@ -41,6 +41,17 @@ ELSEWHERE = {
     "key_already_issued": "only POST /v1/keys",
     "busy": "the service's own store or shutdown, for every request: tests/journeys/test_store_away.py",
     "internal": "a bug, which no customer can cause: tests/actors/test_supervisor.py",
+    **dict.fromkeys(
+        (
+            "link_host_not_resolved",
+            "link_host_unreachable",
+            "link_host_certificate",
+            "link_host_redirected",
+            "link_host_challenged",
+            "link_host_other_answer",
+        ),
+        "what visitors of the link host get: tests/actors/checks/test_link_host_visit.py",
+    ),
     "credentials_missing": "an account never loses its token; without one it is pending or bootstrap_lost",
 }
 

@@ -51,6 +51,7 @@ async def journey(emulator: Emulator, place: Place) -> None:
         "SVC_HTTP_BIND": bind,
         "SVC_HTTP_BASE_URL": f"http://{bind}",
         "SVC_EDGE_API_BASE_URL": emulator.api,
+        "SVC_EDGE_EMULATED_EDGE": emulator.edge,
         **place.settings,
     }
     async with open_service(place.folder, settings, program=place.program) as service:

@@ -31,6 +31,7 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
     """Return the settings of `svc serve` for this lenient platform and this store."""
     return {
         "SVC_EDGE_API_BASE_URL": emulator.api,
+        "SVC_EDGE_EMULATED_EDGE": emulator.edge,
         "SVC_STORE_URL": store_config.url.get_secret_value(),
         **QUICK,
         **more,
@@ -125,6 +126,7 @@ async def world(emulator: Emulator, tmp_path: Path) -> World:
     settings = {
         "SVC_HTTP_BIND": free_port(),
         "SVC_EDGE_API_BASE_URL": emulator.api,
+        "SVC_EDGE_EMULATED_EDGE": emulator.edge,
         "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
         "SVC_LIMITS_ACCOUNTS": "1000",
         **QUICK,

@@ -19,6 +19,7 @@ from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
 from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, VaultConfig, WorkerConfig
 from svc.edge.client import open_edge
+from svc.edge.visits import Visitor
 from svc.http.serving.app import create_app
 from svc.http.serving.deps import Deps
 from svc.http.serving.server import serve
@@ -130,7 +131,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
         trio.open_nursery() as nursery,
     ):
         # The timeouts are long, so that a slow machine causes no failures.
-        patience = {"timeout_s": 60, "connect_s": 120, "report_read_s": 60}
+        patience: dict[str, Any] = {"timeout_s": 60, "connect_s": 120, "report_read_s": 60}
         edge_config = EdgeConfig(api_base_url=emulator.api, settling_s=1, settling_in_connect_s=0.5, **patience)
         config = Config(
             http=HttpConfig(base_url=url, graceful_s=patience["connect_s"] + 1),
@@ -149,7 +150,9 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
             open_outbox(store, config, clock, url, metrics=metrics) as outbox,
         ):
             vault = open_vault(VaultConfig(key_file=folder / "vault.key"), {})
-            context = Context(store, edge, vault, config, clock, bundle, f"{url}/edge/push", metrics=metrics)
+            context = Context(
+                store, edge, vault, config, clock, bundle, f"{url}/edge/push", metrics, Visitor(emulator.edge)
+            )
             async with open_supervisor(context) as supervisor:
                 app = create_app(Deps(context, supervisor, url))
                 pushes = Pushes(app)

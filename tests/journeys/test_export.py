@@ -55,7 +55,7 @@ async def svc_import(folder: Path, settings: dict[str, str], *arguments: str) ->
 
 @pytest.mark.rule("X4", "X2", "L5")
 async def test_export_can_be_imported_into_another_service(emulator, customer, tmp_path):
-    settings = {"SVC_EDGE_API_BASE_URL": emulator.api, **QUICK}
+    settings = {"SVC_EDGE_API_BASE_URL": emulator.api, "SVC_EDGE_EMULATED_EDGE": emulator.edge, **QUICK}
     async with open_service(tmp_path / "first", settings) as first:
         await first.sign_up("a@example.com", "a long password")
         account_id = await connect(first, customer)

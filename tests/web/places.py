@@ -298,13 +298,17 @@ def open_without_users(folder: Path, settings: dict[str, str]) -> Iterator[Place
         yield Place(url, folder, {})
 
 
+def _edge_settings(emulator: dict[str, str]) -> dict[str, str]:
+    return {"SVC_EDGE_API_BASE_URL": emulator["api"], "SVC_EDGE_EMULATED_EDGE": emulator["edge"]}
+
+
 @contextmanager
 def open_furnished(folder: Path) -> Iterator[Place]:
     """Start a service with an emulated platform. Its user has an account, a visited site and link, and an API key."""
     settings = {"SVC_EDGE_RETRIES": "1", "SVC_LIMITS_ACCOUNTS": str(MAX_ACCOUNTS)}
     with (
         emulator_process() as emulator,
-        _service(folder, {**settings, "SVC_EDGE_API_BASE_URL": emulator[0]["api"]}) as url,
+        _service(folder, {**settings, **_edge_settings(emulator[0])}) as url,
     ):
         sent = Tally()
         yield Place(url, folder, trio.run(_furnish, url, folder, emulator, sent), emulator[0]["control"], sent)

@@ -98,7 +98,7 @@ async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any
     """Run a service with users. One user has resources of every kind. Yield the service and the users' description."""
     # A lenient emulator without the platform's rate limit, which would correctly reject the fuzzer's calls.
     async with open_emulator(local_egress=True, rate_limit=0, **LENIENT) as emulator:
-        settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api}
+        settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api, "SVC_EDGE_EMULATED_EDGE": emulator.edge}
         async with open_service(folder / "svc", settings) as service:
             yield service, {"url": service.url, "control": emulator.control, **await _create_users(service, emulator)}
 

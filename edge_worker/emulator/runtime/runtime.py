@@ -249,6 +249,7 @@ class Runtime:
                     "account": account.id,
                     "active": zone.is_active,
                     "hosts": zone.hosts(),
+                    "front_rules": {host: rule.model_dump() for host, rule in zone.front_rules.items()},
                     "routes": routes,
                 }
         return zones

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import trio
 
 from svc.actors import operations
-from svc.actors.checks import findings, hosts, installation, schedule, worker_database
+from svc.actors.checks import findings, hosts, installation, link_host_visit, schedule, worker_database
 from svc.actors.checks.account_state import STATE_AFTER
 from svc.actors.checks.findings import Finding
 from svc.actors.sync import configuration, routes
@@ -320,6 +320,8 @@ async def _all_but_token(
     found += await _check_part(partial(hosts.check_hosts, context, access, account), "routes", "Workers Routes: Edit")
     if depth != "usual":
         found += await _check_part(partial(_check_other_permissions, context, access, account), "token", "")
+    if depth == "asked":
+        found += await link_host_visit.visit_now(context, account.id)
     return _without_duplicates(found)
 
 

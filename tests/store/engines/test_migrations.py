@@ -50,6 +50,7 @@ DIGESTS = {
     "0013-disconnect-requests.sql": "c08a4f71d4dceb1ed96d4778b1a96e32b1d764b0a664dbddee33909393b7bba0",
     "0014-notes.sql": "0da3581cb23fc21e3252c07b1696227b69683c38a61fd3224a82801f59915f04",
     "0015-visitor-opt-out.sql": "5017d920427c9084f1e99fb4afa71dc5a56d055d1eb80bff41612f1187225b84",
+    "0016-link-host-visits.sql": "3f7844b93563bdd6f73541b8e47e5f10dc33fbdac647f6e80a325ed3008a3665",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.

@@ -2,7 +2,7 @@
 // Requests arrive directly at this worker's socket. Python only sends changes (Control) and reads the counters.
 import { WorkerEntrypoint, env } from "cloudflare:workers";
 import { behind, compile, find } from "./routes.js";
-import { refusal } from "./pages.js";
+import { answerOf, passed, refusal } from "./pages.js";
 
 const DAY_MS = 86_400_000;
 // Default location of a visitor, if the request has no X-Emulator-Cf header.
@@ -58,6 +58,13 @@ function zoneOf(host) {
   return Object.entries(world.zones).find(([name]) => host === name || host.endsWith(`.${name}`));
 }
 
+/** @param {string} host @returns {FrontRule | undefined} the rule that answers this host's requests before a worker */
+function frontRuleOf(host) {
+  const zone = zoneOf(host)?.[1];
+  const rule = zone?.front_rules[host];
+  return rule !== undefined && zone?.active && behind(zone, host) !== "past" ? rule : undefined;
+}
+
 /**
  * Calls a cache of the URL's zone in this data centre.
  * @param {string} name "": the zone's default cache, which is also `caches.default`
@@ -81,8 +88,10 @@ async function origin(request) {
     if (kept.headers.get("cf-cache-status") === "HIT") return kept;
   }
   const host = new URL(request.url).hostname.toLowerCase();
-  if (behind(zoneOf(host)?.[1], host) === "nothing") return refusal(522, 522, "Connection timed out");
-  return env.ORIGIN.fetch(request);
+  const server = behind(zoneOf(host)?.[1], host);
+  if (server === "nothing") return refusal(522, 522, "Connection timed out");
+  const response = await env.ORIGIN.fetch(request);
+  return server === "origin" ? passed(response) : response;
 }
 
 /**
@@ -123,7 +132,10 @@ async function answer(request) {
   const refused = tooLarge(request);
   if (refused !== null) return refused;
   const url = new URL(request.url);
-  const route = find(table, url.hostname.toLowerCase(), url.pathname + url.search);
+  const host = url.hostname.toLowerCase();
+  const rule = frontRuleOf(host);
+  if (rule !== undefined) return answerOf(rule);
+  const route = find(table, host, url.pathname + url.search);
   const visit = asWorkersSeeIt(request);
   if (!route?.service) return origin(visit);
   const { account, script, service } = route;

@@ -65,6 +65,14 @@ interface Zone {
   routes: Route[];
   /** the backend of each name, which can be a wildcard */
   hosts: Record<string, "past" | "origin" | "nothing">;
+  /** by host */
+  front_rules: Record<string, FrontRule>;
+}
+
+/** A rule that answers all requests to a host before they reach a worker. */
+interface FrontRule {
+  kind: "redirect" | "challenge" | "block" | "page";
+  location: string;
 }
 
 /** Data of an account in the front process. `base`: requests per day before this process started. */

@@ -75,7 +75,7 @@ const api = {
     Object.entries(FINDINGS).map(([kind, [thing, expected, found, unexplained]]) => [
       kind,
       (facts) => {
-        const state = unexplained !== found && !facts.said ? unexplained : found;
+        const state = unexplained && !facts.said ? unexplained : found;
         return [fill(thing, facts), fill(expected, facts), fill(state, facts)];
       },
     ]),

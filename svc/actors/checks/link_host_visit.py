@@ -1,0 +1,158 @@
+"""A check of the response that visitors of the link host get.
+
+The service requests a code through the public address and checks the response.
+
+The code is random, so it belongs to no link. The Worker does not count requests without a link, and its response to
+them is known: the page with the Worker's content security policy, or a redirect to `not_found_url`.
+
+A new link host is requested once, as soon as it is live. If there is a problem, the service repeats the request with
+increasing pauses, and shows the problem once it has lasted longer than the changes at Cloudflare usually take.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import secrets
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.actors.backoff import backoff_s
+from svc.actors.checks.findings import Finding
+from svc.edge.visits import Answer
+from svc.model import SERVING
+from svc.store import accounts, link_hosts
+
+if TYPE_CHECKING:
+    from svc.actors.context import Context
+    from svc.actors.duty import Timers
+    from svc.edge.visits import NoAnswer
+    from svc.model import Account, LinkHost
+
+log = logging.getLogger(__name__)
+
+_FIRST_PAUSE_S = 10.0
+# With pauses of 10, 20 and 40 seconds, a problem is shown after 70 seconds.
+_SHOWN_AFTER_VISITS = 4
+# 24 bytes are 32 characters, the longest code. No user can create this code by chance.
+_CODE_BYTES = 24
+_NOT_FOUND, _FOUND = 404, 302
+_REDIRECTS = range(300, 400)
+_LOCATION_CHARS = 200
+
+
+async def visit_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """Request a code from the link host if a request is due, and show the problem if it has lasted for a while."""
+    del timers
+    host = account.link_host
+    if host is None or host.visit_at is None or not _can_be_judged(context, account, host):
+        return math.inf
+    due_at = max(host.visit_at, host.live_at or 0)
+    now = context.clock()
+    if now < due_at:
+        return trio.current_time() + (due_at - now) / 1000
+    found = await _visit(context, host)
+    if found is not None and found.kind == "link_host_unchecked":
+        log.info("link host not checked", extra={"account": account.id, "why": found.facts["said"]})
+        pause_s = context.config.timing.route_retry_s
+        visit_at = context.clock() + int(pause_s * 1000)
+        await context.store.run(
+            link_hosts.record_visit(account.id, host, host.failed_visits, visit_at, host.visit_error)
+        )
+        return trio.current_time() + pause_s
+    return await _record(context, account, host, found, host.failed_visits + 1)
+
+
+async def visit_now(context: Context, account_id: str) -> list[Finding]:
+    """Request a code from the account's link host for a user's health check, and return the problem.
+
+    The problem is shown immediately. Nothing is requested if the link host is not live yet or has another error.
+    """
+    account = await context.store.read(accounts.account_by_id(account_id))
+    host = None if account is None else account.link_host
+    if account is None or host is None or not _can_be_judged(context, account, host):
+        return []
+    if context.clock() < (host.live_at or 0):
+        return []
+    found = await _visit(context, host)
+    if found is None or found.kind != "link_host_unchecked":
+        await _record(context, account, host, found, max(host.failed_visits + 1, _SHOWN_AFTER_VISITS))
+    return [] if found is None else [found]
+
+
+def _can_be_judged(context: Context, account: Account, host: LinkHost) -> bool:
+    """Return True if the Worker's response to an unknown code is known, apart from the time until it is live.
+
+    Workers of other versions may respond differently. If the host has another error, that error is the likely cause of
+    any problem.
+    """
+    is_synced = host.version <= account.synced_version and host.config_error is None and host.live_at is not None
+    has_route = host.state == "active" and host.error is None
+    return account.state in SERVING and account.edge_bundle == context.bundle.sha256 and is_synced and has_route
+
+
+async def _record(
+    context: Context, account: Account, host: LinkHost, found: Finding | None, failed_visits: int
+) -> float:
+    """Store the result of a request, and return the time of the next request in monotonic seconds.
+
+    The result is discarded if the link host has changed since. The change then wakes the account's actor.
+    """
+    if found is None:
+        if host.visit_at is not None or host.visit_error is not None:
+            await context.store.run(link_hosts.record_visit(account.id, host, 0, None, None))
+        return math.inf
+    pause_s = backoff_s(failed_visits, _FIRST_PAUSE_S, context.config.timing.health_well_every_s)
+    note = found.to_note() if failed_visits >= _SHOWN_AFTER_VISITS else None
+    visit_at = context.clock() + int(pause_s * 1000)
+    if await context.store.run(link_hosts.record_visit(account.id, host, failed_visits, visit_at, note)):
+        log.info("link host problem", extra={"account": account.id, "kind": found.kind, "visits": failed_visits})
+    return trio.current_time() + pause_s
+
+
+async def _visit(context: Context, host: LinkHost) -> Finding | None:
+    """Request a random code from the host. Return the problem, or None if the response is the Worker's."""
+    code = secrets.token_urlsafe(_CODE_BYTES)
+    answer = await context.visitor.get(host.host, f"/{code}")
+    if isinstance(answer, Answer):
+        return _problem_of(answer, host, code, context.bundle.not_found_policy)
+    return _problem_without_answer(answer, host.host)
+
+
+def _problem_of(answer: Answer, host: LinkHost, code: str, policy: str) -> Finding | None:
+    facts = {"host": host.host}
+    if _is_workers(answer, host, policy):
+        return None
+    if answer.is_challenge:
+        return Finding("link_host_challenged", "link_host_challenged", facts)
+    if not answer.through_cloudflare:
+        return Finding("link_host_bypassed", "dns_not_proxied", facts)
+    if answer.status in _REDIRECTS and answer.location:
+        # The code differs in each request, but the problem is the same.
+        location = answer.location.replace(code, "…")[:_LOCATION_CHARS]
+        return Finding("link_host_redirected", "link_host_redirected", {**facts, "location": location})
+    return Finding("link_host_other_answer", "link_host_other_answer", {**facts, "status": str(answer.status)})
+
+
+def _is_workers(answer: Answer, host: LinkHost, policy: str) -> bool:
+    if host.not_found_url is not None:
+        return answer.status == _FOUND and answer.location == host.not_found_url
+    return answer.status == _NOT_FOUND and answer.policy == policy
+
+
+def _problem_without_answer(answer: NoAnswer, host: str) -> Finding:
+    facts = {"host": host}
+    match answer.reason:
+        case "not_resolved":
+            return Finding("link_host_not_resolved", "link_host_not_resolved", facts)
+        case "not_public":
+            return Finding("link_host_private", "dns_not_proxied", {**facts, "address": answer.said})
+        case "certificate":
+            return Finding("link_host_certificate", "link_host_certificate", {**facts, "said": answer.said})
+        case "not_connected":
+            return Finding("link_host_not_connected", "link_host_unreachable", facts)
+        case "not_http":
+            return Finding("link_host_not_http", "link_host_unreachable", facts)
+        case "unchecked":
+            return Finding("link_host_unchecked", "link_host_unreachable", {**facts, "said": answer.said})

@@ -1,0 +1,100 @@
+"""Addresses of hosts that users name. A request to such a host must not reach the service's own networks.
+
+The caller connects to exactly the addresses that were checked, so a second lookup with another result (DNS rebinding)
+has no effect.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+import trio
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+# Returns the addresses of a host as texts. Blocks. Raises socket.gaierror.
+Lookup = Callable[[str], list[str]]
+
+# A lookup occupies its thread until the name server responds, even if nothing waits for the result anymore. Lookups
+# have their own threads, so that a dead name server does not block other work.
+_THREADS = 4
+_LOOKUPS = trio.CapacityLimiter(_THREADS)
+LOOKUP_S = 5.0
+_MAX_ADDRESSES = 4
+# The host has no addresses. Other errors of a lookup concern the name server.
+_NO_ADDRESSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+
+# The only IPv6 addresses in public use (RFC 4291, IANA's registry of IPv6 address space).
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+# Prefixes of IPv6 addresses that contain an IPv4 address: NAT64 (RFC 6052).
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_NEVER = (
+    ipaddress.ip_network("192.88.99.0/24"),  # 6to4 relays (RFC 7526)
+    ipaddress.ip_network("168.63.129.16/32"),  # internal services of Azure's virtual machines
+    ipaddress.ip_network("2001::/32"),  # Teredo (RFC 4380)
+    ipaddress.ip_network("2002::/16"),  # 6to4 (RFC 3056)
+)
+
+
+class NotResolved(Exception):
+    """The host has no addresses."""
+
+
+class NotPublic(Exception):
+    """One of the host's addresses is not public. The argument is this address."""
+
+
+class LookupFailed(Exception):
+    """The name server did not respond or failed."""
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Return True if the address belongs to the public internet.
+
+    Private, shared (100.64.0.0/10), loopback, link-local, multicast and reserved addresses do not. For an IPv6 address
+    that contains an IPv4 address, the IPv4 address determines the result.
+    """
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_public(address.ipv4_mapped)
+        if address in _NAT64:
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        if address.scope_id is not None or address not in _GLOBAL_UNICAST:
+            return False
+    return address.is_global and not address.is_multicast and not any(address in each for each in _NEVER)
+
+
+def system_lookup(host: str) -> list[str]:
+    """Return the addresses of the host, as the system's resolver returns them. Blocks. Raises socket.gaierror."""
+    # The final dot makes the name absolute, so the resolver does not try the search domains of the local network.
+    found = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
+    return [cast("str", address[0]) for _, _, _, _, address in found]
+
+
+async def public_addresses(host: str, lookup: Lookup = system_lookup) -> list[str]:
+    """Return the host's addresses, at most four, without duplicates. All of them are public.
+
+    Raises NotResolved, NotPublic and LookupFailed.
+    """
+    texts: list[str] | None = None
+    with trio.move_on_after(LOOKUP_S):
+        try:
+            texts = await trio.to_thread.run_sync(lookup, host, abandon_on_cancel=True, limiter=_LOOKUPS)
+        except socket.gaierror as error:
+            if error.errno in _NO_ADDRESSES:
+                raise NotResolved from None
+            raise LookupFailed(error.strerror or "") from None
+        except UnicodeError:  # a label is empty or too long
+            raise NotResolved from None
+    if texts is None:
+        raise LookupFailed(f"no response within {LOOKUP_S:g} s")
+    if not texts:
+        raise NotResolved
+    for text in texts:
+        if not is_public(ipaddress.ip_address(text)):
+            raise NotPublic(text)
+    return list(dict.fromkeys(texts))[:_MAX_ADDRESSES]
