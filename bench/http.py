@@ -195,7 +195,7 @@ def _second(found: Compared) -> str:
 
 
 async def pushes() -> AsyncIterator[Row]:
-    """Measure pushes over 16 connections. Each push has an hour and a day for 50 targets.
+    """Measure pushes over 16 connections. Each push has one hourly and one daily total of 50 targets.
 
     Pushes are committed before the response. If a hundred accounts push in turn, each row is on a separate database
     page. With one account, all pushes change the same rows.

@@ -133,7 +133,7 @@ export function sortStatements(db, last) {
  */
 
 /**
- * Reads the first page and adds up as much of it as a run can fold.
+ * Reads the first page and folds as many of its events as one run may fold.
  * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null if there is no page
  */
 export async function readPage(db, closedDay) {

@@ -223,9 +223,10 @@ class _Tally:
     def breakdowns(
         self, first_day: int, lists: Sequence[VisitList], months: MonthSums
     ) -> dict[Dimension, dict[str, int]]:
-        """Return each breakdown, summed over all months, and over all other days from `first_day` on.
+        """Return each breakdown, summed over all months and over the days from `first_day` on that no month contains.
 
-        `lists`: the lists that the target can have. If a Worker without these lists counted all days, they are missing.
+        `lists`: the lists that the target can have. A list is missing if an older Worker, which does not count it,
+        counted all days.
         """
         days = {day for day in self.days if day >= first_day and not months.has(day)}
         is_listed = months.has_visit_lists or bool(days - self.unlisted_days)

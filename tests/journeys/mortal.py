@@ -60,7 +60,7 @@ async def open_mortal_service(
 
 
 class _MomentCounter:
-    """Counts the moments of this process once armed, and kills the process at the chosen moment."""
+    """Once armed, counts the moments at which this process could be killed, and kills it at the chosen one."""
 
     def __init__(self, kill_at: int) -> None:
         self._left = kill_at

@@ -206,7 +206,7 @@ def _depth(account: Account, timers: Timers) -> Depth:
 async def state_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
     """Check the token, the script and the database after a renewal.
 
-    Return the state and the error that the account enters.
+    Return the account's new state and error.
 
     `account` has the new token. If Cloudflare does not respond in time, the state and the error do not change. An
     account whose Worker was never installed, or whose install failed, stays `connected`.

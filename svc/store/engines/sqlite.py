@@ -162,8 +162,8 @@ class SqliteStore:
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction on the writer thread.
 
-        If the caller is cancelled before the writer starts the transaction, the transaction does not run. After that,
-        it cannot be cancelled, and its result is returned.
+        If the caller is cancelled before the writer starts the transaction, the transaction does not run. Once the
+        transaction has started, it cannot be cancelled, and its result is returned.
         """
         if self._is_replaced:
             await trio.lowlevel.checkpoint()

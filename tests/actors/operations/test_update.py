@@ -27,7 +27,7 @@ NUMBER = ("select value from meta where key = 'schema'", "value")
 
 @pytest.fixture
 async def installed(place):
-    """A place with an installed and confirmed Worker. Services that start from now on update the Worker."""
+    """A place with an installed and confirmed Worker. Any service that is started from now on updates the Worker."""
     async with place.running() as service:
         await service.ready()
         await service.confirmed()

@@ -1,5 +1,5 @@
 /**
- * The choice of the order and of the states in a list of sites or links. The URL contains both, unless they are the
+ * The controls that sort a list of sites or links and filter it by state. The URL contains the choices, unless they are the
  * defaults.
  */
 
