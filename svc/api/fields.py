@@ -27,7 +27,8 @@ from svc.security import password_policy
 from svc.security.ip_networks import canonical_network
 
 if TYPE_CHECKING:
-    from svc.errors import IssueCode
+    from svc.errors import ErrorNote, IssueCode
+    from svc.model import ConfigState
 
 T = TypeVar("T")
 
@@ -364,3 +365,11 @@ Moment = Annotated[
 # A day. It is stored as an epoch day, and is YYYY-MM-DD in JSON.
 Day = Annotated[int, PlainSerializer(day_text, return_type=str), _string(format="date", examples=["2026-11-21"])]
 Count = Annotated[int, Field(ge=0)]
+
+
+def config_state(version: int, synced_version: int, error: ErrorNote | None = None) -> ConfigState:
+    """Return "synced" if the Worker has this configuration version and `error` is None, otherwise "pending".
+
+    `error`: the reason why this version could not be synced.
+    """
+    return "synced" if version <= synced_version and error is None else "pending"

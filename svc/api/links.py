@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from svc import model
-from svc.api.accounts import config_state
 from svc.api.ascii_forms import search_forms
 from svc.api.disabled import Disabled
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch
+from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch, config_state
 from svc.api.shape import LARGE_BYTES, Body, NoBody, Query, ResponseBody, optional_field
 from svc.model import ConfigState, LinkOrder, LinkState
 

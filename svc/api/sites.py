@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from svc import model
-from svc.api.accounts import config_state
 from svc.api.ascii_forms import search_forms
 from svc.api.disabled import Disabled
 from svc.api.endpoint import Endpoint
@@ -25,6 +24,7 @@ from svc.api.fields import (
     Id,
     Moment,
     Search,
+    config_state,
 )
 from svc.api.shape import LARGE_BYTES, Body, NoBody, Query, ResponseBody, optional_field
 from svc.errors import with_remedy

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svc.api import accounts, bulk, email_changes, explain, imports, keys, links, me, notes, sessions, sites
+from svc.api import accounts, bulk, email_changes, explain, imports, keys, link_hosts, links, me, notes, sessions, sites
 from svc.store.tx import Tx, sql
 from tests.journeys.conftest import ZONE
 
@@ -121,8 +121,8 @@ KINDS = (
         accounts.RENEW, {"tokens made": 1, "working tokens": 0, "bootstrap tokens": -1, "operations": 1}, bootstrap=True
     ),
     Kind(accounts.INSTALL, {"operations": 1, "uploads": 1}),
-    Kind(accounts.PUT_LINK_HOST, {"link hosts": 1, "routes": 1, "versions": 1}, _fields(host=f"go.{ZONE}")),
-    Kind(accounts.CHANGE_LINK_HOST, {"versions": 1}, _fields(root_url="https://example.org/")),
+    Kind(link_hosts.PUT, {"link hosts": 1, "routes": 1, "versions": 1}, _fields(host=f"go.{ZONE}")),
+    Kind(link_hosts.CHANGE, {"versions": 1}, _fields(root_url="https://example.org/")),
     Kind(
         sites.ADD,
         {"sites": 1, "live sites": 1, "routes": 1, "versions": 1},

@@ -1,27 +1,25 @@
-"""/v1/accounts: connect Cloudflare accounts, install the Worker, list zones, and set the link host."""
+"""/v1/accounts: connect Cloudflare accounts, install the Worker, and list zones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from svc.actors.checks.health_check import count_repaired
-from svc.actors.requests import link_host, zones
+from svc.actors.requests import zones
 from svc.api import accounts as api
-from svc.clock import day_of
 from svc.errors import Forbidden, NotFound
 from svc.http.serving.visible import require_visible, visible_account, visible_or_former
-from svc.store import accounts, link_hosts, operations
+from svc.store import accounts, operations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from svc.actors.checks.health_check import Checked
-    from svc.actors.requests.link_host import PutLinkHost
     from svc.api.shape import NoBody, NoQuery
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
-    from svc.model import Account, LinkHost, Operation
+    from svc.model import Account, Operation
     from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
@@ -41,9 +39,6 @@ class Accounts:
         endpoints.write(api.INSTALL, self.install)
         endpoints.write(api.DISCONNECT, self.disconnect)
         endpoints.write(api.CHECK, self.check)
-        endpoints.write(api.PUT_LINK_HOST, self.put_link_host)
-        endpoints.write(api.CHANGE_LINK_HOST, self.change_link_host)
-        endpoints.read(api.LINK_HOST_USAGE, self.link_host_usage)
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
         """Return the user's accounts, oldest first."""
@@ -110,51 +105,8 @@ class Accounts:
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.check(account.id, write.commit(_findings, about=account, count=count_repaired))
 
-    async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredResponse:
-        """Set or replace the host of the account's short links."""
-        account = await visible_account(self._context.store, write.caller, write.id)
-        commit = write.commit(_put_link_host(account), about=account)
-        today = day_of(self._context.clock()) if write.caller.has_any_scope("reports") else None
-        response = await link_host.put(self._context, account.id, write.body.wish(), today, commit)
-        # Wake the actor even if nothing changed, so that it immediately retries the creation of a route for which the
-        # user had to do something first.
-        self._supervisor.wake(account.edge_account_id)
-        return response
-
-    async def link_host_usage(self, read: Read[NoQuery]) -> api.OneLinkHostUsage:
-        """Return the number of clicks and QR code scans on the link host in the last 30 days."""
-        account = await visible_account(self._context.store, read.caller, read.id)
-        reads = self._supervisor.live_reads
-        usage = await link_host.usage(self._context, reads, read.caller.user.id, account)
-        return api.OneLinkHostUsage(usage=api.LinkHostUsage.from_model(usage))
-
-    async def change_link_host(self, write: Write[api.LinkHostChange]) -> StoredResponse:
-        """Change the fallback URLs of the link host."""
-        account = await visible_account(self._context.store, write.caller, write.id)
-        commit = write.commit(_one_link_host(account), about=account)
-        changed = link_hosts.change_link_host(account.id, write.body.fallbacks())
-        return await self._context.store.run(commit(changed))
-
     def _one(self, account: Account) -> api.OneAccount:
         return api.OneAccount(account=api.Account.from_model(account, self._context.bundle.sha256))
-
-
-def _put_link_host(account: Account) -> Callable[[PutLinkHost], api.OneLinkHost]:
-    """Return a function that renders the new link host of this account, and the one that it replaced."""
-
-    def render(put: PutLinkHost) -> api.OneLinkHost:
-        replaced = None
-        if put.replaced is not None and put.clicks is not None:
-            replaced = api.ReplacedLinkHost(host=put.replaced, clicks_30d=put.clicks)
-        host = api.LinkHost.from_model(put.link_host, account.synced_version)
-        return api.OneLinkHost(link_host=host, replaced=replaced)
-
-    return render
-
-
-def _one_link_host(account: Account) -> Callable[[LinkHost], api.OneLinkHost]:
-    """Return a function that renders the link host of this account."""
-    return lambda host: api.OneLinkHost(link_host=api.LinkHost.from_model(host, account.synced_version))
 
 
 def _findings(checked: Sequence[Checked]) -> api.Check:

@@ -26,6 +26,7 @@ from svc.http.resources.identity import PublicIdentity
 from svc.http.resources.imports import Imports
 from svc.http.resources.keys import Keys
 from svc.http.resources.ledger import Ledger
+from svc.http.resources.link_hosts import LinkHosts
 from svc.http.resources.links import Links
 from svc.http.resources.me import Me
 from svc.http.resources.notes import Notes
@@ -79,8 +80,8 @@ def create_app(deps: Deps) -> QuartTrio:
     Sessions(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)
     resources = (
-        Probes, PublicIdentity, Events, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Overview, Totals,
-        Imports, Notes, Export, Ledger,
+        Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, Bulk, Explain, Reports, Overview,
+        Totals, Imports, Notes, Export, Ledger,
     )  # fmt: skip
     for resource in resources:
         resource(deps, endpoints)

@@ -1,0 +1,212 @@
+"""/v1/accounts/{account_id}/link-host: set, replace and change the host of an account's links, and show its usage."""
+
+from __future__ import annotations
+
+from typing import ClassVar, get_args
+
+from pydantic import Field
+
+from svc import model
+from svc.api.endpoint import Endpoint
+from svc.api.errors import ErrorObject
+from svc.api.fields import Count, Day, Host, HttpsUrl, Moment, config_state
+from svc.api.shape import LARGE_BYTES, Body, ResponseBody, optional_field
+from svc.model import ConfigState, RouteState, UnavailableReason
+
+_ROOT_URL = (
+    "The URL to which the Worker redirects `/` of the link host. It cannot be on the link host. If it is not set,"
+    " visitors get a short page in their language, with status 404."
+)
+_NOT_FOUND_URL = "The same as `root_url`, for codes and paths that do not exist."
+_FALLBACKS: tuple[model.Fallback, ...] = get_args(model.Fallback)
+
+
+class _FallbackBody(Body):
+    """Changes to the fallback URLs of a link host."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    def fallbacks(self) -> model.FallbackChanges:
+        """Return the fallback URLs to change, which are those in the body."""
+        return {name: getattr(self, name) for name in _FALLBACKS if name in self.model_fields_set}
+
+
+class LinkHostChange(_FallbackBody):
+    """Changes to a link host. Fields that are absent keep their value. Null removes the value."""
+
+    root_url: HttpsUrl | None = Field(None, description=_ROOT_URL)
+    not_found_url: HttpsUrl | None = Field(None, description=_NOT_FOUND_URL)
+
+
+class PutLinkHost(_FallbackBody):
+    """The host for all of an account's links."""
+
+    host: Host
+    replace_website: bool = Field(
+        False,
+        description="Use the host even if it serves a website, for example the zone's apex or `www`. The website is"
+        " unreachable while the host is the link host, and reachable again afterwards, because the service does not"
+        " change DNS records. Default: `false`.",
+    )
+    has_certificate: bool = Field(
+        False,
+        description="Accept a host that is more than one label below its zone. Cloudflare's free certificate does not"
+        " cover such a host, so the zone must have another certificate for it. Default: `false`.",
+    )
+    root_url: HttpsUrl | None = Field(
+        None, description=f"{_ROOT_URL} If the field is absent, the URL stays the same; null removes it."
+    )
+    not_found_url: HttpsUrl | None = Field(None, description=_NOT_FOUND_URL)
+
+    def wish(self) -> model.LinkHostRequest:
+        """Return the request as the type that the actors use."""
+        return model.LinkHostRequest(self.host, self.replace_website, self.has_certificate, self.fallbacks())
+
+
+class LinkHost(ResponseBody):
+    """The host of an account's links."""
+
+    host: str
+    state: RouteState
+    config: ConfigState
+    live_at: Moment | None = Field(
+        description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
+        " this version yet, or received it from a service older than version 0.8."
+    )
+    root_url: str | None = Field(description="The URL to which the Worker redirects `/`. Null if it shows a page.")
+    not_found_url: str | None = Field(
+        description="The URL to which the Worker redirects codes and paths that do not exist. Null if it shows a page."
+    )
+    error: ErrorObject | None
+
+    @classmethod
+    def from_model(cls, host: model.LinkHost, synced_version: int) -> LinkHost:
+        """Return the response for a link host; `synced_version` is the configuration version that the Worker has."""
+        config = config_state(host.version, synced_version, host.config_error)
+        return cls(
+            host=host.host,
+            state=host.state,
+            config=config,
+            live_at=host.live_at if config == "synced" else None,
+            root_url=host.root_url,
+            not_found_url=host.not_found_url,
+            error=ErrorObject.from_model(host.error or host.config_error or host.visit_error),
+        )
+
+
+class ReplacedLinkHost(ResponseBody):
+    """The link host that was replaced."""
+
+    host: str
+    clicks_30d: Count = Field(
+        description="The number of clicks by people in the last 30 days, including today, that the Worker has sent."
+        " From now on, clicks on this host do not reach a link."
+    )
+
+
+class OneLinkHost(ResponseBody):
+    """The link host as it is after the request."""
+
+    link_host: LinkHost
+    replaced: ReplacedLinkHost | None = optional_field(
+        "Only if the request replaced another host, and the caller has the scope `reports`. This field is not part of"
+        " the original API specification."
+    )
+
+
+class LinkHostUsage(ResponseBody):
+    """Clicks and scans on the link host in the last 30 UTC days, including today.
+
+    If a different link host is set, short links and QR codes that contain this host stop working.
+    """
+
+    host: str
+    since: Day = Field(description="The first day.")
+    clicks_30d: Count = Field(
+        description="The number of clicks by people on the account's existing links that the Worker has sent, including"
+        " scans."
+    )
+    scans_30d: Count | None = Field(
+        description="The number of QR code scans among these clicks. Null if the Worker's database cannot be read;"
+        " `unavailable` gives the reason."
+    )
+    scans_since: Day | None = Field(
+        description="The first day that `scans_30d` covers. It is later than `since` if the Worker has deleted older"
+        " breakdowns (`days_kept`)."
+    )
+    unavailable: UnavailableReason | None
+
+    @classmethod
+    def from_model(cls, usage: model.LinkHostUsage) -> LinkHostUsage:
+        """Return the response for the usage of a link host."""
+        return cls(
+            host=usage.host,
+            since=usage.first_day,
+            clicks_30d=usage.clicks,
+            scans_30d=usage.scans,
+            scans_since=usage.scans_since,
+            unavailable=usage.unavailable,
+        )
+
+
+class OneLinkHostUsage(ResponseBody):
+    """The usage of an account's link host."""
+
+    usage: LinkHostUsage
+
+
+PUT = Endpoint(
+    method="PUT",
+    path="/v1/accounts/{account_id}/link-host",
+    tag="accounts",
+    action="link_host.set",
+    summary="Set or replace the host of the account's links",
+    description="First create a proxied DNS record for the host. If the host serves only links, use `AAAA 100::`. A new"
+    " host replaces the old one. Links keep their codes, but short links and QR codes with the old host stop working. A"
+    " website on the host is unreachable while the host is the link host. The service therefore rejects a host that"
+    " serves a website, unless you send `replace_website: true`.",
+    scopes=("sites",),
+    body=PutLinkHost,
+    response=OneLinkHost,
+    status=202,
+    codes=(
+        "account_not_ready",
+        "cloudflare_unavailable",
+        "zone_not_found",
+        "zone_not_active",
+        "dns_not_proxied",
+        "link_disabled",
+        "link_host_is_website",
+        "link_host_without_certificate",
+    ),
+    example={"host": "go.example.com"},
+)
+CHANGE = Endpoint(
+    method="PATCH",
+    path="/v1/accounts/{account_id}/link-host",
+    tag="accounts",
+    action="link_host.change",
+    summary="Change where the link host redirects `/` and unknown codes",
+    description="The host and its route stay the same. The change reaches the Worker with the next sync. The Worker"
+    " does not add the path or query of a request to these URLs, and does not count the request. This operation is not"
+    " part of the original API specification.",
+    scopes=("sites",),
+    body=LinkHostChange,
+    response=OneLinkHost,
+    codes=("link_host_required", "link_disabled"),
+    example={"root_url": "https://www.example.com/", "not_found_url": None},
+)
+USAGE = Endpoint(
+    method="GET",
+    path="/v1/accounts/{account_id}/link-host/usage",
+    tag="accounts",
+    summary="Show the link host's clicks and QR code scans in the last 30 days",
+    description="Short links and QR codes that contain this host stop working if you replace it. The service reads the"
+    " scans from the Worker's database, and caches them for five minutes. This operation is not part of the original"
+    " API specification.",
+    scopes=("reports",),
+    response=OneLinkHostUsage,
+    codes=("link_host_required",),
+)
+
+ENDPOINTS = (PUT, CHANGE, USAGE)
