@@ -47,15 +47,15 @@ class Imports:
 
     async def site(self, write: Write[api.SiteTotals]) -> StoredResponse:
         """Import daily totals into a site. In a dry run, only return what the import would do."""
-        site, account = await visible_site(self._context.store, write.caller, write.id)
-        target = _target_of(site, account, "site", site.host)
         body = write.body
         if body.file is not None and body.source is not None:
             raise Invalid([Issue("source", "cannot be combined with file", "not_combinable")])
+        if body.file is None and body.source is None:
+            raise Invalid([Issue("file", "is required", "required")])
+        site, account = await visible_site(self._context.store, write.caller, write.id)
+        target = _target_of(site, account, "site", site.host)
         if body.file is not None:
             return await self._import(write, target, account, await self._read(body.file, body.website, target))
-        if body.source is None:
-            raise Invalid([Issue("file", "is required", "required")])
         # The service counts the day on which the site was added, so the import ends before that day.
         today, last_day = day_of(self._context.clock()), day_of(site.created_at) - 1
         views = await web_analytics.read(

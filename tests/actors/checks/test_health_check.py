@@ -328,7 +328,7 @@ async def test_missing_permissions_are_named_and_an_invalid_token_is_the_only_fi
         "has the permission Workers Routes: Edit",
         "has the permission Account Settings: Read",
     }
-    assert all("renew it" in one["remedy"] for one in found)
+    assert all("renew the token" in one["remedy"] for one in found)
     assert (await service.shown())["state"] == "permission_error"
     await customer_api.call("PUT", path, json={"name": token["name"], "policies": token["policies"]})
     assert await check(service) == []
