@@ -1,6 +1,6 @@
 /**
- * The controls that sort a list of sites or links and filter it by state. The URL contains the choices, unless they are the
- * defaults.
+ * The controls that sort a list of sites or links and filter it by state. The URL contains the choices, unless they are
+ * the defaults.
  */
 
 import { setSearch } from "../router.js";
