@@ -9,15 +9,14 @@ repositories that read such files.
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from svc.clock import day_text
-from svc.imports.reader import NotReadable, csv_reader
+from svc.imports.reader import NotReadable
 from svc.imports.totals.reading import SITES_ZONE, Reading
-from svc.imports.totals.table import Wrong, read_count, read_day
+from svc.imports.totals.table import Wrong, numbered_rows, read_count, read_day
 from svc.model import Counts
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def read_google_analytics(lines: Lines, tally: Tally, names: Sequence[str] = (),
     Raises NotReadable if the file has no views by day, or several rows for a day.
     """
     metrics: dict[str, _Metric] = {}
-    for line, table, day, values in _days(_rows(lines, delimiter), tally, list(names)):
+    for line, table, day, values in _days(numbered_rows(lines, delimiter), tally, list(names)):
         for name, value in values.items():
             metrics.setdefault(name, _Metric()).add(day, value, line, table)
     views = next((name for name in _VIEWS if name in metrics), None)
@@ -155,18 +154,3 @@ def _start_day(line: int, text: str) -> int:
 def _compact_day(text: str) -> int:
     """Return the day number of a date such as 20260131 or 2026-01-31. Raises Wrong."""
     return read_day(f"{text[:4]}-{text[4:6]}-{text[6:]}" if re.fullmatch(r"[0-9]{8}", text) else text)
-
-
-def _rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each row's first line, and its fields. Raises NotReadable."""
-    reader = csv_reader(lines, delimiter)
-    while True:
-        line = lines.line + 1
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise NotReadable(f"the row that starts in line {line} is not valid CSV: {error}") from None
-        lines.next_row()
-        yield line, fields

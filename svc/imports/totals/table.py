@@ -27,6 +27,21 @@ class Wrong(ValueError):
     """Raised if a line is not valid. The message gives the reason."""
 
 
+def numbered_rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each row's first line, and its fields. Raises NotReadable."""
+    reader = csv_reader(lines, delimiter)
+    while True:
+        line = lines.line + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise NotReadable(f"the row that starts in line {line} is not valid CSV: {error}") from None
+        lines.next_row()
+        yield line, fields
+
+
 @dataclass
 class Table:
     """A CSV table. Columns are selected by their names in lower case, with `_` instead of spaces."""
@@ -41,16 +56,7 @@ class Table:
         A missing field is "". Raises NotReadable.
         """
         places = [self.names.index(column) if column in self.names else -1 for column in columns]
-        reader = csv_reader(self.lines, self.delimiter)
-        while True:
-            line = self.lines.line + 1
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise NotReadable(f"the row that starts in line {line} is not valid CSV: {error}") from None
-            self.lines.next_row()
+        for line, fields in numbered_rows(self.lines, self.delimiter):
             if fields:
                 yield line, [fields[place].strip() if 0 <= place < len(fields) else "" for place in places]
 
