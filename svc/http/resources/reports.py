@@ -66,16 +66,7 @@ class Reports:
         live, unavailable = await self._live(read.caller.user.id, account, days)
         # A push may be newer than a cached read.
         if current and live is not None and live.at >= (asked.stored.sent_until or 0):
-            report = live_report(
-                asked.span,
-                asked.stored,
-                live,
-                breakdowns=asked.breakdowns,
-                limit=read.query.limit,
-                unavailable=None,
-                created_on=asked.created_on,
-                compared=asked.compared,
-            )
+            report = asked.live_report(live, read.query.limit, None)
         else:
             listed = live if asked.breakdowns else None
             report = site_report(asked.span, asked.stored, listed, unavailable, read.query.limit, asked.compared)
@@ -120,16 +111,7 @@ class Reports:
             report = site_report(asked.span, asked.stored, None, None, read.query.limit, asked.compared)
             return asked.response(report, None)
         live, unavailable = await self._live(read.caller.user.id, account, days)
-        report = live_report(
-            asked.span,
-            asked.stored,
-            live,
-            breakdowns=asked.breakdowns,
-            limit=read.query.limit,
-            unavailable=unavailable,
-            created_on=asked.created_on,
-            compared=asked.compared,
-        )
+        report = asked.live_report(live, read.query.limit, unavailable)
         return asked.response(report, live)
 
     async def _asked(
@@ -200,6 +182,19 @@ class _Asked:
         span = self.span
         may_wait = span.last_day >= span.today - MAX_DAYS_STORED
         return self.has_months and (may_wait or bool(whole_months(span.first_day, span.last_day)))
+
+    def live_report(self, live: Live | None, limit: int, unavailable: UnavailableReason | None) -> api.Report:
+        """Return the report with the counts that were read from the account's database."""
+        return live_report(
+            self.span,
+            self.stored,
+            live,
+            breakdowns=self.breakdowns,
+            limit=limit,
+            unavailable=unavailable,
+            created_on=self.created_on,
+            compared=self.compared,
+        )
 
     def response(self, report: api.Report, live: Live | None) -> api.OneReport:
         """Return the response. If the report is extended, add the fields that reports of version 0.8.0 do not have."""
