@@ -71,7 +71,7 @@ const PAGES = {
 const Missing = later("Missing");
 
 /** Delay between showing the first page and loading the code of the other pages. */
-const REST_AFTER_MS = 1_000;
+const REST_AFTER_MS = 3_000;
 
 /** Pages for signed-out users, which do not check for a session. */
 const SIGNED_OUT_PAGES = ["/sign-in", "/sign-up", "/confirm", "/forgot", "/reset", "/email", "/email/revert"];

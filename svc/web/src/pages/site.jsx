@@ -7,13 +7,13 @@ import { later } from "../later.jsx";
 import { isMissing, useResource, whileWorking } from "../resource.js";
 import { visit } from "../router.js";
 import { DisabledNote } from "../ui/disabled.jsx";
-import { HostWarnings } from "../ui/dns-record.jsx";
 import { ErrorMessage, Loaded, Note, Page, State } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Site} Site */
 
+const HostWarnings = later("HostWarnings", { part: true });
 const NotFound = later("NotFound");
 const Setup = later("Setup", { part: true });
 
@@ -55,7 +55,7 @@ export function SiteReport({ id }) {
           <>
             <DisabledNote kind="site" disabled={site.disabled} />
             {site.error && <ErrorMessage error={site.error} />}
-            <HostWarnings warnings={site.warnings} />
+            {site.warnings.length > 0 && <HostWarnings warnings={site.warnings} />}
             {deleted && (
               <Note>
                 <p>{words.deletedNote}</p>

@@ -5,8 +5,10 @@ import { add } from "../words.js";
 
 add(english);
 
+export { Breakdowns } from "./breakdowns.jsx";
 export { Table, Tip } from "./chart-parts.jsx";
 export { MissingBreakdowns } from "./missing-breakdowns.jsx";
+export { NoteMarks, Notes } from "./notes.jsx";
 export { RangePicker } from "./range-picker.jsx";
 export { RangeProblem } from "./range-problem.jsx";
 export { DaysExport, ReportExport } from "./report-export.jsx";

@@ -7,7 +7,6 @@ import { ago, days, localMidnight } from "../format.js";
 import { useShown } from "../in-view.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
-import { later } from "../later.jsx";
 import { changed, comparisonOf, rangeOf } from "../range.js";
 import { reportPart } from "../report-part.jsx";
 import { useResource } from "../resource.js";
@@ -19,9 +18,9 @@ import { Empty, Loaded, Note } from "./parts.jsx";
 import { Periods } from "./periods.jsx";
 import { Totals } from "./totals.jsx";
 
-const Breakdowns = later("Breakdowns", { part: true });
-const NoteMarks = later("NoteMarks", { part: true });
-const Notes = later("Notes", { part: true });
+const Breakdowns = reportPart("Breakdowns");
+const NoteMarks = reportPart("NoteMarks");
+const Notes = reportPart("Notes");
 const MissingBreakdowns = reportPart("MissingBreakdowns");
 const RangePicker = reportPart("RangePicker");
 const RangeProblem = reportPart("RangeProblem");
@@ -79,6 +78,7 @@ export function Report({ kind, id, name, accountId }) {
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace }));
   const read = useKept(numbers);
   const report = read.data?.report;
+  const ready = report || numbers.error;
   const slots = report ? slotsOf(report) : [];
   const noteDay = useSignal(/** @type {string | null} */ (null));
   const words = t().report;
@@ -92,7 +92,8 @@ export function Report({ kind, id, name, accountId }) {
     <div class="report">
       <Periods current={range.period} />
       <div class="range-place">
-        <RangePicker report={isInvalid ? undefined : report} />
+        {/* Its code is loaded after the chart is drawn. */}
+        {ready && <RangePicker report={isInvalid ? undefined : report} />}
       </div>
       {isInvalid ? (
         <RangeProblem error={numbers.error} />
@@ -135,7 +136,9 @@ export function Report({ kind, id, name, accountId }) {
                         more={<DaysExport kind={kind} id={id} name={name} />}
                       />
                     )}
-                    <Notes kind={kind} id={id} accountId={accountId} report={report} day={noteDay} />
+                    <div class="notes-place">
+                      <Notes kind={kind} id={id} accountId={accountId} report={report} day={noteDay} />
+                    </div>
                   </>
                 )}
               </div>
@@ -144,7 +147,8 @@ export function Report({ kind, id, name, accountId }) {
         </Loaded>
       )}
       <div class="lists" ref={place}>
-        {!isInvalid && (
+        {/* Without a placeholder above the numbers, which would move when they are shown. */}
+        {!isInvalid && ready && (
           <Loaded read={live} rows={6}>
             {({ report: listed }) => (
               <div aria-busy={live.loading}>

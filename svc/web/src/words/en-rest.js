@@ -2,14 +2,13 @@
 
 import account from "./en/account.js";
 import auth from "./en/auth.js";
+import dns from "./en/dns.js";
 import events from "./en/events.js";
 import importTotals from "./en/import-totals.js";
 import install from "./en/install.js";
 import keys from "./en/keys.js";
 import links from "./en/links.js";
-import lists from "./en/lists.js";
 import missing from "./en/missing.js";
-import notes from "./en/notes.js";
 import palette from "./en/palette.js";
 import profile from "./en/profile.js";
 import reference from "./en/reference.js";
@@ -17,14 +16,13 @@ import reference from "./en/reference.js";
 export default {
   account,
   auth,
+  dns,
   events,
   importTotals,
   install,
   keys,
   links,
-  lists,
   missing,
-  notes,
   palette,
   profile,
   reference,

@@ -3,7 +3,6 @@
 import accounts from "./en/accounts.js";
 import api from "./en/api.js";
 import common from "./en/common.js";
-import dns from "./en/dns.js";
 import link from "./en/link.js";
 import overview from "./en/overview.js";
 import report from "./en/report.js";
@@ -15,7 +14,6 @@ export default {
   accounts,
   api,
   common,
-  dns,
   link,
   overview,
   report,
