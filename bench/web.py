@@ -46,7 +46,7 @@ _MARK = """new MutationObserver((_, watch) => {
 }).observe(document, { childList: true, subtree: true })"""
 _CHART_MS = "performance.getEntriesByName('chart')[0].startTime"
 # The path and size, including headers, of each response that arrived before the chart was drawn.
-_TRANSFERRED = """chart_ms => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+_TRANSFERRED = """chart_ms => ["navigation", "resource"].flatMap((each) => performance.getEntriesByType(each))
   .filter((each) => each.responseEnd <= chart_ms)
   .map((each) => [new URL(each.name).pathname, each.transferSize])"""
 _PAGES = {"sign-in": "/sign-in", "overview": "/", "site report": "/sites/:id"}

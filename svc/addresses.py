@@ -23,6 +23,22 @@ _ATOM = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _ADDRESS = re.compile(rf"(?P<local>{_ATOM}(\.{_ATOM})*)@(?P<host>{_LABEL}(\.{_LABEL})*)")
 _ENCODED_WORD = "=?"
+# Names that do not exist in public DNS (RFC 6761, RFC 8375, and conventions of private networks).
+_PRIVATE_NAME = re.compile(
+    r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
+)
+# Names that are reserved for documentation (RFC 2606).
+_EXAMPLE_NAME = re.compile(r"(^|\.)example(\.(com|net|org))?$")
+
+
+def is_private_name(host: str) -> bool:
+    """Return True if public DNS has no such host name."""
+    return _PRIVATE_NAME.search(host) is not None
+
+
+def is_example_name(host: str) -> bool:
+    """Return True if the host name is reserved for examples, such as `svc.example.com`."""
+    return _EXAMPLE_NAME.search(host) is not None
 
 
 def parse_bind(bind: str) -> tuple[str, int]:

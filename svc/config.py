@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 # Larger values are almost certainly typos, and could exceed the range of dates and 64-bit integers.
 _MAX_DAYS = 3_650
 _LARGEST = 10**12
-# Names that do not exist in public DNS (RFC 6761, RFC 8375, and conventions of private networks).
-_PRIVATE_NAME = re.compile(
-    r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
-)
 # The characters of a URL (RFC 3986, 2), and a host name or an IPv6 address.
 _URL_CHARACTERS = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
@@ -395,7 +391,7 @@ def _url_problem(url: str) -> str | None:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return "the host is not a public name" if _PRIVATE_NAME.search(host) else None
+        return "the host is not a public name" if addresses.is_private_name(host) else None
     return "the host is an IP address"
 
 

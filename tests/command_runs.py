@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
+import threading
+from functools import cache, partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import trio
@@ -20,10 +22,30 @@ ROOT = Path(__file__).parents[1]
 TIMEOUT_S = 60.0
 
 
+@cache
+def api_with_a_clock() -> str:
+    """Return the URL of a server in this process that responds to every request with 404 and the time.
+
+    `svc check` compares the clock of Cloudflare's API with its own.
+    """
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _NotFound)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+class _NotFound(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
 def environment_of(settings: dict[str, str]) -> dict[str, str]:
-    """Return a command's environment: this process's variables except `SVC_…`, plus a base URL and these settings."""
+    """Return a command's environment: this process's without `SVC_…`, URLs of the service and the API, the settings."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    return {**environ, "PYTHONPATH": str(ROOT), "SVC_HTTP_BASE_URL": "https://svc.example.com", **settings}
+    own = {"PYTHONPATH": str(ROOT), "SVC_HTTP_BASE_URL": "https://svc.example.com"}
+    return {**environ, **own, "SVC_EDGE_API_BASE_URL": api_with_a_clock(), **settings}
 
 
 def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:

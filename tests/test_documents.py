@@ -12,8 +12,12 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 MAX_LINES = 150
-# Exceptions to the limit: the list of all rules, the generated tables, and the plan, which is not documentation.
-MAY_BE_LONGER = {DOCS / "develop/conformance.md", DOCS / "operate/metrics.md", DOCS / "use/errors.md", DOCS / "plan.md"}
+# Exceptions to the limit: the lists of all rules and of all changes, the generated tables, and the plan, which is not
+# documentation.
+MAY_BE_LONGER = {
+    *(DOCS / each for each in ("develop/conformance.md", "operate/metrics.md", "use/errors.md", "plan.md")),
+    ROOT / "CHANGELOG.md",
+}
 
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")

@@ -43,7 +43,7 @@ OWNERS = {
     ),
     "quart_trio": ("svc/http/",),
     "hypercorn": ("svc/http/serving/server.py",),
-    "httpx": ("svc/edge/",),
+    "httpx": ("svc/edge/", "svc/commands/checks/"),
     "asyncpg": ("svc/store/engines/postgres",),
     "uvloop": ("svc/store/engines/postgres.py",),
     "asyncio": ("svc/store/engines/postgres",),
@@ -53,6 +53,7 @@ OWNERS = {
     "segno": ("svc/http/resources/qr.py",),
     "cryptography": ("svc/security/vault.py",),
     "smtplib": ("svc/mail/smtp.py",),
+    "dns": ("svc/commands/checks/mail.py",),
     "markdown_it": ("svc/web/help/",),
     "argon2": ("svc/security/passwords.py",),
 }

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from svc.api.endpoint import JSON_TYPE, Endpoint
-from svc.api.shape import Ok
+from svc.api.shape import Ok, ResponseBody
 
 YAML_TYPE = "application/yaml"  # RFC 9512
 MARKDOWN_TYPE = "text/markdown"
 TEXT_TYPE = "text/plain"
+
+
+class Alive(ResponseBody):
+    """The process responds."""
+
+    ok: bool = True
+    client: str | None = Field(
+        description="The client's IP address as the service knows it, or null if it is unknown. If this is the address"
+        " of a proxy, the proxy or the setting `trusted_proxies` is not configured correctly."
+    )
+
 
 ALIVE = Endpoint(
     method="GET",
@@ -15,7 +28,7 @@ ALIVE = Endpoint(
     tag="service",
     summary="Liveness probe: the process responds",
     access="anybody",
-    response=Ok,
+    response=Alive,
 )
 READY = Endpoint(
     method="GET",

@@ -32,7 +32,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     )
     serve.set_defaults(command=_serve)
     check = commands.add_parser(
-        "check", parents=[shared], help="check configuration, store, key file, mail server and more"
+        "check", parents=[shared], help="check configuration, store, key file, mail server, public URL and more"
     )
     check.set_defaults(command=_check)
 

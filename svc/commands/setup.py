@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from svc.commands.arguments import Commands
-    from svc.commands.check import Finding
+    from svc.commands.checks.finding import Finding
     from svc.commands.config_file import Answers, Value
     from svc.config import Config
 
@@ -209,7 +209,7 @@ class _Dialogue:
         return [Path(file).absolute().parent for file in files]
 
     def _store(self, folder: Path) -> None:
-        from svc.commands.check import check_store
+        from svc.commands.checks.store import check_store
 
         def check(url: str) -> None:
             self._try({("store", "url"): url}, check_store)
@@ -225,7 +225,7 @@ class _Dialogue:
         self._keep({("store", "url"): url})
 
     def _mail(self) -> None:
-        from svc.commands.check import check_mail_transport
+        from svc.commands.checks.mail import check_transport
 
         address = urlsplit(str(self._answers.get(("http", "base_url"), ""))).hostname
         kept: list[Answers] = []
@@ -236,7 +236,7 @@ class _Dialogue:
         def check(url: str) -> None:
             if not url:
                 none: Answers = {("mail", "transport"): "file", ("mail", "smtp_url"): ""} if self._has_smtp else {}
-                self._try(none, check_mail_transport)
+                self._try(none, check_transport)
                 kept.append(none)
                 return
             url = self._with_password(url)
@@ -246,7 +246,7 @@ class _Dialogue:
                 check_sender,
             )
             answers: Answers = {("mail", "transport"): "smtp", ("mail", "smtp_url"): url, ("mail", "from"): sender}
-            self._try(answers, check_mail_transport)
+            self._try(answers, check_transport)
             kept.append(answers)
 
         existing = self._default_answer(None, ("mail", "smtp_url"), "") if self._has_smtp else ""

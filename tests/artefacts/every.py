@@ -137,7 +137,8 @@ async def test_package_runs_on_fresh_debian(tree: Path, emulator: Emulator) -> N
     assert "library of the build system" not in licences
     assert (tree / "usr/share/doc/svc/operate/README.md").exists()
     shell(tree, BLOCKS["sudo svc init --yes --replace --config /etc/svc/config.toml \\"])
-    assert "FAIL" not in shell(tree, BLOCKS["sudo -u svc svc check --config /etc/svc/config.toml"])
+    api = f"export SVC_EDGE_API_BASE_URL={emulator.api}\n"
+    assert "FAIL" not in shell(tree, api + BLOCKS["sudo -u svc svc check --config /etc/svc/config.toml"])
     add = BLOCKS["sudo -u svc svc user add you@example.com --confirmed --config /etc/svc/config.toml"]
     shell(
         tree,

@@ -14,6 +14,7 @@ import pytest
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Program
 from tests.artefacts.journey import Place, journey
+from tests.command_runs import api_with_a_clock
 
 BINARY = Path(__file__).parents[2] / "dist/svc"
 
@@ -55,9 +56,11 @@ def test_init_as_root_acts_as_owner_of_data_folder() -> None:
 
 
 def test_binary_has_version_licences_and_bundled_files(tmp_path: Path) -> None:
+    own = {"SVC_EDGE_API_BASE_URL": api_with_a_clock()}
+
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [BINARY, *arguments], cwd=tmp_path, env={}, capture_output=True, text=True, check=False, timeout=60
+            [BINARY, *arguments], cwd=tmp_path, env=own, capture_output=True, text=True, check=False, timeout=60
         )
 
     assert run("--version").stdout == f"svc {version('svc')}\n"

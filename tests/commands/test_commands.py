@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from edge_worker.harness.service import eventually
 from svc import cli
 from svc.clock import DAY_MS, system_clock
-from svc.commands import check
+from svc.commands.checks.address import check_metrics
 from svc.config import Config, MetricsConfig, StoreConfig, VaultConfig
 from svc.model import User
 from svc.security.passwords import verify_password
@@ -317,7 +317,7 @@ def test_check_reports_failure_and_checks_other_parts(tmp_path, settings, part, 
     assert len(failed) == 1
     assert failed[0].startswith(f"FAIL {part}: ")
     assert text in failed[0]
-    assert len(response.stdout.splitlines()) == 12
+    assert len(response.stdout.splitlines()) == 16
 
 
 @pytest.mark.rule("X14")
@@ -333,7 +333,7 @@ def test_check_reports_failure_and_checks_other_parts(tmp_path, settings, part, 
     ],
 )
 def test_check_reports_who_can_read_metrics(bind, text):
-    found = check._metrics(Config(metrics=MetricsConfig(bind=bind)))
+    found = check_metrics(Config(metrics=MetricsConfig(bind=bind)))
     assert found.verdict == "ok"
     assert text in found.text
 
@@ -342,7 +342,7 @@ def test_check_reports_who_can_read_metrics(bind, text):
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "[::]", "[0::0]", "[::ffff:0:0]"])
 def test_check_warns_if_metrics_bind_to_all_addresses(host):
     """This is common in containers, where access depends on the published ports."""
-    found = check._metrics(Config(metrics=MetricsConfig(bind=f"{host}:9090")))
+    found = check_metrics(Config(metrics=MetricsConfig(bind=f"{host}:9090")))
     assert found.verdict == "warn"
     assert (
         "metrics need no password; bind a private address, or publish the container's port only to the scraper"

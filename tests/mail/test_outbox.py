@@ -16,7 +16,7 @@ import trio
 
 from edge_worker.harness.sampling import EVERYTHING
 from svc.clock import DAY_MS, HOUR_MS
-from svc.commands.check import _waiting
+from svc.commands.checks.store import emails_finding
 from svc.config import Config, MailConfig
 from svc.errors import StoreUnavailable
 from svc.ids import digest
@@ -586,19 +586,19 @@ async def test_email_is_sent_when_its_transaction_commits(store, clock):
 
 
 async def test_check_reports_email_queue(store, clock):
-    assert _waiting(await store.read(outbox.backlog())).text == "none queued"
+    assert emails_finding(await store.read(outbox.backlog())).text == "none queued"
     user_id = await store.run(signed_up())
     await store.run(notifications.address_refused(user_id, START_MS))
     [row] = await store.read(rows())
     await store.run(outbox.failed(row["id"], START_MS, "RCPT 450 4.2.0"))
     found = await store.read(outbox.backlog())
-    assert _waiting(found).text == (
+    assert emails_finding(found).text == (
         "1 queued, the oldest since 2026-11-21T04:00:00.000Z; failed attempts: RCPT 450 4.2.0;"
         " mail servers reject the addresses of 1 user"
     )
-    assert "failed" not in _waiting(replace(found, errors=())).text
-    assert _waiting(found).verdict == _waiting(replace(found, errors=())).verdict == "warn"
-    assert _waiting(replace(found, errors=(), refused_addresses=0)).verdict == "ok"
+    assert "failed" not in emails_finding(replace(found, errors=())).text
+    assert emails_finding(found).verdict == emails_finding(replace(found, errors=())).verdict == "warn"
+    assert emails_finding(replace(found, errors=(), refused_addresses=0)).verdict == "ok"
 
 
 async def test_deleting_account_deletes_its_emails(store, clock):

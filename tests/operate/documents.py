@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from tests.command_runs import api_with_a_clock
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -144,7 +146,8 @@ class Place:
         """The environment of all blocks. It has the `svc` under test on the path, and only this place's settings."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-        return {**kept, "PATH": path, "HOME": str(self.folder), **self.settings}
+        own = {"PATH": path, "HOME": str(self.folder), "SVC_EDGE_API_BASE_URL": api_with_a_clock()}
+        return {**kept, **own, **self.settings}
 
     def text(self, block: Block) -> str:
         """Return the text of a block after replacing paths."""

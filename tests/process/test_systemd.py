@@ -20,13 +20,13 @@ async def test_inherited_sockets_are_served_and_outlive_service(tmp_path):
         async with local_client() as client:
             for each in holder.sockets:
                 url = "http://{}:{}/healthz".format(*each.getsockname())
-                assert (await client.get(url)).json() == {"ok": True}
+                assert (await client.get(url)).json() == {"ok": True, "client": "127.0.0.1"}
         holder.told.clear()
         await holder.hears("WATCHDOG=1")  # the notification is repeated
         async with local_client(timeout=60) as client, trio.open_nursery() as nursery:
             await holder.stop()
             assert "STOPPING=1" in holder.told
-            responses: list[dict[str, bool]] = []
+            responses: list[dict[str, object]] = []
 
             async def ask() -> None:
                 responses.append((await client.get(f"{holder.url}/healthz")).json())
@@ -34,7 +34,7 @@ async def test_inherited_sockets_are_served_and_outlive_service(tmp_path):
             nursery.start_soon(ask)  # the request is sent while no service is running
             await holder.start()
         await holder.stop()
-        assert responses == [{"ok": True}]
+        assert responses == [{"ok": True, "client": "127.0.0.1"}]
         assert holder.announced == [holder.url, holder.url]
 
 

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 from edge_worker.harness.visitors import DESKTOP_CHROME
+from edge_worker.local_http import NO_CERTIFICATES
 from tests.web.places import EMAIL, PASSWORD, new_context, signed_in_tab
 from tests.web.test_every_page import Visit
 
@@ -43,11 +44,10 @@ def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
 
 def read(place: Place, path: str, **headers: str) -> httpx.Response:
     """Send a GET request to the service as the user."""
-    signed_in = httpx.post(
-        f"{place.url}/auth/sign-in", json={"email": EMAIL, "password": PASSWORD}, trust_env=False
-    ).json()
-    headers["Authorization"] = f"Bearer {signed_in['access_token']}"
-    return httpx.get(place.url + path, headers=headers, trust_env=False).raise_for_status()
+    with httpx.Client(base_url=place.url, trust_env=False, verify=NO_CERTIFICATES, timeout=30) as client:
+        signed_in = client.post("/auth/sign-in", json={"email": EMAIL, "password": PASSWORD}).json()
+        headers["Authorization"] = f"Bearer {signed_in['access_token']}"
+        return client.get(path, headers=headers).raise_for_status()
 
 
 def site_of(place: Place, page: Page) -> dict[str, Any]:

@@ -50,9 +50,9 @@ class Probes:
         endpoints.open(api.REFERENCE_MD, self.reference_md)
         endpoints.open(api.REFERENCE, self.reference)
 
-    async def alive(self, _: RequestInfo) -> Ok:
-        """Return 200, which shows that the process is alive."""
-        return Ok()
+    async def alive(self, request: RequestInfo) -> api.Alive:
+        """Return 200, which shows that the process is alive, and the client's address."""
+        return api.Alive(client=None if request.client is None else str(request.client))
 
     async def ready(self, _: RequestInfo) -> Ok:
         """Return 200 if the store was available when it was last used.
