@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from svc.clock import iso
+from svc.clock import DAY_MS, iso
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
@@ -123,9 +123,14 @@ Language = Literal["en", "de"]  # of emails and of the web application
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 DEFAULT_LANGUAGE: Language = "en"
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
-Suggestion = Literal["shorter_hourly_retention"]  # advice that a user can follow by changing an account setting
-# The range of DaysKept. A Worker without the setting keeps the maximum.
+# Advice that a user can follow by changing an account setting: keep fewer days, or fewer months.
+Suggestion = Literal["shorter_hourly_retention", "shorter_month_retention"]
+# The ranges of Retention. A Worker without the setting keeps the maximum number of days, and months permanently.
 MIN_DAYS_KEPT, MAX_DAYS_KEPT = 14, 35
+MIN_MONTHS_KEPT, MAX_MONTHS_KEPT = 6, 1_200
+MonthsKept = int | Literal["forever"]
+# From this age on, an account has more than MIN_MONTHS_KEPT months: the current month and the first month do not count.
+_MORE_MONTHS_MS = (MIN_MONTHS_KEPT + 2) * 31 * DAY_MS
 Metric = Literal["requests", "writes", "reads", "size"]
 AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # in ascending order of severity
 Unread = Literal["analytics", "size"]  # data sources that could not be read for an advice
@@ -315,18 +320,19 @@ class Advice:
     metric: Metric | None = None  # the metric that determines the level; None if the level is ok or None
     metrics: Mapping[Metric, Measured] = field(default_factory=dict)  # only metrics that could be read
     unavailable: tuple[Unread, ...] = ()
-    suggest: Suggestion | None = None  # shown only while the user can follow the suggestion; see Account.suggestion
+    suggest: Suggestion | None = None  # any suggestion: only the size is a problem; see Account.suggestion
 
 
 @dataclass(frozen=True)
-class DaysKept:
-    """The number of days for which an account's Worker keeps breakdowns.
+class Retention:
+    """The number of days for which an account's Worker keeps breakdowns, and of earlier months with their sums.
 
-    `version`: the configuration version that last changed the number of days. 0 means that the number was never
-    changed, so the Worker has no row for it.
+    `months` does not include the current month. `version`: the configuration version that last changed one of the
+    numbers. 0 means that they were never changed, so the Worker has no row for them.
     """
 
     days: int = MAX_DAYS_KEPT
+    months: MonthsKept = "forever"
     version: int = 0
 
 
@@ -471,8 +477,8 @@ class Account:
     installed_at: int | None
     install_id: str | None  # the operation that uploaded the running Worker
     heard_at: int | None  # when the Worker last reported, or was installed
-    days_kept: DaysKept
-    config_version: int  # newest version of the sites, links, link host and days kept
+    retention: Retention
+    config_version: int  # newest version of the sites, links, link host and retention
     synced_version: int  # version in the Worker's database
     asked_version: int  # highest version that may be in the Worker's database, as far as this store knows
     restored_as_of: int | None  # after a restore: end of the backup's totals, until the data was read back
@@ -486,10 +492,21 @@ class Account:
 
     @property
     def suggestion(self) -> Suggestion | None:
-        """The advice's suggestion. None if it has no suggestion, or if the setting is already at its minimum."""
-        if self.advice is None or self.days_kept.days <= MIN_DAYS_KEPT:
+        """The setting that makes the database smaller, if the advice suggests that, or None.
+
+        The sums of months make a database grow, but the number of days does not. A setting that is already at its
+        minimum is not suggested, and neither are fewer months if the account is too young to have more.
+        """
+        if self.advice is None or self.advice.suggest is None:
             return None
-        return self.advice.suggest
+        size = self.advice.metrics.get("size")
+        is_growing = size is not None and size.forecast is not None
+        has_more_months = self.advice.at - self.created_at > _MORE_MONTHS_MS
+        fewer_days = self.retention.days > MIN_DAYS_KEPT
+        fewer_months = has_more_months and self.retention.months != MIN_MONTHS_KEPT
+        if fewer_months and (is_growing or not fewer_days):
+            return "shorter_month_retention"
+        return "shorter_hourly_retention" if fewer_days else None
 
 
 @dataclass(frozen=True)

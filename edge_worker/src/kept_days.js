@@ -1,9 +1,10 @@
 /**
- * Retention of the table `day`: the account's setting, which the service writes to `config`, and the rows to delete
- * when a day is closed. A day is deleted once it is older than the setting and its month has been added up.
+ * Retention of the tables `day` and `month`: the account's setting, which the service writes to `config`, and what to
+ * delete when a day is closed. A day is deleted once it is older than the setting and its month has been added up.
  */
 
-import { addedUntil, withoutDays } from "./months.js";
+import { addedUntil, withoutDays, withoutMonths } from "./months.js";
+import { monthOf } from "./time.js";
 
 /**
  * Maximum retention. Reports with breakdowns go back 30 days; the additional days allow for differences between the
@@ -11,6 +12,8 @@ import { addedUntil, withoutDays } from "./months.js";
  */
 const MAX_DAYS = 35;
 const MIN_DAYS = 14;
+/** Minimum number of months before the current month. By default, months are kept permanently. */
+const MIN_MONTHS = 6;
 
 /**
  * A day that is this much older than MAX_DAYS is deleted even if its month has not been added up, so that the database
@@ -41,7 +44,7 @@ const OLDEST =
   `limit ${DAYS_AT_ONCE}`;
 
 /**
- * @typedef {object} Expired the oldest days, which are deleted now
+ * @typedef {object} Expired the oldest days, which are deleted now, and the months, whose rows are deleted in steps
  * @property {number} keptFrom epoch day: the first day that is not deleted
  * @property {number} rows number of rows to delete
  * @property {import("./months.js").MonthState} months the next state
@@ -50,16 +53,24 @@ const OLDEST =
 /** @param {number} size of the database in bytes @returns {boolean} true if days must not wait for their month */
 export const isNearlyFull = (size) => NEARLY_FULL.some(([from = 0, to = 0]) => size >= from && size <= to);
 
-/** @param {unknown} body of the row in `config` @returns {number} number of days to keep */
-export function daysKept(body) {
-  if (typeof body !== "string") return MAX_DAYS;
+/**
+ * @param {unknown} body of the row in `config`
+ * @returns {{days: number, months: number}} number of days, and of months before the current month, to keep
+ */
+export function retentionOf(body) {
+  // An invalid setting must not delete data early.
+  const { days = MAX_DAYS, months = Infinity } = parsed(body);
+  return { days: Math.min(MAX_DAYS, Math.max(MIN_DAYS, days)), months: Math.max(MIN_MONTHS, months) };
+}
+
+/** @param {unknown} body @returns {{days?: number, months?: number}} only numbers that are valid integers */
+function parsed(body) {
+  if (typeof body !== "string") return {};
   try {
-    const days = /** @type {unknown} */ (JSON.parse(body)?.days);
-    // An invalid setting must not delete data early.
-    if (!Number.isSafeInteger(days)) return MAX_DAYS;
-    return Math.min(MAX_DAYS, Math.max(MIN_DAYS, Number(days)));
+    const fields = Object.entries(/** @type {unknown} */ (JSON.parse(body)) ?? {});
+    return Object.fromEntries(fields.filter(([, value]) => Number.isSafeInteger(value)));
   } catch {
-    return MAX_DAYS;
+    return {};
   }
 }
 
@@ -82,16 +93,18 @@ export const expiredStatements = (db, day) => [
  */
 export function readExpired(setting, oldest, day, { kept_from, months }, full) {
   const [row] = /** @type {{body: unknown}[]} */ (setting?.results ?? []);
-  const firstKept = day - daysKept(row?.body);
+  const kept = retentionOf(row?.body);
+  const firstKept = day - kept.days;
   const firstWaiting = full ? firstKept : Math.max(addedUntil(months), day - MAX_DAYS - MAX_WAIT_DAYS);
   const end = Math.min(firstKept, firstWaiting);
   const days = /** @type {{day: number, n: number}[]} */ (oldest?.results ?? []).filter((one) => one.day < end);
   // A longer retention does not restore deleted days.
   const keptFrom = Math.max(kept_from, ...days.map((one) => one.day + 1));
+  const added = keptFrom > kept_from ? withoutDays(months, keptFrom) : months;
   return {
     keptFrom,
     rows: days.reduce((sum, { n }) => sum + n, 0),
-    months: keptFrom > kept_from ? withoutDays(months, keptFrom) : months,
+    months: withoutMonths(added, monthOf(day + 1) - kept.months),
   };
 }
 

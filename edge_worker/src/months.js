@@ -1,7 +1,8 @@
 /**
  * Adds up months. When a calendar month has ended, the rows of the table `day` are added up to one row of `month` per
  * target, in small steps. Each step advances `state.months` in the same batch, so each day is added exactly once.
- * Reports read these rows after the days are deleted. A month is the number of months since the year 0 (`monthOf`).
+ * Reports read these rows after the days are deleted. If the account has a limit on stored months, rows of older months
+ * are deleted in small steps as well. A month is the number of months since the year 0 (`monthOf`).
  */
 
 import { OTHER, bytesOf } from "./fold.js";
@@ -17,6 +18,12 @@ const STEP_CHARS = 60_000;
 const PART_CHARS = 30_000;
 /** The maximum number of days of STEP_TARGETS targets. */
 const STEP_DAYS = STEP_TARGETS * 31;
+
+/**
+ * Maximum number of rows of deleted months per step. Deleted rows count as written rows. With 288 steps a day, they are
+ * less than a tenth of the daily limit, so that a lowered setting does not use up the write budget.
+ */
+const EXPIRED_ROWS = 32;
 
 /** Limits of a row that is not complete yet, relative to those of a complete row. */
 const UNFINISHED_SHARE = 4;
@@ -81,6 +88,7 @@ const DIMENSIONS = /** @type {Dimension[]} */ (Object.keys(LIMITS.site.lists));
  * @property {number | null} day the last day that was added of this target; null if the target is complete
  * @property {Record<string, number>} first_days by month: the first day that its rows contain, if earlier days were
  *   deleted before they were added up
+ * @property {boolean} [expired] true if rows of months before `from` may still be stored
  *
  * @typedef {object} MonthSum
  * @property {number} from epoch day: the first day that the sum contains
@@ -123,6 +131,19 @@ export function withoutDays(months, keptFrom) {
   return hasChanged ? { ...months, first_days, day: months.day === null ? null : 0 } : months;
 }
 
+/**
+ * Returns the state after months were deleted because of their age. Their rows are deleted later (`readExpiredRows`).
+ * Reports do not use them any more, so they never contain a month of which only some rows are left.
+ * @param {MonthState} months @param {number} first the first month that is not deleted; -Infinity to delete none
+ * @returns {MonthState} `months` itself if these months have already been deleted
+ */
+export function withoutMonths(months, first) {
+  const from = Math.min(first, months.month);
+  if (from <= months.from) return months;
+  const left = Object.entries(months.first_days).filter(([month]) => Number(month) >= from);
+  return { ...months, from, first_days: Object.fromEntries(left), expired: true };
+}
+
 // Only the first target can be incomplete: if its rows exceed the limit, the step contains some of its days. The frame
 // of `upto_target` ends with the target's last row, because rows with the same target are peers. Rows of another
 // program are skipped.
@@ -140,13 +161,34 @@ const SAVE =
   "insert into month(month, target, totals) select value ->> 0, value ->> 1, value -> '$[2]' from json_each(?) " +
   "where true on conflict(month, target) do update set totals = excluded.totals";
 
+const EXPIRED = `from month where month < ?1 order by month, target limit ${EXPIRED_ROWS}`;
+
+/**
+ * Returns the next step: adds up days, or deletes rows of months that are older than the account's setting.
+ * @param {D1Database} db
+ * @param {{day: number, months: MonthState}} state day: the last closed day
+ * @returns {Promise<Step | null>} null if there is nothing to do
+ */
+export const readStep = async (db, state) => (await readDays(db, state)) ?? (await readExpiredRows(db, state.months));
+
+/** @param {D1Database} db @param {MonthState} months @returns {Promise<Step | null>} null if no rows may be left */
+async function readExpiredRows(db, months) {
+  if (months.expired !== true) return null;
+  const [found] = await db.batch([db.prepare(`select count(*) as n from (select 1 ${EXPIRED})`).bind(months.from)]);
+  const rows = Number(/** @type {{n: number} | undefined} */ (found?.results[0])?.n ?? 0);
+  const statement = db
+    .prepare(`delete from month where (month, target) in (select month, target ${EXPIRED})`)
+    .bind(months.from);
+  return { months: { ...months, expired: rows === EXPIRED_ROWS }, rows, statements: rows === 0 ? [] : [statement] };
+}
+
 /**
  * Reads the next days to be added up.
  * @param {D1Database} db
  * @param {{day: number, months: MonthState}} state day: the last closed day
  * @returns {Promise<Step | null>} null if all closed months are added up
  */
-export async function readStep(db, { day: closedDay, months }) {
+async function readDays(db, { day: closedDay, months }) {
   const { month, target } = months;
   const [firstDay, nextMonth] = [firstDayOf(month), firstDayOf(month + 1)];
   if (closedDay + 1 < nextMonth) return null;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { tick } from "../src/cron.js";
-import { encodeSum, newMonths } from "../src/months.js";
+import { encodeSum, newMonths, withoutMonths } from "../src/months.js";
 import { readState } from "../src/state.js";
 import { DAY_MS, MINUTE_MS, firstDayOf, monthOf } from "../src/time.js";
 import { Database } from "../tools/database.js";
@@ -436,4 +436,147 @@ test("days that cannot be added up are deleted after 66 days, even in the middle
   assert.equal(rowsOf(database).size, 0);
   await addUp(database, stateOf(database).day + 1);
   assert.deepEqual([rowsOf(database).get("site_a")?.from, rowsOf(database).get("site_a")?.views], [FIRST + 1, 30]);
+});
+
+/**
+ * Returns a database with rows of the months from MONTH - 24 to MONTH, all of which are added up.
+ * @param {number} targets @param {unknown} [setting] body of the configuration row
+ */
+function databaseOfMonths(targets, setting) {
+  const database = databaseOf({ state: { months: { ...newMonths(FIRST), from: MONTH - 24, month: MONTH + 1 } } });
+  for (let month = MONTH - 24; month <= MONTH; month += 1) {
+    for (let n = 0; n < targets; n += 1) {
+      const totals = `{"from":${firstDayOf(month)},"views":1,"visitors":1}`;
+      database.run("insert into month values (?, ?, ?)", [month, `lnk_${n}`, totals]);
+    }
+  }
+  if (setting !== undefined) setRetention(database, setting);
+  return database;
+}
+
+/** @param {Database} database @param {unknown} setting */
+const setRetention = (database, setting) =>
+  database.run("insert or replace into config values ('days_kept', 1, ?)", [JSON.stringify(setting)]);
+
+/** @param {Database} database @returns {{month: number, n: number}[]} */
+const storedMonths = (database) =>
+  database.run("select month, count(*) as n from month group by month order by month").map((row) => ({ ...row }));
+
+/**
+ * Closes the next day, and then runs the cron job every five minutes.
+ * @param {Database} database @param {number} [runs] @param {D1Database} [d1]
+ */
+async function runDay(database, runs = 280, d1 = database.d1) {
+  const at = (stateOf(database).day + 2) * DAY_MS + 12 * MINUTE_MS;
+  for (let run = 0; run < runs; run += 1) await tick(d1, ENV, at + run * STEP_MS);
+}
+
+// rule W5, Y10
+test("months before the kept months are deleted in steps of 32 rows, after reports no longer use them", async () => {
+  const database = databaseOfMonths(20, { days: 35, months: 6 });
+  // The first run closes the day, and the third is the first that deletes rows, because runs record the time at most
+  // every five minutes.
+  await runDay(database, 1);
+  assert.equal(stateOf(database).months.from, MONTH + 1 - 6);
+  assert.equal(stateOf(database).months.expired, true);
+  assert.equal(storedMonths(database).length, 25, "no rows are deleted yet");
+  const before = stateOf(database).written;
+  let [rows, runs] = [25 * 20, 0];
+  const at = (stateOf(database).day + 1) * DAY_MS + 12 * MINUTE_MS;
+  while (stateOf(database).months.expired) {
+    runs += 1;
+    await tick(database.d1, ENV, at + runs * STEP_MS);
+    const left = database.run("select count(*) as n from month")[0].n;
+    assert.ok(rows - left <= 32, `${rows - left} rows in a step`);
+    assert.equal(stateOf(database).months.from, MONTH + 1 - 6);
+    rows = left;
+  }
+  assert.deepEqual(
+    storedMonths(database),
+    Array.from({ length: 6 }, (_, i) => ({ month: MONTH - 5 + i, n: 20 })),
+  );
+  // 19 months of 20 targets are 380 rows.
+  assert.ok(runs >= 12 && runs <= 15, `${runs} runs`);
+  // The Worker also counts the rows that close an hour.
+  const written = stateOf(database).written.rows - before.rows;
+  assert.ok(written >= 380 + runs && written < 390 + runs, `${written} rows`);
+});
+
+// rule W5
+test("a month is deleted when a newer one has ended, and not earlier", async () => {
+  const database = databaseOfMonths(2, { days: 35, months: 12 });
+  await runDay(database);
+  assert.equal(storedMonths(database)[0]?.month, MONTH - 11);
+  while (stateOf(database).day < firstDayOf(MONTH + 2) - 2) await runDay(database, 3);
+  assert.equal(storedMonths(database)[0]?.month, MONTH - 11);
+  await runDay(database, 20);
+  assert.equal(stateOf(database).day, firstDayOf(MONTH + 2) - 1);
+  assert.equal(storedMonths(database)[0]?.month, MONTH - 10);
+});
+
+// rule X5
+test("without a valid number of months, no month is deleted", async () => {
+  for (const setting of [undefined, { days: 14 }, { days: 14, months: null }, { months: "6" }, [6]]) {
+    const database = databaseOfMonths(1, setting);
+    await runDay(database, 5);
+    assert.equal(storedMonths(database).length, 25, JSON.stringify(setting));
+    assert.deepEqual([stateOf(database).months.from, stateOf(database).months.expired], [MONTH - 24, undefined]);
+  }
+});
+
+// rule Y10
+test("a higher number of months does not bring deleted months back", async () => {
+  const database = databaseOfMonths(20, { days: 35, months: 6 });
+  await runDay(database, 3);
+  setRetention(database, { days: 35 });
+  await runDay(database);
+  assert.equal(stateOf(database).months.from, MONTH - 5);
+  assert.equal(storedMonths(database).length, 6, "months that were deleted in part are deleted completely");
+});
+
+// rule W3, Y10
+test("a run that crashes at any call, or loses a response, deletes exactly the expired months", async () => {
+  for (const lost of [false, true]) {
+    const database = databaseOfMonths(11, { days: 35, months: 8 });
+    const { d1 } = database;
+    let calls = 0;
+    const failing = /** @type {D1Database} */ ({
+      ...d1,
+      batch: async (statements) => {
+        calls += 1;
+        // An irregular third of the calls, so that no kind of call always fails.
+        if ((1_000 * Math.abs(Math.sin(calls))) % 1 > 0.3) return d1.batch(statements);
+        if (lost) await d1.batch(statements);
+        throw new Error("Network connection lost.");
+      },
+    });
+    const at = (stateOf(database).day + 2) * DAY_MS + 12 * MINUTE_MS;
+    for (let run = 0; run < 100; run += 1) await tick(failing, ENV, at + run * STEP_MS).catch(() => undefined);
+    assert.ok(calls > 100);
+    assert.deepEqual(
+      storedMonths(database),
+      Array.from({ length: 8 }, (_, i) => ({ month: MONTH - 7 + i, n: 11 })),
+    );
+    assert.equal(stateOf(database).months.expired, false);
+  }
+});
+
+// rule W5
+test("no rows of months are deleted once half of the day's rows are used", async () => {
+  const database = databaseOfMonths(20, { days: 35, months: 6 });
+  await runDay(database, 1);
+  const day = stateOf(database).day + 1;
+  setState(database, { ...stateOf(database), written: { day, rows: 50_000 } });
+  for (let run = 1; run < 6; run += 1) await tick(database.d1, ENV, day * DAY_MS + 12 * MINUTE_MS + run * STEP_MS);
+  assert.equal(storedMonths(database).length, 25);
+});
+
+// rule Y10
+test("a month that could not be added up yet is not deleted, whatever its age", () => {
+  const months = { ...newMonths(FIRST), first_days: { [MONTH]: FIRST + 3 } };
+  assert.equal(withoutMonths(months, MONTH + 9), months);
+  const added = { ...months, month: MONTH + 2, first_days: { [MONTH]: FIRST + 3, [MONTH + 1]: NEXT + 1 } };
+  const left = { ...added, from: MONTH + 1, first_days: { [MONTH + 1]: NEXT + 1 }, expired: true };
+  assert.deepEqual(withoutMonths(added, MONTH + 1), left);
+  assert.equal(withoutMonths(left, MONTH - 3), left);
 });

@@ -9,7 +9,7 @@ from pydantic import Field
 from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Moment, Name
+from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Moment, MonthsKept, Name
 from svc.api.link_hosts import LinkHost
 from svc.api.shape import Body, NoBody, ResponseBody, optional_field
 from svc.errors import Code, with_remedy
@@ -94,6 +94,12 @@ class AccountChange(Body):
         " …). Daily totals are kept permanently. If you lower the number, the Worker deletes older breakdowns over the"
         " following nights. Raising the number again does not restore them.",
     )
+    months_kept: MonthsKept | None = Field(
+        None,
+        description="The number of months before the current month for which the Worker's database keeps breakdowns as"
+        " sums of a whole month, or `forever`. If you lower the number, the Worker deletes older months after the next"
+        " midnight (UTC). Raising the number again does not restore them.",
+    )
 
 
 class AccountError(ResponseBody):
@@ -176,8 +182,9 @@ class Advice(ResponseBody):
     )
     unavailable: tuple[Unread, ...] = Field(description="The data that could not be read in full.")
     suggest: Suggestion | None = Field(
-        description="`shorter_hourly_retention` if the size of the database is the only problem and the account's"
-        " `days_kept` can be lowered; otherwise null."
+        description="If the size of the database is the only problem, the setting to lower: `days_kept`"
+        " (`shorter_hourly_retention`), or `months_kept` (`shorter_month_retention`) if the size is forecast to reach"
+        " the limit or `days_kept` is already at its minimum. Null if the setting cannot be lowered."
     )
     at: Moment
 
@@ -214,6 +221,10 @@ class Account(ResponseBody):
     location: Location | None
     plan: EdgePlan = Field(description="The account's Workers plan, as set by the user.")
     days_kept: DaysKept = Field(description="The number of days for which the Worker's database keeps breakdowns.")
+    months_kept: MonthsKept = Field(
+        description="The number of months before the current month for which the Worker's database keeps breakdowns as"
+        " sums of a whole month."
+    )
     state: AccountState
     token: WorkingToken | None
     error: AccountError | None
@@ -382,7 +393,8 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
         "name": account.name,
         "location": account.location,
         "plan": account.plan,
-        "days_kept": account.days_kept.days,
+        "days_kept": account.retention.days,
+        "months_kept": account.retention.months,
         "state": account.state,
         "token": None
         if account.token_name is None or account.token_expires_at is None
@@ -485,8 +497,8 @@ CHANGE = Endpoint(
     action="account.change",
     summary="Change an account's name, Cloudflare plan or breakdown retention",
     description="When `plan` changes, the service immediately begins to recompute `advice`. Until it has finished,"
-    " `advice` is null. A new value of `days_kept` reaches the Worker with the next sync. This operation is not part"
-    " of the original API specification.",
+    " `advice` is null. New values of `days_kept` and `months_kept` reach the Worker with the next sync. This operation"
+    " is not part of the original API specification.",
     scopes=("accounts",),
     body=AccountChange,
     response=OneAccount,

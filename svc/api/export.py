@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from svc import model
 from svc.api.endpoint import Endpoint
-from svc.api.fields import Day, Moment
+from svc.api.fields import Day, Moment, MonthsKept
 from svc.api.links import Rule
 from svc.api.notes import text_of
 from svc.api.shape import ResponseBody, optional_field
@@ -68,6 +68,7 @@ class Account(ResponseBody):
     name: str
     plan: EdgePlan | None = optional_field()
     days_kept: int | None = optional_field()
+    months_kept: MonthsKept | None = optional_field()
     state: AccountState | None = optional_field()
     location: Location | None = optional_field()
     link_host: str | None = optional_field()
@@ -92,7 +93,8 @@ class Account(ResponseBody):
             edge_account_id=account.edge_account_id,
             name=account.name,
             plan=account.plan,
-            days_kept=account.days_kept.days,
+            days_kept=account.retention.days,
+            months_kept=account.retention.months,
             state=account.state,
             location=account.location,
             link_host=None if host is None else host.host,
@@ -230,8 +232,9 @@ header line, commas between cells, and quotes where needed (RFC 4180).
 
 user.json          Your user data, and the time of the export (exported_at).
 accounts.json      Cloudflare accounts. edge_account_id is the id at Cloudflare, plan is the
-                   Workers plan, and days_kept is the number of days for which the worker
-                   keeps breakdowns. Disconnected accounts have disconnected_at.
+                   Workers plan. days_kept and months_kept are the numbers of days, and of
+                   whole months before the current month, for which the Worker keeps
+                   breakdowns. Disconnected accounts have disconnected_at.
 sites.json         Sites: host, exclusions (excluded_paths, excluded_networks,
                    excluded_countries, excluded_asns, respect_gpc, visitor_opt_out), and
                    the path of the snippet. Sites with the state "deleted" are no longer counted.

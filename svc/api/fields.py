@@ -15,14 +15,22 @@ from pydantic import (
     BeforeValidator,
     Field,
     PlainSerializer,
+    PlainValidator,
     SecretStr,
     WithJsonSchema,
 )
 
-from svc import addresses
+from svc import addresses, model
 from svc.api.ascii_forms import ascii_host, ascii_path, ascii_url
 from svc.clock import day_number, day_text, iso
-from svc.model import MAX_CODE_CHARS, MIN_CODE_CHARS, NO_NUL, RESERVED_CODES
+from svc.model import (
+    MAX_CODE_CHARS,
+    MAX_MONTHS_KEPT,
+    MIN_CODE_CHARS,
+    MIN_MONTHS_KEPT,
+    NO_NUL,
+    RESERVED_CODES,
+)
 from svc.security import password_policy
 from svc.security.ip_networks import canonical_network
 
@@ -188,6 +196,18 @@ def _email(value: str) -> str:
         raise Wrong(str(error), "not_email") from None
 
 
+def _months_kept(value: object) -> model.MonthsKept:
+    if value == "forever":
+        return "forever"
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Wrong('must be a whole number, or "forever"', "not_integer")
+    if value < MIN_MONTHS_KEPT:
+        raise Wrong(f"must be at least {MIN_MONTHS_KEPT}", "too_small", MIN_MONTHS_KEPT)
+    if value > MAX_MONTHS_KEPT:
+        raise Wrong(f"must be at most {MAX_MONTHS_KEPT}", "too_large", MAX_MONTHS_KEPT)
+    return value
+
+
 def _digits(value: object) -> int:
     """Parse an integer query parameter. Unlike `int()`, reject forms such as ` 5`, `+5` and `5_0`."""
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,18}", value):
@@ -340,6 +360,20 @@ LinkCode = Annotated[
         json_schema_extra={"not": {"enum": sorted(RESERVED_CODES)}},
     ),
     AfterValidator(_link_code),
+]
+# One validator for both types, because pydantic would report the errors of a union under two paths.
+MonthsKept = Annotated[
+    model.MonthsKept,
+    PlainValidator(_months_kept),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": MIN_MONTHS_KEPT, "maximum": MAX_MONTHS_KEPT},
+                {"const": "forever", "type": "string"},
+            ],
+            "examples": [24, "forever"],
+        }
+    ),
 ]
 # Write this after the bounds of an integer in a query: `Annotated[int, Field(ge=1), DIGITS]`.
 DIGITS = BeforeValidator(_digits)

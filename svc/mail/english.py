@@ -155,6 +155,8 @@ ENGLISH = Words(
     suggestions={
         "shorter_hourly_retention": "Keep breakdowns for fewer days (on the account's page), or upgrade your"
         " Cloudflare plan.",
+        "shorter_month_retention": "Keep breakdowns for fewer months (on the account's page), or upgrade your"
+        " Cloudflare plan.",
     },
     upgrade="Upgrade your Cloudflare plan, or count fewer sites with this account.",
     errors=CATALOGUE,

@@ -168,6 +168,8 @@ GERMAN = Words(
     suggestions={
         "shorter_hourly_retention": "Bewahren Sie Aufschlüsselungen kürzer auf (einstellbar auf der Seite des Kontos),"
         " oder wechseln Sie zu einem größeren Cloudflare-Tarif.",
+        "shorter_month_retention": "Bewahren Sie Aufschlüsselungen für weniger Monate auf (einstellbar auf der Seite"
+        " des Kontos), oder wechseln Sie zu einem größeren Cloudflare-Tarif.",
     },
     upgrade="Wechseln Sie zu einem größeren Cloudflare-Tarif, oder zählen Sie mit diesem Konto weniger Websites.",
     errors=GERMAN_ERRORS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.clock import DAY_MS
 from svc.errors import CATALOGUE, Conflict, NotFound
-from svc.model import Account, AccountWarning, DaysKept, WorkerPush
+from svc.model import Account, AccountWarning, Retention, WorkerPush
 from svc.store import operations, states
 from svc.store.advice import advice_from_json
 from svc.store.link_hosts import LINK_HOST_COLUMNS, link_host_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from svc.config import TimingConfig
     from svc.errors import Code, ErrorNote
-    from svc.model import AccountState, EdgePlan
+    from svc.model import AccountState, EdgePlan, MonthsKept
 
 
 # How long before the expiry of a working token the account shows a warning.
@@ -182,15 +182,25 @@ def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: st
 
 
 def change_account(
-    account_id: str, now: int, *, name: str | None = None, plan: EdgePlan | None = None, days_kept: int | None = None
+    account_id: str,
+    now: int,
+    *,
+    name: str | None = None,
+    plan: EdgePlan | None = None,
+    days_kept: int | None = None,
+    months_kept: MonthsKept | None = None,
 ) -> Tx[Account]:
     """Change the fields that are not None, and return the account. Raises NotFound.
 
-    A change of the plan deletes the advice and makes new advice due immediately. A change of `days_kept` increments the
-    configuration version, so the next sync writes the new value to the Worker's database.
+    A change of the plan deletes the advice and makes new advice due immediately. A change of `days_kept` or
+    `months_kept` increments the configuration version, so the next sync writes the new values to the Worker's database.
     """
     account = present((yield from locked(account_id)))
-    if name in (None, account.name) and plan in (None, account.plan) and days_kept in (None, account.days_kept.days):
+    before = account.retention
+    days = before.days if days_kept is None else days_kept
+    months = before.months if months_kept is None else months_kept
+    keeps_retention = (days, months) == (before.days, before.months)
+    if name in (None, account.name) and plan in (None, account.plan) and keeps_retention:
         yield UNCHANGED
     if name is not None:
         yield sql("update accounts set name = $2 where id = $1", account_id, name)
@@ -199,10 +209,14 @@ def change_account(
             "update accounts set plan = $2, advice = null, advice_due_at = $3 where id = $1", account_id, plan, now
         )
         yield Changed(account.edge_account_id)
-    if days_kept is not None and days_kept != account.days_kept.days:
+    if not keeps_retention:
         version = yield from bump_version(account_id)
         yield sql(
-            "update accounts set days_kept = $2, days_kept_version = $3 where id = $1", account_id, days_kept, version
+            "update accounts set days_kept = $2, months_kept = $3, days_kept_version = $4 where id = $1",
+            account_id,
+            days,
+            None if months == "forever" else months,
+            version,
         )
     return present((yield from account_by_id(account_id)))
 
@@ -449,7 +463,7 @@ def _account(row: Row) -> Account:
         installed_at=row["installed_at"],
         install_id=row["install_id"],
         heard_at=row["heard_at"],
-        days_kept=DaysKept(row["days_kept"], row["days_kept_version"]),
+        retention=Retention(row["days_kept"], row["months_kept"] or "forever", row["days_kept_version"]),
         config_version=row["config_version"],
         synced_version=row["synced_version"],
         asked_version=row["asked_version"],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import DaysKept, Link, LinkHost, Site
+    from svc.model import Link, LinkHost, Retention, Site
 
 # 33 rows with 3 parameters each, because D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
@@ -39,7 +39,7 @@ class ConfigRow(NamedTuple):
 
 
 def rows_of(
-    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, kept: DaysKept, after_version: int
+    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, retention: Retention, after_version: int
 ) -> list[ConfigRow]:
     """Return the rows that update the Worker from `after_version` to the given configuration, oldest first.
 
@@ -51,7 +51,7 @@ def rows_of(
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []
     for row in sorted(
-        _rows(sites, links, host, kept, after_version), key=lambda row: (row.version, row.body is not None)
+        _rows(sites, links, host, retention, after_version), key=lambda row: (row.version, row.body is not None)
     ):
         older = newest.get(row.key)
         if older is not None and older.body is None and older.version < row.version and row.body is not None:
@@ -96,13 +96,13 @@ def target_of(row: ConfigRow) -> str | None:
 
 
 def _rows(
-    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, kept: DaysKept, after_version: int
+    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, retention: Retention, after_version: int
 ) -> list[ConfigRow]:
     rows: list[ConfigRow] = []
     if host is not None and host.version > after_version:
         rows.append(ConfigRow(_HOST_KEY, host.version, _body({"host": host.host, **host.fallbacks()})))
-    if kept.version > after_version:  # never true for version 0 (never changed)
-        rows.append(ConfigRow("days_kept", kept.version, _body({"days": kept.days})))
+    if retention.version > after_version:  # never true for version 0 (never changed)
+        rows.append(ConfigRow("days_kept", retention.version, _body(_retention_fields(retention))))
     rows += [
         ConfigRow(f"link:{link.code}", link.version, _body(_link_fields(link) if _is_served(link) else None))
         for link in links
@@ -141,6 +141,12 @@ def _site_fields(site: Site) -> dict[str, object]:
     }
     # Omit the defaults, so that a row is as small as possible and does not change if a setting is added.
     return {**fields, **{name: value for name, value in settings.items() if value}}
+
+
+def _retention_fields(retention: Retention) -> dict[str, object]:
+    # Workers that do not know the field keep months permanently.
+    months = {} if retention.months == "forever" else {"months": retention.months}
+    return {"days": retention.days, **months}
 
 
 def _link_fields(link: Link) -> dict[str, object]:

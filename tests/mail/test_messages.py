@@ -83,7 +83,7 @@ def every_notice() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "expiry", {"trouble": "token_expires_soon", "expires_at": 1_795_233_600_000}
     for metric in get_args(Metric):
         limit = {"metric": metric, "used": 104_200_000, "limit": 100_000_000, "day": DAY}
-        for suggest in (None, "shorter_hourly_retention", "newer"):
+        for suggest in (None, "shorter_hourly_retention", "shorter_month_retention", "newer"):
             yield f"{metric}, {suggest}", {"trouble": "over", "limit": limit, "suggest": suggest}
 
 

@@ -11,7 +11,7 @@ import trio
 from svc.clock import DAY_MS, day_of
 from svc.errors import Conflict, ErrorNote
 from svc.ids import new_id
-from svc.model import DaysKept, ObsoleteRoute, WorkerPush
+from svc.model import ObsoleteRoute, Retention, WorkerPush
 from svc.store import accounts, link_hosts, operations, states, syncs, totals, unwanted_routes
 from svc.store.tx import sql
 from svc.worker.pushed import PushedPart
@@ -180,28 +180,32 @@ def without_record(account_id: str) -> Tx[None]:
 
 
 @pytest.mark.rule("W5")
-async def test_change_of_days_kept_increments_the_version(store):
+async def test_change_of_retention_increments_the_version(store):
     account_id = await store.run(an_account())
     account = await account_of(store, account_id)
-    assert (account.days_kept, account.config_version) == (DaysKept(35, 0), 1)
+    assert (account.retention, account.config_version) == (Retention(35, version=0), 1)
     woken: list[str] = []
     with store.changes.subscribe(woken.append):
-        for same in ({}, {"days_kept": 35}, {"days_kept": None, "name": "Other"}):
+        for same in ({}, {"days_kept": 35, "months_kept": "forever"}, {"days_kept": None, "name": "Other"}):
             changed = await store.run(accounts.change_account(account_id, START_MS, **same))
-            assert (changed.days_kept, changed.config_version, woken) == (DaysKept(35, 0), 1, [])
+            assert (changed.retention, changed.config_version, woken) == (Retention(35, version=0), 1, [])
         changed = await store.run(accounts.change_account(account_id, START_MS, name="Shop", plan="paid", days_kept=14))
-    assert (changed.name, changed.plan, changed.days_kept, changed.config_version) == (
+    assert (changed.name, changed.plan, changed.retention, changed.config_version) == (
         "Shop",
         "paid",
-        DaysKept(14, 2),
+        Retention(14, version=2),
         2,
     )
     assert set(woken) == {account.edge_account_id}
     again = await store.run(accounts.change_account(account_id, START_MS, plan="free", days_kept=14))
-    assert (again.plan, again.days_kept, again.config_version) == ("free", DaysKept(14, 2), 2)
+    assert (again.plan, again.retention, again.config_version) == ("free", Retention(14, version=2), 2)
+    months = await store.run(accounts.change_account(account_id, START_MS, months_kept=6))
+    assert (months.retention, months.config_version) == (Retention(14, 6, 3), 3)
     # A change back to the default must reach the Worker as well.
+    months = await store.run(accounts.change_account(account_id, START_MS, months_kept="forever"))
+    assert months.retention == Retention(14, "forever", 4)
     back = await store.run(accounts.change_account(account_id, START_MS, days_kept=35))
-    assert (back.days_kept, back.config_version) == (DaysKept(35, 3), 3)
+    assert (back.retention, back.config_version) == (Retention(35, version=5), 5)
 
 
 @pytest.mark.rule("W5")
@@ -212,7 +216,7 @@ async def test_concurrent_changes_of_days_kept_run_one_after_the_other(store, pa
 
     async def change(wanted: int) -> None:
         transaction = slowly(accounts.change_account(account_id, START_MS, days_kept=wanted), pause)
-        changed.append((await store.run(transaction)).days_kept)
+        changed.append((await store.run(transaction)).retention)
 
     async with trio.open_nursery() as nursery:
         for each in days:
@@ -221,7 +225,7 @@ async def test_concurrent_changes_of_days_kept_run_one_after_the_other(store, pa
     assert sorted(kept.version for kept in changed) == versions
     assert sorted(kept.days for kept in changed) == sorted(days)
     last = max(changed, key=lambda kept: kept.version)
-    assert (account.days_kept, account.config_version) == (last, last.version)
+    assert (account.retention, account.config_version) == (last, last.version)
 
 
 @pytest.mark.rule("A19")

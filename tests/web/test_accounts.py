@@ -312,7 +312,7 @@ def test_breakdown_retention_is_changed_and_suggested_until_minimum(page, world,
     fewer.focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog", name="Change breakdown retention")
-    field = dialog.get_by_label("Breakdown retention")
+    field = dialog.get_by_label("Days", exact=True)
     expect(field).to_be_focused()
     expect(field).to_have_value("35")
     for wrong, said in (("13", "Enter 14 or more."), ("36", "Enter 35 or less."), ("", "Enter 14 or more.")):
@@ -335,11 +335,43 @@ def test_breakdown_retention_is_changed_and_suggested_until_minimum(page, world,
     expect(field).to_have_value("20")
     field.fill("14")
     dialog.get_by_role("button", name="Save").click()
-    expect(section).to_contain_text("14 days")
+    expect(section).to_contain_text("14 days, and whole months permanently")
     expect(fewer).to_have_count(0)
     found = world.account(customer)
     assert found is not None
     assert (found["days_kept"], found["advice"]["suggest"], found["advice"]["level"]) == (14, None, "over")
+
+
+def test_number_of_kept_months_is_changed_and_removed(page, world, customer):
+    account_id = world.connected(customer)
+    page.goto(f"{world.place.url}/accounts/{account_id}#retention")
+    section = page.get_by_role("region", name="Breakdown retention")
+    expect(section).to_contain_text("35 days, and whole months permanently")
+    change = section.get_by_role("button", name="Change retention")
+    change.click()
+    dialog = page.get_by_role("dialog", name="Change breakdown retention")
+    field = dialog.get_by_label("Months before the current month")
+    expect(field).to_have_value("")
+    for wrong, said in (("5", "Enter 6 or more."), ("1201", "Enter 1200 or less.")):
+        field.fill(wrong)
+        page.keyboard.press("Enter")
+        expect(dialog.get_by_role("alert")).to_contain_text(said)
+        expect(field).to_be_focused()
+    field.fill("24")
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="detached")
+    expect(section).to_contain_text("35 days, and 24 whole months")
+    found = world.account(customer)
+    assert found is not None
+    assert (found["days_kept"], found["months_kept"]) == (35, 24)
+    change.click()
+    expect(field).to_have_value("24")
+    field.fill("")
+    dialog.get_by_role("button", name="Save").click()
+    expect(section).to_contain_text("35 days, and whole months permanently")
+    found = world.account(customer)
+    assert found is not None
+    assert found["months_kept"] == "forever"
 
 
 def _clicks(world: World, account_id: str, customer: Customer, zone: str) -> None:

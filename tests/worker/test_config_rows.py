@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.model import DaysKept, EndedPath, Link, LinkHost, Retiring, Rule, Site, SiteChange
+from svc.model import EndedPath, Link, LinkHost, Retention, Retiring, Rule, Site, SiteChange
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import raise_version, rows_of, write_statements
 
@@ -44,7 +44,7 @@ def site(
 
 
 HOST = LinkHost("go.example", "zone", "active", "r", None, 1)
-DEFAULT = DaysKept()
+DEFAULT = Retention()
 
 
 def test_rules_are_written_without_absent_conditions():
@@ -140,13 +140,16 @@ def test_link_host_is_written_only_if_newer():
     }
 
 
-def test_days_kept_are_written_only_if_changed_and_newer():
+def test_retention_is_written_only_if_changed_and_newer():
     assert rows_of([], [], None, DEFAULT, 0) == []
-    kept = DaysKept(14, 6)
+    kept = Retention(14, version=6)
     assert rows_of([], [], None, kept, 6) == []
     assert rows_of([], [], None, kept, 5) == [("days_kept", 6, '{"days":14}')]
+    # Workers of the previous version ignore the number of months.
+    months = Retention(35, 12, version=6)
+    assert rows_of([], [], None, months, 5) == [("days_kept", 6, '{"days":35,"months":12}')]
     # To return to the default, a row must replace the previous one.
-    assert rows_of([], [], None, DaysKept(35, 7), 6) == [("days_kept", 7, '{"days":35}')]
+    assert rows_of([], [], None, Retention(35, version=7), 6) == [("days_kept", 7, '{"days":35}')]
 
 
 def test_rows_are_ordered_oldest_first():

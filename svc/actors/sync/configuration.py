@@ -101,7 +101,7 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
     changed_links = await context.store.read(links.changed_links(account.id, account.synced_version))
     changed_sites = await context.store.read(sites.changed_sites(account.id, account.synced_version))
     rows = config_rows.rows_of(
-        changed_sites, changed_links, account.link_host, account.days_kept, account.synced_version
+        changed_sites, changed_links, account.link_host, account.retention, account.synced_version
     )
     await context.store.run(syncs.begin_sync(account.id, version))
     refused = await _write_all(access, database_id, rows, version)

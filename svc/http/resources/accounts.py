@@ -63,11 +63,16 @@ class Accounts:
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._context.bundle.sha256, latest))
 
     async def change(self, write: Write[api.AccountChange]) -> StoredResponse:
-        """Change the account's name, its plan, or the number of days for which its Worker keeps breakdowns."""
+        """Change the account's name, its plan, or how long its Worker keeps breakdowns."""
         account = await visible_account(self._context.store, write.caller, write.id)
         wanted = write.body
         changed = accounts.change_account(
-            account.id, self._context.clock(), name=wanted.name, plan=wanted.plan, days_kept=wanted.days_kept
+            account.id,
+            self._context.clock(),
+            name=wanted.name,
+            plan=wanted.plan,
+            days_kept=wanted.days_kept,
+            months_kept=wanted.months_kept,
         )
         return await self._context.store.run(write.commit(self._one, about=account)(changed))
 

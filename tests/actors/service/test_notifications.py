@@ -180,15 +180,25 @@ async def test_each_plan_limit_sends_one_email_when_reached_and_one_when_resolve
 
 
 @pytest.mark.rule("X13", "A24")
-@pytest.mark.parametrize(("days", "suggested"), [(15, True), (14, False)])
-async def test_email_about_the_size_suggests_fewer_days_while_they_can_be_fewer(quiet, days, suggested):
+@pytest.mark.parametrize(
+    ("days", "age_days", "suggested"),
+    [
+        (15, 0, "Keep breakdowns for fewer days"),
+        (14, 0, "Upgrade your Cloudflare plan"),
+        (14, 300, "Keep breakdowns for fewer months"),
+    ],
+    ids=["days", "neither", "months"],
+)
+async def test_email_about_the_size_suggests_a_setting_that_can_be_lowered(quiet, days, age_days, suggested):
     account = await quiet.account()
     await quiet.store.run(accounts.change_account(account.id, quiet.clock(), days_kept=days))
     limit = LIMITS["free"]["size"].limit
     size: dict[Metric, Measured] = {"size": Measured("over", limit, 412_900_000, day_number("2026-11-20"), None)}
-    await set_advice_and_run(quiet, Advice(1, "over", "size", size, suggest="shorter_hourly_retention"))
+    at = account.created_at + age_days * DAY_MS
+    await set_advice_and_run(quiet, Advice(at, "over", "size", size, suggest="shorter_hourly_retention"))
     [(_, text)] = await sent(quiet)
-    assert ("Keep breakdowns for fewer days" in text) == suggested
+    assert suggested in text
+    assert text.count("Keep breakdowns") == suggested.count("Keep breakdowns")
     assert "your Cloudflare plan" in text
 
 

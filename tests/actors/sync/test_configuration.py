@@ -86,6 +86,11 @@ async def test_changed_retention_is_written_immediately_and_unchanged_retention_
     assert await change(days_kept=14, plan="paid") == version
     assert await change(days_kept=35) == version + 1
     assert await days_kept_row(service) == (version + 1, '{"days":35}')
+    assert await change(months_kept=9, days_kept=35) == version + 2
+    assert await days_kept_row(service) == (version + 2, '{"days":35,"months":9}')
+    assert await change(months_kept=9) == version + 2
+    assert await change(months_kept="forever") == version + 3
+    assert await days_kept_row(service) == (version + 3, '{"days":35}')
 
 
 @pytest.mark.rule("L1")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from svc.api.openapi import document
+from svc.clock import DAY_MS, day_of
 from svc.errors import ServiceError, StoreUnavailable
 from svc.model import Advice, Measured, WorkerPush
 from svc.security.token_page import TOKEN_PAGE
@@ -30,6 +31,7 @@ ACCOUNT_FIELDS = [
     "location",
     "plan",
     "days_kept",
+    "months_kept",
     "state",
     "token",
     "error",
@@ -356,13 +358,55 @@ async def test_invalid_days_kept_change_nothing(world, ready, wrong):
     assert (shown["name"], shown["days_kept"]) == (account.name, 35)
 
 
+@pytest.mark.rule("W5", "G5")
+async def test_months_kept_can_be_changed_alone_and_with_days_kept(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+
+    async def change(body):
+        response = await world.call("PATCH", path, body, headers=session)
+        assert response.status == 200, response.raw
+        shown = (await world.call("GET", path, headers=session)).body["account"]
+        assert response.body["account"]["months_kept"] == shown["months_kept"]
+        stored = await world.store.read(accounts.account_by_id(account.id))
+        return shown["days_kept"], shown["months_kept"], stored.config_version
+
+    *_, begin = unchanged = await change({})
+    assert unchanged == (35, "forever", begin)
+    assert await change({"months_kept": "forever"}) == (35, "forever", begin)
+    assert await change({"months_kept": 6}) == (35, 6, begin + 1)
+    assert await change({"months_kept": 6, "days_kept": 35}) == (35, 6, begin + 1)
+    assert await change({"months_kept": None, "days_kept": 20}) == (20, 6, begin + 2)
+    assert await change({"months_kept": 1_200, "days_kept": 14}) == (14, 1_200, begin + 3)
+    assert await change({"months_kept": "forever", "name": "Shop"}) == (14, "forever", begin + 4)
+
+
+@pytest.mark.rule("W5", "G5")
+@cases(
+    "wrong", [5, 1_201, 0, -6, 6.5, "6", "", "Forever", "forever ", True, False, [6], {"months": 6}, 10**30, -(10**30)]
+)
+async def test_invalid_months_kept_change_nothing(world, ready, wrong):
+    _, session, account = ready
+    path = f"/v1/accounts/{account.id}"
+    response = await world.call("PATCH", path, {"name": "Other", "months_kept": wrong}, headers=session)
+    assert (response.status, response.code) == (400, "invalid_request")
+    [issue] = response.body["error"]["details"]["issues"]
+    assert issue["path"] == "months_kept"
+    if wrong in (5, 1_201):
+        assert (issue["code"], issue["limit"]) == {5: ("too_small", 6), 1_201: ("too_large", 1_200)}[wrong]
+    shown = (await world.call("GET", path, headers=session)).body["account"]
+    assert (shown["name"], shown["months_kept"]) == (account.name, "forever")
+
+
 @pytest.mark.rule("A20")
 @cases("state", ["pending", "connected", "resource_drift", "revoked", "no_connection"])
 async def test_days_kept_can_be_changed_in_any_state(world, ready, state):
     _, session, account = ready
     await world.store.run(change("update accounts set state = $2 where id = $1", account.id, state))
-    response = await world.call("PATCH", f"/v1/accounts/{account.id}", {"days_kept": 14}, headers=session)
+    body = {"days_kept": 14, "months_kept": 12}
+    response = await world.call("PATCH", f"/v1/accounts/{account.id}", body, headers=session)
     assert (response.status, response.body["account"]["days_kept"]) == (200, 14)
+    assert response.body["account"]["months_kept"] == 12
 
 
 @pytest.mark.rule("A24")
@@ -378,6 +422,32 @@ async def test_shorter_retention_is_suggested_only_above_the_minimum(world):
         assert shown["suggest"] == ("shorter_hourly_retention" if suggested else None), days
         assert (shown["level"], shown["metric"]) == ("over", "size")  # unaffected by the change
         assert (await world.call("GET", path, headers=session)).body["account"]["advice"] == shown
+
+
+@pytest.mark.rule("A24")
+@cases("growing", [False, True])
+async def test_fewer_months_are_suggested_if_the_size_grows_or_no_fewer_days_are_possible(world, ready, growing):
+    _, session, account = ready
+    path = f"/v1/accounts/{account.id}"
+    forecast = day_of(account.created_at) + 320 if growing else None
+
+    async def suggested(age_days, days, months):
+        at = account.created_at + age_days * DAY_MS
+        size = Measured("over", 500_000_000, 450_000_000, day_of(at), forecast)
+        advice = Advice(at, "over", "size", {"size": size}, suggest="shorter_hourly_retention")
+        await world.store.run(keep_advice(account.id, advice, "free", at + 1))
+        body = {"days_kept": days, "months_kept": months}
+        return (await world.call("PATCH", path, body, headers=session)).body["account"]["advice"]["suggest"]
+
+    # An account of this age does not have more than six months before the current month.
+    assert await suggested(200, 35, "forever") == "shorter_hourly_retention"
+    assert await suggested(200, 14, "forever") is None
+    with_both = "shorter_month_retention" if growing else "shorter_hourly_retention"
+    assert await suggested(300, 35, "forever") == with_both
+    assert await suggested(300, 35, 7) == with_both
+    assert await suggested(300, 35, 6) == "shorter_hourly_retention"
+    assert await suggested(300, 14, "forever") == "shorter_month_retention"
+    assert await suggested(300, 14, 6) is None
 
 
 @pytest.mark.rule("A24")

@@ -172,9 +172,9 @@ async def test_disabled_targets_leave_the_configuration_and_return_to_it(world: 
 
 
 def _kept() -> Any:
-    from svc.model import DaysKept
+    from svc.model import Retention
 
-    return DaysKept()
+    return Retention()
 
 
 def _account_row(account_id: str) -> Any:

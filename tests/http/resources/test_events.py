@@ -195,12 +195,13 @@ async def test_request_without_a_change_is_not_logged(world: World) -> None:
         "POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session
     )
     before = await events_of(world, session)
+    same: JSON = {"plan": "free", "name": account.name, "days_kept": 35, "months_kept": "forever"}
     unchanged: list[tuple[str, str, JSON | None]] = [
         ("PATCH", "/v1/me", {"notify": True}),
         ("PATCH", "/v1/me", {"language": None}),
         ("DELETE", "/v1/me/email", None),
         ("PATCH", f"/v1/accounts/{account.id}", {}),
-        ("PATCH", f"/v1/accounts/{account.id}", {"plan": "free", "name": account.name, "days_kept": 35}),
+        ("PATCH", f"/v1/accounts/{account.id}", same),
         ("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "go.example.com"}),
         ("PATCH", f"/v1/sites/{made_id(site)}", {"respect_gpc": False}),
         ("PATCH", f"/v1/links/{made_id(link)}", {"url": "https://a.example"}),

@@ -115,7 +115,7 @@ def test_every_field_that_a_user_can_set_is_exported():
 async def test_export_has_all_data(world):
     user, first, second = await a_full_user(world)
     session = await world.session(user)
-    paid = {"plan": "paid", "days_kept": 21}
+    paid = {"plan": "paid", "days_kept": 21, "months_kept": 18}
     assert (await world.call("PATCH", f"/v1/accounts/{first.id}", headers=session, json=paid)).status == 200
     assert (await world.call("PATCH", "/v1/me", headers=session, json={"language": "de"})).status == 200
     files = await export(world, session)
@@ -126,7 +126,7 @@ async def test_export_has_all_data(world):
     connected, former = json.loads(files["accounts.json"])
     assert (connected["id"], connected["edge_account_id"]) == (first.id, EDGE_ACCOUNT)
     assert (connected["state"], connected["plan"], connected["link_host"]) == ("ready", "paid", "go.example.com")
-    assert connected["days_kept"] == 21
+    assert (connected["days_kept"], connected["months_kept"]) == (21, 18)
     assert (former["id"], former["edge_account_id"]) == (second.id, OTHER_EDGE_ACCOUNT)
     assert former["disconnected_at"] == iso(START_MS)
 

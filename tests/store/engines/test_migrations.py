@@ -51,6 +51,7 @@ DIGESTS = {
     "0014-notes.sql": "0da3581cb23fc21e3252c07b1696227b69683c38a61fd3224a82801f59915f04",
     "0015-visitor-opt-out.sql": "5017d920427c9084f1e99fb4afa71dc5a56d055d1eb80bff41612f1187225b84",
     "0016-link-host-visits.sql": "3f7844b93563bdd6f73541b8e47e5f10dc33fbdac647f6e80a325ed3008a3665",
+    "0017-months-kept.sql": "b3e61b9c7797ce56987252b2b244a45a3f45bd02e0a9997df513b60589674079",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.
@@ -331,9 +332,9 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
         # Customers' pages contain that release's snippet.
         for row in await store.read(_one("select snippet from sites")):
             assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
-        # The Workers keep the same number of days as before, and have no configuration row for it.
-        days = await store.read(_one("select distinct days_kept, days_kept_version from accounts"))
-        assert [tuple(row.values()) for row in days] == [(35, 0)]
+        # The Workers keep the same days and months as before, and have no configuration row for them.
+        days = await store.read(_one("select distinct days_kept, months_kept, days_kept_version from accounts"))
+        assert [tuple(row.values()) for row in days] == [(35, None, 0)]
         # Users have not chosen a language yet, and queued emails have none.
         for table in ("users", "outbox"):
             languages = await store.read(_one(f"select distinct language from {table}"))

@@ -24,10 +24,10 @@ const TICKS = [60, 80];
  *   account: Account,
  *   choose: (plan: Account["plan"]) => void,
  *   busy: boolean,
- *   changeDays: () => void,
- * }} props `changeDays`: opens the dialog for the retention of breakdowns
+ *   changeRetention: () => void,
+ * }} props `changeRetention`: opens the dialog for the retention of breakdowns
  */
-export function Plan({ account: { advice, plan }, choose, busy, changeDays }) {
+export function Plan({ account: { advice, plan }, choose, busy, changeRetention }) {
   const words = t().account.plan;
   return (
     <section aria-labelledby="plan">
@@ -48,8 +48,8 @@ export function Plan({ account: { advice, plan }, choose, busy, changeDays }) {
           {advice.suggest && (
             <p class="actions">
               {words[advice.suggest]}
-              <button type="button" class="quiet" onClick={changeDays}>
-                {words.keepFewer}
+              <button type="button" class="quiet" onClick={changeRetention}>
+                {words.keepFewer[advice.suggest]}
               </button>
             </p>
           )}
@@ -114,14 +114,14 @@ function Choose({ plan, choose, busy }) {
   );
 }
 
-/** The retention of breakdowns in the worker's database. @param {{days: number, change: () => void}} props */
-export function Retention({ days, change }) {
-  const words = t().account.days;
+/** The retention of breakdowns in the worker's database. @param {{account: Account, change: () => void}} props */
+export function Retention({ account: { days_kept, months_kept }, change }) {
+  const words = t().account.retention;
   return (
     <section aria-labelledby="retention">
       <h2 id="retention">{words.label}</h2>
       <p class="actions">
-        {words.kept(days)}
+        {words.kept(days_kept, months_kept)}
         <button type="button" class="quiet" onClick={change}>
           {words.change}
         </button>

@@ -27,15 +27,17 @@ import { Ledger } from "./account-statement.jsx";
 import { MakeToken, Revoke, StillValid, TokenField, Waiting, toRevoke } from "./account-token.jsx";
 
 /** @typedef {import("../wire").FullAccount} Account */
-/** @typedef {"rename" | "renew" | "days" | "disconnect"} Asking the open dialog */
+/** @typedef {"rename" | "renew" | "retention" | "disconnect"} Asking the open dialog */
 
 /** Polling interval for the new advice after a plan change. The service needs a few seconds to update the advice. */
 const ADVICE_MS = 2_000;
 const ADVICE_WITHIN_MS = 30_000;
 
-/** The range of `days_kept` in the API. */
+/** The ranges of `days_kept` and `months_kept` in the API. */
 const MIN_DAYS = 14;
 const MAX_DAYS = 35;
+const MIN_MONTHS = 6;
+const MAX_MONTHS = 1_200;
 
 /** @param {{id: string}} props */
 export function Account({ id }) {
@@ -114,12 +116,12 @@ export function Account({ id }) {
                   account={account}
                   choose={does.plan}
                   busy={write.doing.startsWith("plan")}
-                  changeDays={() => (asking.value = "days")}
+                  changeRetention={() => (asking.value = "retention")}
                 />
                 <Host account={account} changed={read.again} />
                 <Details>
                   <Installed account={account} />
-                  <Retention days={account.days_kept} change={() => (asking.value = "days")} />
+                  <Retention account={account} change={() => (asking.value = "retention")} />
                   <Check id={id} checked={read.again} />
                   <Ledger id={id} />
                 </Details>
@@ -127,7 +129,9 @@ export function Account({ id }) {
             )}
             {asking.value === "rename" && <Rename account={account} show={show} close={() => (asking.value = null)} />}
             {asking.value === "renew" && <Renew account={account} show={show} close={() => (asking.value = null)} />}
-            {asking.value === "days" && <DaysKept account={account} show={show} close={() => (asking.value = null)} />}
+            {asking.value === "retention" && (
+              <ChangeRetention account={account} show={show} close={() => (asking.value = null)} />
+            )}
             {asking.value === "disconnect" && (
               <Disconnect
                 account={account}
@@ -218,15 +222,19 @@ function Rename({ account, show, close }) {
 }
 
 /** @param {Shown} props */
-function DaysKept({ account, show, close }) {
-  const words = t().account.days;
+function ChangeRetention({ account, show, close }) {
+  const words = t().account.retention;
   return (
     <Confirm
       title={words.title}
       submit={words.submit}
       close={close}
-      send={async (key, { days_kept = "" }) => {
-        const body = { days_kept: Number(days_kept) };
+      send={async (key, { days_kept = "", months_kept = "" }) => {
+        /** @type {import("../wire").AccountChange} */
+        const body = {
+          days_kept: Number(days_kept),
+          months_kept: months_kept === "" ? "forever" : Number(months_kept),
+        };
         show((await call("PATCH /v1/accounts/{account_id}", { account_id: account.id, body, key })).account);
         close();
       }}
@@ -234,7 +242,7 @@ function DaysKept({ account, show, close }) {
       <p>{words.explain}</p>
       <Field
         name="days_kept"
-        label={words.label}
+        label={words.days}
         hint={words.range(MIN_DAYS, MAX_DAYS)}
         type="number"
         min={MIN_DAYS}
@@ -242,6 +250,17 @@ function DaysKept({ account, show, close }) {
         defaultValue={account.days_kept}
         autocomplete="off"
         required
+      />
+      <Field
+        name="months_kept"
+        label={words.months}
+        hint={words.monthsHint(MIN_MONTHS)}
+        optional
+        type="number"
+        min={MIN_MONTHS}
+        max={MAX_MONTHS}
+        defaultValue={account.months_kept === "forever" ? "" : account.months_kept}
+        autocomplete="off"
       />
     </Confirm>
   );

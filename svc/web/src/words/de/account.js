@@ -152,7 +152,12 @@ const account = {
     unavailable: "Cloudflare hat diesen Wert nicht gemeldet.",
     shorter_hourly_retention:
       "Nur die Datenbank ist nahe am Limit oder darüber. Sie wird kleiner, wenn Sie Aufschlüsselungen kürzer aufbewahren.",
-    keepFewer: "Kürzer aufbewahren",
+    shorter_month_retention:
+      "Nur die Datenbank ist nahe am Limit oder darüber. Sie wird kleiner, wenn Sie Aufschlüsselungen für weniger Monate aufbewahren.",
+    keepFewer: {
+      shorter_hourly_retention: "Kürzer aufbewahren",
+      shorter_month_retention: "Weniger Monate aufbewahren",
+    },
     choose: "Cloudflare-Tarif",
     chooseHint: "Cloudflare gibt Ihren Tarif nicht an; wählen Sie ihn hier aus.",
     free: "Free",
@@ -160,15 +165,19 @@ const account = {
     asked: (ago) => `Abgefragt ${ago}.`,
   },
 
-  days: {
+  retention: {
     label: "Aufbewahrung der Aufschlüsselungen",
-    kept: (days) => `${days} Tage`,
+    kept: (days, months) =>
+      `${days} Tage, ${months === "forever" ? "ganze Monate dauerhaft" : `ganze Monate ${months} Monate lang`}`,
     change: "Aufbewahrung ändern",
-    hint: "Tagessummen bleiben dauerhaft erhalten. Seiten, Quellen, Länder und andere Aufschlüsselungen gibt es nur für diese Tage.",
+    hint: "Tagessummen bleiben dauerhaft erhalten. Seiten, Quellen, Länder und andere Aufschlüsselungen gibt es nur für diese Tage, und als Summen ganzer Monate.",
     title: "Aufbewahrung der Aufschlüsselungen ändern",
     explain:
-      "Tagessummen bleiben dauerhaft erhalten. Aufschlüsselungen (Seiten, Quellen, Länder …) gibt es nur für diese Anzahl von Tagen. Wenn Sie sie verringern, werden ältere Aufschlüsselungen endgültig gelöscht, und die Datenbank wird in den folgenden Nächten kleiner.",
+      "Tagessummen bleiben dauerhaft erhalten. Aufschlüsselungen (Seiten, Quellen, Länder …) gibt es nur für diese Anzahl von Tagen, danach als Summen ganzer Monate. Wenn Sie eine Zahl verringern, werden ältere Aufschlüsselungen endgültig gelöscht, und die Datenbank wird in den folgenden Nächten kleiner.",
+    days: "Tage",
     range: (least, most) => `${least} bis ${most} Tage.`,
+    months: "Monate vor dem laufenden Monat",
+    monthsHint: (least) => `Mindestens ${least}. Lassen Sie das Feld leer, um Monate dauerhaft aufzubewahren.`,
     submit: "Speichern",
   },
 

@@ -149,7 +149,9 @@ export default {
     unavailable: "Cloudflare did not report this.",
     shorter_hourly_retention:
       "Only the database is near or over its limit. Keep breakdowns for fewer days to make the database smaller.",
-    keepFewer: "Keep fewer days",
+    shorter_month_retention:
+      "Only the database is near or over its limit. Keep breakdowns for fewer months to make the database smaller.",
+    keepFewer: { shorter_hourly_retention: "Keep fewer days", shorter_month_retention: "Keep fewer months" },
     choose: "Cloudflare plan",
     chooseHint: "Cloudflare does not report your plan, so select it here.",
     free: "Free",
@@ -157,15 +159,19 @@ export default {
     asked: (/** @type {string} */ ago) => `Checked ${ago}.`,
   },
 
-  days: {
+  retention: {
     label: "Breakdown retention",
-    kept: (/** @type {number} */ days) => `${days} days`,
+    kept: (/** @type {number} */ days, /** @type {number | "forever"} */ months) =>
+      `${days} days, ${months === "forever" ? "and whole months permanently" : `and ${months} whole months`}`,
     change: "Change retention",
-    hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns exist only for these days.",
+    hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns exist only for these days, and as sums of whole months.",
     title: "Change breakdown retention",
     explain:
-      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) exist only for this number of days. If you reduce this number, older breakdowns are deleted permanently, and the database shrinks over the following nights.",
+      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) exist only for this number of days, and then as sums of whole months. If you reduce a number, older breakdowns are deleted permanently, and the database shrinks over the following nights.",
+    days: "Days",
     range: (/** @type {number} */ least, /** @type {number} */ most) => `${least} to ${most} days.`,
+    months: "Months before the current month",
+    monthsHint: (/** @type {number} */ least) => `${least} or more. Leave this empty to keep months permanently.`,
     submit: "Save",
   },
 
