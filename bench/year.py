@@ -1,9 +1,10 @@
-"""Simulate a year with many accounts. Their Workers push to the real application, with a simulated clock.
+"""Simulate two years with many accounts. Their Workers push to the real application, with a simulated clock.
 
 A Worker's counts are a function of its account and the day, so the benchmark can count the whole year again at the end,
 without using the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
 housekeeping runs once a day. At the end, each target's days, the hours within retention, and the reports must equal the
-second count.
+second count, and so must each month of a site's report over the whole time. The breakdowns of months are added up by
+the Worker, so a separate simulation runs the Worker's code (`edge_worker/tools/two_years.js`).
 
 A real year with 200 accounts has 1.75 million pushes. In the short simulation, a Worker pushes each day in three parts
 after midnight, like a Worker that has been offline. A site or link has views in only a few hours per day. The short
@@ -21,12 +22,14 @@ import time
 from array import array
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import trio
 
 from bench.figures import Row
 from bench.service import ENGINES, new_config
+from edge_worker.tools.node import node_command
 from svc.actors.context import Context
 from svc.actors.service import housekeeping
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
@@ -49,7 +52,9 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
 _NOTHING = cast("Any", None)  # not used, because there is no platform and no actor runs
-_FIRST_DAY = day_of(system_clock()) - 400
+_FIRST_DAY = day_of(system_clock()) - 800
+_TWO_YEARS = 730
+_WORKER = Path(__file__).parents[1] / "edge_worker/tools/two_years.js"
 # Pushes arrive a few minutes after the end of the day. Housekeeping deletes expired rows once a day.
 _PUSHED_AT_MS = 11 * 60_000
 _PARTS_A_PUSH = 20
@@ -243,9 +248,9 @@ class Simulation:
                 self.longest_step_ms = max(self.longest_step_ms, (time.perf_counter() - began) * 1000)
                 began = time.perf_counter()
 
-    async def report(self, site_id: str) -> Any:
-        """Read a site's report for 30 days over HTTP, and return it."""
-        response = await self._app.test_client().get(f"/v1/sites/{site_id}/report?period=30d", headers=self._headers)
+    async def report(self, site_id: str, query: str = "period=30d") -> Any:
+        """Read a site's report over HTTP, by default for 30 days, and return it."""
+        response = await self._app.test_client().get(f"/v1/sites/{site_id}/report?{query}", headers=self._headers)
         if response.status_code != 200:
             raise AssertionError(f"a report got the response {response.status_code} {await response.get_data()!r}")
         return (await response.get_json())["report"]
@@ -303,6 +308,20 @@ class Simulation:
             raise AssertionError(f"the report of {site_id} differs from the second count: {report}")
         if report["totals"]["views"] != sum(each.views for each in expected):
             raise AssertionError(f"the totals of {site_id} are not the sum of its days: {report}")
+        await self._check_months(site_id, wanted, last)
+
+    async def _check_months(self, site_id: str, wanted: dict[int, Counts], last: int) -> None:
+        """Compare each month of a report over all days with the second count."""
+        query = f"from={day_text(_FIRST_DAY)}&to={day_text(last)}&by=month"
+        report = await self.report(site_id, query)
+        months: dict[str, Counts] = {day_text(day)[:7]: Counts() for day in range(_FIRST_DAY, last + 1)}
+        for day, each in wanted.items():
+            months[day_text(day)[:7]] += each
+        shown = {
+            point["at"][:7]: Counts(point["views"], point["bots"], point["visitors"]) for point in report["series"]
+        }
+        if shown != months:
+            raise AssertionError(f"the months of {site_id} differ from the second count: {report}")
 
 
 def _account(user_id: int, worker: Worker, now: int) -> Tx[None]:
@@ -358,9 +377,19 @@ async def _simulated(engine: Engine, shape: Shape, new: Shape) -> AsyncIterator[
 
 
 async def year() -> AsyncIterator[Row]:
-    """Simulate a year with 200 accounts."""
-    async for row in _simulated("SQLite", Shape(200, 20, 365), Shape(200, 20, 31)):
+    """Simulate two years with 200 accounts."""
+    async for row in _simulated("SQLite", Shape(200, 20, _TWO_YEARS), Shape(200, 20, 31)):
         yield row
+
+
+async def worker_months() -> AsyncIterator[Row]:
+    """Let the Worker's code add up two years of 200 accounts, and compare each month with a plain count."""
+    command = node_command("--no-warnings", _WORKER, "200", "20")
+    done = await trio.run_process(command, capture_stdout=True)
+    found = json.loads(done.stdout)
+    what = "two years of 200 accounts with 20 targets: exact months of the Worker"
+    yield Row(what, f"{found['rows'] - found['different']:,} of {found['rows']:,}", "all")
+    yield Row("  cron runs that close a day or add up a step", f"{found['runs']:,}", "")
 
 
 async def month() -> AsyncIterator[Row]:
@@ -405,4 +434,4 @@ async def _size_mb(store: Store) -> str:
     return f"{await store.read(bytes_used()) / 1e6:.0f}"
 
 
-MEASURES = (size, year, month)
+MEASURES = (size, worker_months, year, month)

@@ -220,7 +220,14 @@ async def test_all_begins_with_the_first_imported_day_or_the_creation(place):
 async def test_link_report_of_today_reads_the_database_once(place):
     await place.push(1, (3, 0, 2))
     place.read({}, days={place.today: Counts(5, 0, 4)})
-    for query in ("?period=month", "?period=12mo&by=day", "?period=all&by=week", "?period=7d&compare=previous"):
+    two_years = f"?from={place.day(729)}&to={place.day(0)}&breakdowns=1&statement=1&compare=year"
+    for query in (
+        "?period=month",
+        "?period=12mo&by=day",
+        "?period=all&by=week",
+        "?period=7d&compare=previous",
+        two_years,
+    ):
         place.asked.clear()
         report = await place.report(query, "link")
         assert report["totals"]["views"] >= 5
