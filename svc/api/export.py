@@ -199,7 +199,10 @@ class Note(ResponseBody):
         )
 
 
-DAILY_COLUMNS = ("target", "kind", "edge_account_id", "name", "day", "views", "bots", "visitors", "final", "imported")
+DAILY_COLUMNS = (
+    *("target", "kind", "edge_account_id", "name", "day", "views", "bots", "visitors"),
+    *("final", "imported", "estimated"),
+)
 HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "bots", "visitors")
 
 
@@ -248,7 +251,8 @@ daily_totals.csv   Counts, with one line per day for each site or link. target i
                    kind is site or link, and name is the host or code. views and visitors
                    count people, and visitors are unique per day. bots counts everything
                    else. A day without a line had no views. final is 0 if the numbers may
-                   still grow. imported is 1 if the numbers come from another product.
+                   still grow. imported is 1 if the numbers come from another product, and
+                   estimated is 1 if they are estimates.
 hourly_totals.csv  Counts per hour. at is the start of the hour. The service keeps hourly
                    counts for a few weeks.
 events.csv         The changes of the last year, oldest first: time (at), actor (via), IP

@@ -88,6 +88,10 @@ class Point(Counts):
     """
 
     at: Moment
+    estimated: Literal[True] | None = optional_field(
+        "Present if the counts contain imported days that are estimates, because Cloudflare Web Analytics counted only"
+        " a sample."
+    )
 
 
 class Top(ResponseBody):

@@ -29,6 +29,9 @@ class Total(ResponseBody):
     imported: Literal[True] | None = optional_field(
         "Present if the counts were imported, for example from another product."
     )
+    estimated: Literal[True] | None = optional_field(
+        "Present if the imported counts are estimates, because Cloudflare Web Analytics counted only a sample."
+    )
 
 
 class Totals(ResponseBody):

@@ -16,7 +16,7 @@ from svc.store import accounts
 from svc.store.tx import many, placeholders, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from svc.store.tx import Tx
 
@@ -40,33 +40,39 @@ class Compared:
 
     added: tuple[int, ...] = ()  # not stored before
     same: tuple[int, ...] = ()  # imported before, with the same numbers
-    other: tuple[int, ...] = ()  # imported before, with other numbers
+    other: tuple[int, ...] = ()  # imported before, with other numbers, or not as estimates
     own: tuple[int, ...] = ()  # the service counted the target on these days
 
 
-def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = False) -> Tx[Compared]:
+def import_days(
+    target: Target, days: Mapping[int, Counts], *, estimates: Set[int] = frozenset(), replace: bool = False
+) -> Tx[Compared]:
     """Add missing days. If `replace` is set, also overwrite imported days that have other numbers.
 
-    Raises NotFound if the account is no longer connected.
+    `estimates`: the days whose numbers are estimates. Raises NotFound if the account is no longer connected.
     """
     accounts.present((yield from accounts.locked(target.account_id)))  # concurrent imports run one after the other
-    compared = yield from compare_days(target, days)
+    compared = yield from compare_days(target, days, estimates=estimates)
     written = [*compared.added, *(compared.other if replace else ())]
     if written:
         # A push may have written one of these days since they were read. The `where` clause then keeps its numbers.
         yield many(
-            "insert into days (target, day, views, bots, visitors, as_of, final, imported)"
-            " values ($1, $2, $3, $4, $5, 0, 1, 1) on conflict (target, day) do update"
-            " set views = excluded.views, bots = excluded.bots, visitors = excluded.visitors where days.imported = 1",
-            [(target.id, day, days[day].views, days[day].bots, days[day].visitors) for day in sorted(written)],
+            "insert into days (target, day, views, bots, visitors, as_of, final, imported, estimated)"
+            " values ($1, $2, $3, $4, $5, 0, 1, 1, $6) on conflict (target, day) do update set views = excluded.views,"
+            " bots = excluded.bots, visitors = excluded.visitors, estimated = excluded.estimated"
+            " where days.imported = 1",
+            [
+                (target.id, day, days[day].views, days[day].bots, days[day].visitors, int(day in estimates))
+                for day in sorted(written)
+            ],
         )
     return compared
 
 
-def compare_days(target: Target, days: Mapping[int, Counts]) -> Tx[Compared]:
+def compare_days(target: Target, days: Mapping[int, Counts], *, estimates: Set[int] = frozenset()) -> Tx[Compared]:
     """Return the result that `import_days` would return, without writing."""
-    rows = yield sql("select day, views, bots, visitors, imported from days where target = $1", target.id)
-    stored = {row["day"]: None if not row["imported"] else Counts(*_numbers(row)) for row in rows}
+    rows = yield sql("select day, views, bots, visitors, imported, estimated from days where target = $1", target.id)
+    stored = {row["day"]: (Counts(*_numbers(row)), row["estimated"] == 1) if row["imported"] else None for row in rows}
     found: dict[str, list[int]] = {"added": [], "same": [], "other": [], "own": []}
     for day, counts in sorted(days.items()):
         if day >= day_of(target.created_at):
@@ -76,7 +82,7 @@ def compare_days(target: Target, days: Mapping[int, Counts]) -> Tx[Compared]:
         elif stored[day] is None:
             found["own"].append(day)
         else:
-            found["same" if stored[day] == counts else "other"].append(day)
+            found["same" if stored[day] == (counts, day in estimates) else "other"].append(day)
     return Compared(**{what: tuple(those) for what, those in found.items()})
 
 

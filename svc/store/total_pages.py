@@ -1,8 +1,9 @@
 """Reads stored totals in pages, so that no transaction stays open while a long response is sent.
 
 A row has `target`, `at` (the epoch day, or the start of the hour in epoch ms), `views`, `bots` and `visitors`. A row
-for a day also has `final` and `imported` (0 or 1). A page continues after the last row of the previous page. A row that
-exists throughout the reading therefore appears exactly once, with its numbers at the time when its page was read.
+for a day also has `final`, `imported` and `estimated` (0 or 1). A page continues after the last row of the previous
+page. A row that exists throughout the reading therefore appears exactly once, with its numbers at the time when its
+page was read.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def days_page(
     `targets`: the ids of sites or of links, but not both, and at most a few hundred. `after`: the last row of the
     previous page.
     """
-    select = "select target, day as at, views, bots, visitors, final, imported from days where day"
+    select = "select target, day as at, views, bots, visitors, final, imported, estimated from days where day"
     return (yield from _page(select, "day", targets, first, last, after, limit))
 
 

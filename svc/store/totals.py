@@ -52,7 +52,7 @@ def _upsert(table: Literal["hours", "days"], key: Literal["at", "day"]) -> str:
 
     The row with the larger (as_of, final, views, bots, visitors) is the newer row.
     """
-    mark = ", imported = 0" if table == "days" else ""
+    mark = ", imported = 0, estimated = 0" if table == "days" else ""
     return (
         f"insert into {table} (target, {key}, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"  # noqa: S608  # names of this file
         f" on conflict (target, {key}) do update set views = excluded.views, bots = excluded.bots,"
@@ -266,12 +266,15 @@ def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Co
     }
 
 
-def imported_days(target: str, from_day: int, to_day: int) -> Tx[set[int]]:
-    """Return the target's days in [from_day, to_day] whose counts were imported."""
+def imported_days(target: str, from_day: int, to_day: int) -> Tx[dict[int, bool]]:
+    """Return the target's days in [from_day, to_day] whose counts were imported. True if the counts are estimates."""
     rows = yield sql(
-        "select day from days where target = $1 and day >= $2 and day <= $3 and imported = 1", target, from_day, to_day
+        "select day, estimated from days where target = $1 and day >= $2 and day <= $3 and imported = 1",
+        target,
+        from_day,
+        to_day,
     )
-    return {row["day"] for row in rows}
+    return {row["day"]: row["estimated"] == 1 for row in rows}
 
 
 def first_day(target: str) -> Tx[int | None]:

@@ -79,7 +79,7 @@ class StandIn:
     one_at_a_time: trio.Lock = field(default_factory=trio.Lock)
     zone_list: list[Zone] = field(default_factory=lambda: [Zone("z1", "example.com")])
     readable: Live | Unavailable = field(default_factory=lambda: Unavailable("not_installed"))
-    web_views: WebViews | Unavailable = field(default_factory=lambda: WebViews({}, 0))
+    web_views: WebViews | Unavailable = field(default_factory=lambda: WebViews({}, frozenset()))
     worker_side: WorkerSide = field(default_factory=lambda: WorkerSide(None, "not_installed"))
     woken: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)

@@ -59,6 +59,32 @@ async def test_days_are_imported_once_and_marked(store, site):
 
 
 @pytest.mark.rule("X4")
+async def test_estimates_are_marked_and_replaced_like_other_numbers(store, site):
+    days = {YESTERDAY: Counts(5), TODAY - 3: Counts(7)}
+
+    async def marked():
+        return await store.read(totals.imported_days(site.id, 0, TODAY))
+
+    await store.run(import_days(site, days, estimates={TODAY - 3}))
+    assert await marked() == {YESTERDAY: False, TODAY - 3: True}
+    assert (await store.run(import_days(site, days, estimates={TODAY - 3}))).same == (TODAY - 3, YESTERDAY)
+    assert (await store.run(import_days(site, days))).other == (TODAY - 3,)
+    assert await marked() == {YESTERDAY: False, TODAY - 3: True}
+    assert (await store.run(import_days(site, days, replace=True))).other == (TODAY - 3,)
+    assert await marked() == {YESTERDAY: False, TODAY - 3: False}
+    # The Worker's own number is not an estimate.
+    await store.run(import_days(site, days, estimates={YESTERDAY}, replace=True))
+    await store.run(totals.ingest(site.account_id, [pushed(site, YESTERDAY, Counts(8))], TODAY * DAY_MS))
+    assert await marked() == {TODAY - 3: False}
+    assert await store.read(estimated_of(site)) == 0
+
+
+def estimated_of(target: Target):
+    rows = yield sql("select count(*) as n from days where target = $1 and estimated = 1", target.id)
+    return rows[0]["n"]
+
+
+@pytest.mark.rule("X4")
 async def test_imported_numbers_are_kept_unless_replace_is_set(store, site):
     await store.run(import_days(site, {YESTERDAY: Counts(5, 1, 4)}))
     assert (await store.run(import_days(site, {YESTERDAY: Counts(3)}))).other == (YESTERDAY,)

@@ -119,7 +119,7 @@ async def test_report_scans_no_large_table(tmp_path: Path) -> None:
         account = await store.read(accounts.account_by_id(account_id))
         assert account is not None
         plans: list[str] = []
-        await store.read(explained(_stored(site_id, account, span_of("30d", START_MS)), plans))
+        await store.read(explained(_stored(site_id, account, START_MS, span_of("30d", START_MS)), plans))
     assert len(plans) >= 5
     assert not scans(plans), plans
 

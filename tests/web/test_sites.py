@@ -597,6 +597,33 @@ def test_days_without_breakdowns_are_named_with_the_reason(furnished: Place, tab
         assert tab.get_by_text("There are no breakdowns").count() == 0
 
 
+def test_estimates_are_marked_in_chart_table_and_export(furnished: Place, tab: Page) -> None:
+    def with_estimate(route: Route) -> None:
+        response = route.fetch()
+        body = response.json()
+        body["report"]["series"][0]["estimated"] = True
+        route.fulfill(response=response, json=body)
+
+    tab.route("**/report?*", with_estimate)
+    tab.goto(furnished.at("/sites/:id"))
+    tab.locator(".plot").wait_for()
+    expect(tab.locator(".plot rect.estimated")).to_have_count(1)
+    chart = tab.locator(".chart")
+    chart.focus()
+    tab.keyboard.press("Home")
+    assert (chart.get_attribute("aria-valuetext") or "").endswith(" · estimate")
+    expect(tab.locator(".tip")).to_contain_text("estimate")
+    tab.keyboard.press("ArrowRight")
+    assert "estimate" not in (chart.get_attribute("aria-valuetext") or "")
+    expect(tab.locator(".tip")).not_to_contain_text("estimate")
+    tab.get_by_text("Show as table").click()
+    expect(tab.locator(".figures tbody th").filter(has_text="(estimate)")).to_have_count(1)
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="Export this report as CSV").click()
+    shown = list(csv.DictReader(io.StringIO(saved.value.path().read_bytes().decode())))
+    assert [row["estimated"] for row in shown if row["list"] == "time"] == ["1", *[""] * 6]
+
+
 def test_previous_numbers_fade_until_new_period_loads(furnished: Place, tab: Page) -> None:
     held: list[Route] = []
 

@@ -13,6 +13,8 @@ from svc.model import Counts
 from svc.store import accounts
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from svc.actors.requests.live_reads import LiveReads
     from svc.edge.access import Access
     from svc.model import Account
@@ -22,13 +24,13 @@ _RETRY_AFTER_S = 60
 
 @dataclass(frozen=True)
 class WebViews:
-    """A host's counts by day, for the days with page views. `estimates`: the number of days whose counts are estimates.
+    """A host's counts by day, for the days with page views. `estimates`: the days whose counts are estimates.
 
     The visitor counts are visits, which are views whose referrer is another host.
     """
 
     days: dict[int, Counts]
-    estimates: int
+    estimates: Set[int]
 
 
 async def read(live: LiveReads, user_id: int, account: Account, host: str, today: int, last_day: int) -> WebViews:
@@ -52,4 +54,4 @@ async def read(live: LiveReads, user_id: int, account: Account, host: str, today
 async def _read(host: str, first_day: int, last_day: int, access: Access, _: str) -> WebViews:
     found = await web_analytics.view_days(access, host, first_day, last_day)
     days = {day.day: Counts(day.views, 0, day.visits) for day in found}
-    return WebViews(days, sum(day.is_estimate for day in found))
+    return WebViews(days, frozenset(day.day for day in found if day.is_estimate))

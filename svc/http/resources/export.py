@@ -225,7 +225,7 @@ def _head(target: Site | Link, edges: Mapping[str, str]) -> str:
 def _daily_text(heads: Mapping[str, str], rows: Sequence[Row]) -> str:
     return "".join(
         f"{heads[row['target']]},{_day_text(row['at'])},{row['views']},{row['bots']},{row['visitors']},{row['final']},"
-        f"{row['imported']}\r\n"
+        f"{row['imported']},{row['estimated']}\r\n"
         for row in rows
     )
 

@@ -90,12 +90,12 @@ class Imports:
 def _web_days(views: WebViews) -> Uploaded:
     """Return the days from Cloudflare Web Analytics in the form of an uploaded file."""
     notes = (
-        f"{views.estimates} of {len(views.days)} days are estimates, because Cloudflare counted only a sample",
+        f"{len(views.estimates)} of {len(views.days)} days are estimates, because Cloudflare counted only a sample",
         "Web Analytics has no visitors, so visits are imported as visitors: views that did not come from the same host",
         "Web Analytics does not report hits of bots",
     )
     reading = Reading("Cloudflare Web Analytics", ("count", "visits"), notes)
-    return Uploaded(reading, Refused(), {"": views.days} if views.days else {})
+    return Uploaded(reading, Refused(), {"": views.days} if views.days else {}, views.estimates)
 
 
 def _target_of(found: Site | Link, account: Account, kind: str, name: str) -> Target:
@@ -106,7 +106,9 @@ def _target_of(found: Site | Link, account: Account, kind: str, name: str) -> Ta
 
 def _import(target: Target, uploaded: Uploaded, body: api.TotalsFile | api.SiteTotals, now: int) -> Tx[Done]:
     apply = not body.dry_run
-    done = yield from import_target(target, uploaded.days_of, replace=body.replace, apply=apply, now=now)
+    done = yield from import_target(
+        target, uploaded.days_of, estimates=uploaded.estimates, replace=body.replace, apply=apply, now=now
+    )
     if body.dry_run or not done.written:
         yield UNCHANGED
     return done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svc.api import reports as api
@@ -28,7 +28,7 @@ class Stored:
 
     `sent_until`: the time up to which the account's Worker has pushed its counts (epoch ms). `sent_days`: the days for
     which it has pushed all counts. `hours_refused`: True if the Worker omitted some of the hours. `refused_days`: the
-    days on which it omitted hours. `imported_days`: the days whose counts were imported.
+    days on which it omitted hours. `imported_days`: the days whose counts were imported; True for estimates.
     """
 
     days: Mapping[int, Counts]
@@ -37,7 +37,7 @@ class Stored:
     sent_days: Set[int]
     hours_refused: bool = False
     refused_days: Set[int] = frozenset()
-    imported_days: Set[int] = frozenset()
+    imported_days: Mapping[int, bool] = field(default_factory=dict)
 
 
 Point = tuple[int, Counts]
@@ -53,6 +53,7 @@ class Compared(NamedTuple):
 class _Numbers(NamedTuple):
     days: Mapping[int, Counts]
     points: Sequence[Point]
+    estimated: Set[int] = frozenset()  # the times of the points that contain estimates
 
 
 def site_report(
@@ -154,7 +155,7 @@ def _stored_numbers(span: Span, stored: Stored) -> _Numbers:
     days = {day: stored.days.get(day, Counts()) for day in span.days}
     if span.by == "hour":
         return _Numbers(days, _hourly(span, stored.hours, stored.sent_until))
-    return _Numbers(days, _daily(span, days))
+    return _Numbers(days, _daily(span, days), _estimated(span, stored))
 
 
 def _live_numbers(span: Span, stored: Stored, live: Live | None, created_on: int) -> _Numbers:
@@ -164,7 +165,7 @@ def _live_numbers(span: Span, stored: Stored, live: Live | None, created_on: int
         if known is not None:
             days[day] = known
     if span.by != "hour":
-        return _Numbers(days, _daily(span, days))
+        return _Numbers(days, _daily(span, days), _estimated(span, stored))
     if not span.has_today:
         return _Numbers(days, _hourly(span, stored.hours, stored.sent_until))
     points = _hourly(replace(span, last_day=span.today - 1), stored.hours, stored.sent_until)
@@ -216,6 +217,11 @@ def _daily(span: Span, days: Mapping[int, Counts]) -> list[Point]:
     return points
 
 
+def _estimated(span: Span, stored: Stored) -> Set[int]:
+    days = {day for day, is_estimate in stored.imported_days.items() if is_estimate}
+    return {part[0] * DAY_MS for part in span.parts() if not days.isdisjoint(part)} if days else days
+
+
 def _lacks_hours(span: Span, stored: Stored) -> bool:
     """Return True if the counts by hour are incomplete for a day before today.
 
@@ -240,9 +246,13 @@ def _lacks_hours(span: Span, stored: Stored) -> bool:
 def _comparison(compared: Compared | None, numbers: _Numbers | None) -> api.Comparison | None:
     if compared is None or numbers is None:
         return None
-    days, points = numbers
     return api.Comparison.model_validate(
-        {"from_": compared.span.first_day, "to": compared.span.last_day, "totals": _sum(days), "series": _shown(points)}
+        {
+            "from_": compared.span.first_day,
+            "to": compared.span.last_day,
+            "totals": _sum(numbers.days),
+            "series": _shown(numbers),
+        }
     )
 
 
@@ -250,9 +260,16 @@ def _sum(days: Mapping[int, Counts]) -> api.Counts:
     return api.Counts.model_validate(sum(days.values(), Counts()))
 
 
-def _shown(points: Sequence[Point]) -> tuple[api.Point, ...]:
+def _shown(numbers: _Numbers) -> tuple[api.Point, ...]:
     return tuple(
-        api.Point(at=at, views=counts.views, bots=counts.bots, visitors=counts.visitors) for at, counts in points
+        api.Point(
+            at=at,
+            views=counts.views,
+            bots=counts.bots,
+            visitors=counts.visitors,
+            estimated=True if at in numbers.estimated else None,
+        )
+        for at, counts in numbers.points
     )
 
 
@@ -271,7 +288,7 @@ def _report(
         by=span.by if span.extended else None,
         as_of=as_of,
         totals=_sum(numbers.days),
-        series=_shown(numbers.points),
+        series=_shown(numbers),
         incomplete=False,
         breakdowns=None if live is None else _breakdowns(span, live, limit),
         breakdowns_from=None if live is None else max(span.first_day, live.listed_from),

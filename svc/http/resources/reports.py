@@ -234,11 +234,11 @@ def _asked(
         first = yield from totals.first_day(target_id)
         counted_from = counted_from if first is None else min(counted_from, first)
     span = chosen_span(query, now, hours_from, counted_from)
-    stored = yield from _stored(target_id, account, span)
+    stored = yield from _stored(target_id, account, created_at, span)
     compared = None
     if query.compare is not None:
         earlier = compared_span(span, query.compare)
-        compared = Compared(earlier, (yield from _stored(target_id, account, earlier)))
+        compared = Compared(earlier, (yield from _stored(target_id, account, created_at, earlier)))
     return _Asked(
         target_id,
         span,
@@ -251,7 +251,7 @@ def _asked(
     )
 
 
-def _stored(target_id: str, account: _AnyAccount, span: Span) -> Tx[Stored]:
+def _stored(target_id: str, account: _AnyAccount, created_at: int, span: Span) -> Tx[Stored]:
     """Read the stored counts of a site or link for the days of a span."""
     days = yield from totals.day_counts(target_id, span.first_day, span.last_day)
     # Reports as in version 0.8.0 show whether hours of today were omitted, for all periods.
@@ -269,7 +269,11 @@ def _stored(target_id: str, account: _AnyAccount, span: Span) -> Tx[Stored]:
     sent_days = yield from totals.final_days(account.id, span.first_day, span.last_day)
     # The service does not accept counts for older days and does not record whether they are complete.
     settled = range(span.first_day, min(span.last_day + 1, span.today - totals.OLDEST_DAYS))
-    imported = (yield from totals.imported_days(target_id, span.first_day, span.last_day)) if span.extended else set()
+    # Only days before the creation can be imported.
+    last_imported = min(span.last_day, day_of(created_at) - 1)
+    imported: dict[int, bool] = {}
+    if span.first_day <= last_imported:
+        imported = yield from totals.imported_days(target_id, span.first_day, last_imported)
     return Stored(
         days={day: counts for day, (counts, _, _) in days.items()},
         hours=dict(hours),

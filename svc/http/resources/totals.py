@@ -108,12 +108,13 @@ def _point(row: Row, unit_ms: int) -> bytes:
         bots=row["bots"],
         visitors=row["visitors"],
         imported=row.get("imported") == 1 or None,
+        estimated=row.get("estimated") == 1 or None,
     ).to_bytes()
 
 
 async def _csv(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
     """Yield the response as CSV (RFC 4180). Numbers and times need no quotes, and cannot be mistaken for formulas."""
-    before = "day,views,bots,visitors,imported\r\n" if series.by == "day" else "at,views,bots,visitors\r\n"
+    before = "day,views,bots,visitors,imported,estimated\r\n" if series.by == "day" else "at,views,bots,visitors\r\n"
     while True:
         last = page[-1] if len(page) == PAGE else None
         chunk = (before + "".join(_line(row, series.by) for row in page)).encode()
@@ -128,5 +129,5 @@ async def _csv(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, No
 def _line(row: Row, by: Literal["day", "hour"]) -> str:
     counts = f"{row['views']},{row['bots']},{row['visitors']}"
     if by == "day":
-        return f"{day_text(row['at'])},{counts},{row['imported']}\r\n"
+        return f"{day_text(row['at'])},{counts},{row['imported']},{row['estimated']}\r\n"
     return f"{iso(row['at'])},{counts}\r\n"

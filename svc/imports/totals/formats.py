@@ -102,9 +102,11 @@ def _table_in(source: Source) -> str:
 
 
 def _own(table: Table, tally: Tally) -> Reading:
-    columns = ("kind", "edge_account_id", "name", "target", "day", "views", "bots", "visitors", "final")
+    columns = ("kind", "edge_account_id", "name", "target", "day", "views", "bots", "visitors", "final", "estimated")
     unfinished = 0
-    for line, [kind, edge_account_id, name, target, day, views, bots, visitors, final] in table.rows(*columns):
+    for line, [kind, edge_account_id, name, target, day, views, bots, visitors, final, estimated] in table.rows(
+        *columns
+    ):
         try:
             if kind not in {"site", "link"}:
                 raise Wrong("kind is neither `site` nor `link`")
@@ -116,7 +118,7 @@ def _own(table: Table, tally: Tally) -> Reading:
             counts = Counts(
                 read_count("views", views), read_count("bots", bots, 0), read_count("visitors", visitors, 0)
             )
-            tally.add_day(line, read_day(day), counts, of, target)
+            tally.add_day(line, read_day(day), counts, of, target, is_estimate=estimated == "1")
         except Wrong as wrong:
             tally.refused.add(line, str(wrong))
             continue

@@ -14,7 +14,7 @@ from svc.store.events import by_operator
 from svc.store.imported_days import Compared, compare_days, import_days, known_targets, targets_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence, Set
 
     from svc.imports.totals.tally import Name, Tally
     from svc.model import NoteTarget
@@ -94,7 +94,7 @@ async def import_totals(
         if target is None:
             report.missing.append((cast("Name", of_file), sum(len(days) for days in days_of.values())))
             continue
-        tx = _import(target, days_of, replace=replace, apply=apply, now=now)
+        tx = _import(target, days_of, tally.estimates(of_file), replace=replace, apply=apply, now=now)
         try:
             one = await (store.run(tx) if apply else store.read(tx))
         except NotFound:  # the target's account was disconnected in the meantime
@@ -125,17 +125,29 @@ def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Tar
 
 
 def _import(
-    target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
+    target: Target,
+    days_of: Mapping[str, Mapping[int, Counts]],
+    estimates: Set[int],
+    *,
+    replace: bool,
+    apply: bool,
+    now: int,
 ) -> Tx[Done]:
     """Import a target's days with `import_target`, and record an event for the command."""
-    done = yield from import_target(target, days_of, replace=replace, apply=apply, now=now)
+    done = yield from import_target(target, days_of, estimates=estimates, replace=replace, apply=apply, now=now)
     if apply and done.written:
         yield by_operator(target.user_id, "totals.import", now, target.id, target.edge_account_id, done.written)
     return done
 
 
 def import_target(
-    target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
+    target: Target,
+    days_of: Mapping[str, Mapping[int, Counts]],
+    *,
+    estimates: Set[int] = frozenset(),
+    replace: bool,
+    apply: bool,
+    now: int,
 ) -> Tx[Done]:
     """Import the days of all targets in the file that have this target's name.
 
@@ -143,6 +155,7 @@ def import_target(
 
     If the file has days of another target that exists in this service, these days are skipped, because they are already
     stored for that target. `days_of`: the days by the id of the target in the file, which is "" if the file has no ids.
+    `estimates`: the days whose counts are estimates.
     Raises NotFound if the account is no longer connected.
     """
     known = yield from known_targets([one for one in days_of if one not in {"", target.id}])
@@ -150,7 +163,11 @@ def import_target(
     for of_target, of_file in days_of.items():
         for day, counts in () if of_target in known else of_file.items():
             days[day] = days.get(day, Counts()) + counts
-    compared = yield from (import_days(target, days, replace=replace) if apply else compare_days(target, days))
+    compared = yield from (
+        import_days(target, days, estimates=estimates, replace=replace)
+        if apply
+        else compare_days(target, days, estimates=estimates)
+    )
     written = len(compared.added) + (len(compared.other) if replace else 0)
     if apply and written:
         kind: NoteTarget = "site" if target.kind == "site" else "link"

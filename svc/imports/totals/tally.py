@@ -89,7 +89,16 @@ class Tally:
             return True
         return False
 
-    def add_day(self, line: int, day: int, counts: Counts, name: Name | None = None, target: str = "") -> None:
+    def add_day(
+        self,
+        line: int,
+        day: int,
+        counts: Counts,
+        name: Name | None = None,
+        target: str = "",
+        *,
+        is_estimate: bool = False,
+    ) -> None:
         """Add a target's totals for a day. If two rows for a day differ, the second row is recorded as invalid.
 
         Raises NotReadable if there are too many rows.
@@ -105,7 +114,8 @@ class Tally:
             self.refused.add(line, f"{day_text(day)} has a number above {LARGEST}")
             return
         added = self._database.execute(
-            "insert into day values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing", (*key, *numbers, line)
+            "insert into day values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+            (*key, *numbers, line, is_estimate),
         )
         if added.rowcount == 1:
             return
@@ -161,6 +171,15 @@ class Tally:
                 days.setdefault(target, {})[day] = Counts(*numbers)
             yield (Name(kind, name, edge_account_id) if kind else None), days
 
+    def estimates(self, name: Name | None) -> frozenset[int]:
+        """Return the days of the targets with this name whose totals are estimates."""
+        kind, host_or_code, edge_account_id = name or ("", "", "")
+        rows = self._database.execute(
+            "select distinct day from day where (edge_account_id, kind, name) = (?, ?, ?) and estimated",
+            (edge_account_id, kind, host_or_code),
+        )
+        return frozenset(day for (day,) in rows)
+
     def _keep_visits(self) -> None:
         self._database.executemany("insert into visit values (?, ?) on conflict do nothing", sorted(self._visits))
         self._visits.clear()
@@ -171,7 +190,7 @@ class Tally:
 def tally(today: int, most_rows: int | None = None) -> Iterator[Tally]:
     """Open an empty tally on disk, which is deleted at the end of the block. Raises CannotWrite."""
     tables = (
-        "create table day (edge_account_id, kind, name, target, day, views, bots, visitors, line,"
+        "create table day (edge_account_id, kind, name, target, day, views, bots, visitors, line, estimated,"
         " primary key (edge_account_id, kind, name, target, day)) without rowid;"
         "create table visit (day, session, primary key (day, session)) without rowid;"
     )

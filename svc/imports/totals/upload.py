@@ -12,6 +12,8 @@ from svc.imports.totals.source import open_source
 from svc.imports.totals.tally import tally
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from svc.imports.totals.reading import Reading
     from svc.imports.totals.tally import Name, Refused
     from svc.model import Counts
@@ -28,12 +30,14 @@ MAX_ROWS = 400_000
 class Uploaded:
     """The content of a file.
 
-    `days_of`: the days by the id that the file has for the site or link ("" if the file has no ids).
+    `days_of`: the days by the id that the file has for the site or link ("" if the file has no ids). `estimates`: the
+    days whose counts are estimates.
     """
 
     reading: Reading
     refused: Refused
     days_of: dict[str, dict[int, Counts]]
+    estimates: Set[int] = frozenset()
 
 
 def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Uploaded:
@@ -47,10 +51,12 @@ def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Upl
     with open_source(io.BytesIO(data), MAX_MIB << 20) as source, tally(today, MAX_ROWS) as found:
         reading = read_totals(source, found, website)
         days_of: dict[str, dict[int, Counts]] = {}
+        estimates: set[int] = set()
         for of_file, days_by_target in found.targets():
             if of_file is None or of_file in (name, name._replace(edge_account_id="")):
                 for target, days in days_by_target.items():
                     days_of.setdefault(target, {}).update(days)
+                estimates |= found.estimates(of_file)
         if not days_of and any(found.names()):
             raise NotReadable(f"the file has no totals of the {name.kind} {name.name}")
-        return Uploaded(reading, found.refused, days_of)
+        return Uploaded(reading, found.refused, days_of, estimates)

@@ -10,8 +10,9 @@ const HEADER = [
   ...["list", "key", "views", "visitors", "bots"],
   ...["key_before", "views_before", "visitors_before", "bots_before"],
   "source",
+  ...["estimated", "estimated_before"],
 ];
-const EMPTY = HEADER.slice(5, -1).map(() => "");
+const EMPTY = HEADER.slice(5, 9).map(() => "");
 // A spreadsheet would run a text that begins with one of these characters as a formula.
 const FORMULA = /^[=+\-@\t\r]/;
 
@@ -26,21 +27,24 @@ function field(value = "") {
  * @param {import("./series.js").Step} by the key of an hour is its time, and the key of a day, week or month is its
  *   first day
  * @param {List[]} lists in the order of the page. `arrivals` are the entry pages of a source
- * @returns {string} a CSV table with a header. The chart has the list name `time`
+ * @returns {string} a CSV table with a header. The chart has the list name `time`. The mark 1 means that a part of the
+ *   counts is an estimate
  */
 export function reportCsv(slots, by, lists) {
   /** @param {string | undefined} at */
   const key = (at) => (by === "hour" ? at : at?.slice(0, 10));
   /** @param {import("./series.js").Counts | null} counts */
   const numbers = (counts) => [counts?.views, counts?.visitors, counts?.bots];
+  /** @param {import("./series.js").Counts | null} counts */
+  const mark = (counts) => counts?.estimated && 1;
   const lines = [
     HEADER,
     ...slots.map(({ at, now, earlier, before }) => [
       ...["time", key(at), ...numbers(now)],
-      ...[key(earlier?.at), ...numbers(before), ""],
+      ...[key(earlier?.at), ...numbers(before), "", mark(now), mark(before)],
     ]),
     ...lists.flatMap(({ name, rows, source }) =>
-      rows.map(({ key, n }) => [name, key, ...(name === "bots" ? ["", "", n] : [n, "", ""]), ...EMPTY, source]),
+      rows.map(({ key, n }) => [name, key, ...(name === "bots" ? ["", "", n] : [n, "", ""]), ...EMPTY, source, "", ""]),
     ),
   ];
   return lines.map((line) => `${line.map(field).join(",")}\r\n`).join("");

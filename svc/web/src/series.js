@@ -5,7 +5,8 @@
 /**
  * @typedef {import("./wire").Report} Report
  * @typedef {NonNullable<Report["by"]>} Step
- * @typedef {{views: number, visitors: number, bots: number}} Counts
+ * @typedef {{views: number, visitors: number, bots: number, estimated?: true}} Counts `estimated`: a part of the counts
+ *   is an estimate
  * @typedef {{at: string, end: string}} Part the hour or days of a point; `end` is exclusive
  * @typedef {Part & {now: Counts | null, before: Counts | null, earlier: Part | null}} Slot `now`: null if the counts
  *   are unknown; `earlier`: the part at the same position in the compared period, or null if there is none; `before`:

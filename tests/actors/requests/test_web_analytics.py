@@ -36,7 +36,7 @@ async def test_working_token_reads_page_views_once(ready):
     await ready.emulator.set_usage(customer, today - 2, web_views={HOST: (1_000, 500)}, sample_interval=10)
     await ready.emulator.set_usage(customer, today - 1, web_views={HOST: (7, 7)})
     await ready.emulator.forget_requests()
-    wanted = WebViews({today - 150: Counts(40, 0, 9), today - 2: Counts(1_000, 0, 500)}, 1)
+    wanted = WebViews({today - 150: Counts(40, 0, 9), today - 2: Counts(1_000, 0, 500)}, {today - 2})
     assert await read(ready, last_ago=2) == wanted
     asked = len(await ready.emulator.requests())
     assert await read(ready, last_ago=2) == wanted
@@ -45,7 +45,7 @@ async def test_working_token_reads_page_views_once(ready):
 
 
 async def test_site_that_is_older_than_the_kept_page_views_has_none(ready):
-    assert await read(ready, last_ago=200) == WebViews({}, 0)
+    assert await read(ready, last_ago=200) == WebViews({}, set())
 
 
 async def test_refused_query_is_reported(ready):

@@ -142,7 +142,7 @@ async def test_page_views_of_web_analytics_are_imported_as_estimates(world, plac
     _, session, site_id, link_id = place
     host = (await world.call("GET", f"/v1/sites/{site_id}", headers=session)).body["site"]["host"]
     days_ = {TODAY - 3: Counts(50, 0, 20), TODAY - 1: Counts(70, 0, 30)}
-    world.supervisor.web_views = WebViews(days_, 1)
+    world.supervisor.web_views = WebViews(days_, {TODAY - 1})
     body = {"source": "cloudflare"}
     dry = await world.call("POST", f"/v1/sites/{site_id}/totals", {**body, "dry_run": True}, headers=session)
     assert world.supervisor.asked[-1] == f"web analytics {host} {TODAY - 182} {TODAY - 1}"
@@ -152,9 +152,12 @@ async def test_page_views_of_web_analytics_are_imported_as_estimates(world, plac
     assert result["product"] == "Cloudflare Web Analytics"
     assert result["notes"][0].startswith("1 of 2 days are estimates")
     assert await days(world, session, site_id) == [(day(3), 50), (day(1), 70)]
+    shown = (await world.call("GET", f"/v1/sites/{site_id}/report?period=7d", headers=session)).body["report"]
+    estimated = [point["at"][:10] for point in shown["series"] if point.get("estimated")]
+    assert estimated == [day(1)]
     assert [event["count"] for event in await events(world, session) if event["action"] == "totals.import"] == [2]
 
-    world.supervisor.web_views = WebViews({}, 0)
+    world.supervisor.web_views = WebViews({}, frozenset())
     nothing = await world.call("POST", f"/v1/sites/{site_id}/totals", body, headers=session)
     assert (nothing.status, nothing.body["result"]["added"]) == (200, 0)
     link = await world.call("POST", f"/v1/links/{link_id}/totals", body, headers=session)

@@ -52,7 +52,7 @@ class Place:
         # The service would refuse such an old day today.
         await self.world.store.run(totals.ingest(self.account.id, [part], max(as_of, (day + 1) * DAY_MS)))
 
-    async def import_days(self, days):
+    async def import_days(self, days, estimates=frozenset()):
         for target, kind in ((self.site, "site"), (self.link, "link")):
             owner = imported_days.Target(
                 target.id,
@@ -63,7 +63,7 @@ class Place:
                 name="",
                 created_at=target.created_at,
             )
-            await self.world.store.run(imported_days.import_days(owner, days))
+            await self.world.store.run(imported_days.import_days(owner, days, estimates=estimates))
 
     async def raw(self, query, noun="site"):
         target = self.site if noun == "site" else self.link
@@ -215,6 +215,34 @@ async def test_all_begins_with_the_first_imported_day_or_the_creation(place):
         assert report["totals"] == {"views": 7, "bots": 0, "visitors": 3}
         assert report["series"][0] == point((place.today - 500) * DAY_MS, 7, 0, 3)
     assert (await place.report(f"?to={place.day(499)}"))["from"] == place.day(500)
+
+
+async def test_points_with_estimates_are_marked(place):
+    """All points are marked that contain such a day, also in the comparison and in reports as in version 0.8.0."""
+    today = date.fromisoformat(place.day(0))
+    days = {place.today - ago: Counts(3) for ago in (101, 103, 104, 140)}
+    await place.import_days(days, {place.today - 103, place.today - 140})
+
+    def marked(series):
+        assert all(each.get("estimated", True) is True for each in series)
+        return [each["at"][:10] for each in series if "estimated" in each]
+
+    for noun in ("site", "link"):
+        report = await place.report(f"?from={place.day(150)}&to={place.day(95)}&by=day", noun)
+        assert marked(report["series"]) == [place.day(140), place.day(103)]
+        for by in ("week", "month"):
+            starts = set()
+            for ago in (140, 103):
+                day = today - timedelta(ago)
+                start = day - timedelta(day.weekday()) if by == "week" else day.replace(day=1)
+                starts.add(max(start.isoformat(), place.day(150)))
+            report = await place.report(f"?from={place.day(150)}&to={place.day(95)}&by={by}", noun)
+            assert marked(report["series"]) == sorted(starts)
+        report = await place.report(f"?from={place.day(94)}&to={place.day(80)}&by=day&compare=previous", noun)
+        assert (marked(report["series"]), marked(report["comparison"]["series"])) == ([], [place.day(103)])
+        report = await place.report("?from=" + place.day(103) + f"&to={place.day(103)}&by=day", noun)
+        assert marked(report["series"]) == [place.day(103)]
+        assert marked((await place.report("?period=30d", noun))["series"]) == []
 
 
 async def test_link_report_of_today_reads_the_database_once(place):

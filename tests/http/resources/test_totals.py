@@ -131,7 +131,7 @@ async def test_csv_has_the_same_numbers_and_a_file_name(world, by):
         assert response.headers["Content-Disposition"] == f'attachment; filename="{name}-by-{by}.csv"'
         points = (await world.call("GET", f"{path}/totals?by={by}", headers=headers)).body["totals"]
         first, *rows = await table(world, f"{path}/totals?by={by}", headers)
-        more = ["imported"] if by == "day" else []
+        more = ["imported", "estimated"] if by == "day" else []
         assert first == ["day" if by == "day" else "at", "views", "bots", "visitors", *more]
         assert [[*row[1:4]] for row in rows] == [
             [str(point[name]) for name in ("views", "bots", "visitors")] for point in points
@@ -140,13 +140,21 @@ async def test_csv_has_the_same_numbers_and_a_file_name(world, by):
         assert len(rows) > 4
 
 
+def mark_as_estimate(target: str, day: int) -> Tx[None]:
+    yield sql("update days set estimated = 1 where target = $1 and day = $2", target, day)
+
+
 @pytest.mark.rule("X3")
 async def test_imported_days_are_marked(world):
     headers, site, _ = await counted(world)
-    await world.store.run(stored_days(site.rpartition("/")[2], range(TODAY - 100, TODAY - 98), imported=1))
+    site_id = site.rpartition("/")[2]
+    await world.store.run(stored_days(site_id, range(TODAY - 100, TODAY - 98), imported=1))
+    await world.store.run(mark_as_estimate(site_id, TODAY - 99))
     response = await world.call("GET", f"{site}/totals", headers=headers)
     assert [point.get("imported") for point in response.body["totals"]] == [True, True] + [None] * 5
     assert [row[4] for row in await table(world, f"{site}/totals", headers)] == ["imported", "1", "1", *"00000"]
+    assert [point.get("estimated") for point in response.body["totals"]] == [None, True] + [None] * 5
+    assert [row[5] for row in await table(world, f"{site}/totals", headers)] == ["estimated", "0", "1", *"00000"]
 
 
 @pytest.mark.rule("X3")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import json
 
 import pytest
 
 from svc.clock import day_number
 from svc.imports.reader import NotReadable
-from svc.imports.totals.tally import LARGEST, Name
+from svc.imports.totals.formats import read_totals
+from svc.imports.totals.source import open_source
+from svc.imports.totals.tally import LARGEST, Name, tally
 from svc.model import Counts
 from tests.imports.encodings import WRITTEN
 from tests.imports.totals.files import (
@@ -19,6 +22,7 @@ from tests.imports.totals.files import (
     GOATCOUNTER_2,
     OWN,
     PLAUSIBLE,
+    TODAY,
     UMAMI,
     days_of,
     hit,
@@ -166,6 +170,14 @@ def test_own_export_names_its_targets(tmp_path):
         reading, refused, targets = read(tmp_path, content)
         assert (targets, refused.count) == (wanted, 0)
         assert reading.notes == ("days that were incomplete when they were exported: 1",)
+    # Exports of earlier versions do not have the column.
+    header, *lines = text.splitlines()
+    marked = "\n".join([f"{header},estimated", *(f"{line},{int('site_2' in line)}" for line in lines)])
+    with open_source(io.BytesIO(marked.encode())) as source, tally(TODAY) as found:
+        read_totals(source, found)
+        assert dict(found.targets()) == wanted
+        estimates = [found.estimates(name) for name in (*wanted, None)]
+        assert estimates == [frozenset(), {d2}, frozenset()]
     wrong = (
         f"x,page,{edge},a.example,{D1},1,1,1,1,0\nx,site,{edge},,{D1},1,1,1,1,0\nx\0,site,,a.example,{D1},1,1,1,1,0\n"
     )

@@ -52,6 +52,7 @@ DIGESTS = {
     "0015-visitor-opt-out.sql": "5017d920427c9084f1e99fb4afa71dc5a56d055d1eb80bff41612f1187225b84",
     "0016-link-host-visits.sql": "3f7844b93563bdd6f73541b8e47e5f10dc33fbdac647f6e80a325ed3008a3665",
     "0017-months-kept.sql": "b3e61b9c7797ce56987252b2b244a45a3f45bd02e0a9997df513b60589674079",
+    "0018-estimated-days.sql": "683456eb0e61f7cc6db263473f7d5a87ae3b929a69cd58897ca9a820c5874633",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.

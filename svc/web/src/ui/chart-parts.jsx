@@ -44,6 +44,7 @@ export function Tip({ kind, by, bots, slot, at, isRunning }) {
       ) : (
         <p>{words.notKnown}</p>
       )}
+      {now?.estimated && <p class="small">{words.estimated}</p>}
     </div>
   );
 }
@@ -68,7 +69,10 @@ export function Table({ kind, by, slots, comparison }) {
           const { at, now, before } = slot;
           return (
             <tr key={at}>
-              <th scope="row">{partTitle(slot, by)}</th>
+              <th scope="row">
+                {partTitle(slot, by)}
+                {now?.estimated && <span class="small"> ({words.estimated})</span>}
+              </th>
               <td>{now ? number(now.views) : "–"}</td>
               <td>{now ? number(now.visitors) : "–"}</td>
               <td>{now ? number(now.bots) : "–"}</td>

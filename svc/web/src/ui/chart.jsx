@@ -234,7 +234,7 @@ function Drawing({ by, slots, bots, at, running, point, pick, leave }) {
           <g key={when}>
             {now !== null && (
               <rect
-                class={i === running ? "views running" : "views"}
+                class={i === running ? "views running" : now.estimated ? "views estimated" : "views"}
                 fill={i === running ? `url(#${part})` : undefined}
                 x={x(i + 0.5 - wide / 2)}
                 width={x(wide)}
@@ -343,5 +343,6 @@ function reading(slot, { kind, by, bots, comparison }, isRunning) {
     `${words.visitors} ${number(now.visitors)}`,
     ...(bots ? [`${words.bots} ${number(now.bots)}`] : []),
     ...(before && earlier ? [`${comparison} (${partName(earlier, by)}) ${number(before.views)}`] : []),
+    ...(now.estimated ? [words.estimated] : []),
   ].join(" · ");
 }

@@ -38,6 +38,7 @@ const report = {
   chartRole: "Diagramm",
   soFar: "bisher",
   notKnown: "keine Daten",
+  estimated: "Schätzung",
   withBots: "Bots",
   asTable: "Als Tabelle anzeigen",
   lists: "Aufschlüsselung",

@@ -37,6 +37,7 @@ export default {
   chartRole: "chart",
   soFar: "so far",
   notKnown: "no data",
+  estimated: "estimate",
   withBots: "Bots",
   asTable: "Show as table",
   lists: "Breakdowns",
