@@ -48,7 +48,7 @@ function AddForm({ accounts }) {
   // The page of an account links here with its id.
   const asked = address.value.searchParams.get("account_id");
   const account = useSignal((accounts.find(({ id }) => id === asked) ?? accounts[0])?.id ?? "");
-  const zones = useResource("GET /v1/accounts/{account_id}/zones", { account_id: account.value });
+  const { zones, truncated } = useNewZones(account.value);
   return (
     <div class="column wide">
       <Form
@@ -77,7 +77,7 @@ function AddForm({ accounts }) {
         <Field
           name="host"
           label={words.host}
-          hint={zones.data?.truncated ? `${words.hostHint} ${words.zonesCut}` : words.hostHint}
+          hint={truncated ? `${words.hostHint} ${words.zonesCut}` : words.hostHint}
           pasted="host"
           inputmode="url"
           autocomplete="off"
@@ -85,7 +85,7 @@ function AddForm({ accounts }) {
           required
         />
         <datalist id="zones">
-          {zones.data?.zones.map(({ name }) => (
+          {zones.map((name) => (
             <option key={name} value={name} />
           ))}
         </datalist>
@@ -106,14 +106,27 @@ function AddForm({ accounts }) {
 }
 
 /**
+ * The names of the account's zones that are not sites yet. Until the sites have been read, no zones.
+ * @param {string} account_id
+ * @returns {{zones: string[], truncated: boolean}} `truncated`: the account has more zones than the service lists
+ */
+function useNewZones(account_id) {
+  const zones = useResource("GET /v1/accounts/{account_id}/zones", { account_id });
+  const sites = useResource("GET /v1/sites", { account_id });
+  const taken = new Set(sites.data?.sites.map(({ host }) => host));
+  const names = sites.loading ? [] : (zones.data?.zones ?? []).map(({ name }) => name);
+  return { zones: names.filter((name) => !taken.has(name)), truncated: zones.data?.truncated ?? false };
+}
+
+/**
  * Buttons for the first zones of an account. A button fills in the host.
  * @param {{accountId: string, choose: () => void}} props `choose`: selects the account
  */
 function ZoneChoices({ accountId, choose }) {
-  const zones = useResource("GET /v1/accounts/{account_id}/zones", { account_id: accountId });
+  const { zones } = useNewZones(accountId);
   return (
     <>
-      {zones.data?.zones.slice(0, ZONES_OFFERED).map(({ name }) => (
+      {zones.slice(0, ZONES_OFFERED).map((name) => (
         <li key={name}>
           <button
             type="button"
@@ -177,9 +190,11 @@ export function SiteSettings({ id }) {
     <Page
       title={host ? `${host}: ${words.settings}` : words.settings}
       head={
-        <a class="button quiet" href={`/sites/${id}`}>
-          {words.report}
-        </a>
+        <p class="actions">
+          <a class="button quiet" href={`/sites/${id}`}>
+            {words.report}
+          </a>
+        </p>
       }
     >
       <Loaded read={read}>
