@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
+from playwright.sync_api import expect
 
 from edge_worker.emulator.client import Emulator, proxied_zone
 from edge_worker.harness.service import Service
@@ -114,6 +115,8 @@ def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
     page.keyboard.press("r")
     row = page.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
     row.get_by_text("First view received").wait_for()  # before the Worker has pushed it
+    assert row.locator(".number").all_inner_texts()[:2] == ["\N{EN DASH}", "\N{EN DASH}"]
+    assert page.locator(".overview-totals").count() == 0
     beside(place, partial(push_view, hour_at))
     page.keyboard.press("r")
     # Shortly after midnight, the view belongs to yesterday.
@@ -164,6 +167,11 @@ def test_problems_and_top_links_are_shown(stranger, furnished):
     assert need.get_by_role("link").get_attribute("href") == furnished.at("/accounts/:id").removeprefix(furnished.url)
     row = page.get_by_role("table", name="Top links").get_by_role("row", name="hello")
     assert "1,234" in row.inner_text()
+    # The columns of both tables are aligned.
+    tables = [page.get_by_role("table", name=name).get_by_role("columnheader") for name in ("Sites", "Top links")]
+    sites, links = ([cell.bounding_box()["x"] for cell in table.all()] for table in tables)
+    assert len(sites) == 5
+    assert sites == links
 
 
 def test_sites_are_sorted_and_compared(stranger, furnished):
@@ -193,6 +201,11 @@ def test_sites_are_sorted_and_compared(stranger, furnished):
     page.goto(furnished.url)
     table = page.get_by_role("table", name="Sites")
     table.get_by_role("row").nth(3).wait_for()
+    # The lists of sites and links count other days, so the column names its days.
+    days = page.locator(".overview-totals strong")
+    week = days.inner_text()
+    header = table.get_by_role("columnheader").nth(3)
+    expect(header).to_have_text(f"Views, {week}")
     changes = [row.locator("td").last.inner_text() for row in table.get_by_role("row").all()[1:]]
     assert changes == ["▲ 23%\nup 23%, from 100", "▼ 50%\ndown 50%, from 100", "\N{EN DASH}\nno earlier data"]
     assert page.get_by_role("link", name="All sites (1000)").get_attribute("href") == "/sites"
@@ -201,5 +214,6 @@ def test_sites_are_sorted_and_compared(stranger, furnished):
     page.wait_for_url("**order=change")
     page.keyboard.press("t")
     page.wait_for_url("**period=30d")
-    page.get_by_role("columnheader", name="Views, 30 days").first.wait_for()
+    expect(days).not_to_have_text(week)
+    expect(header).to_have_text(f"Views, {days.inner_text()}")
     assert "period=30d&order=change" in asked[-1]

@@ -89,7 +89,8 @@ export function Overview() {
           {inUse ? (
             <div aria-busy={read.loading}>
               <Periods current={overview.period} />
-              <Totals overview={overview} />
+              {/* Before the first push, zeros would be wrong. */}
+              {(overview.as_of || hasCounted(overview)) && <Totals overview={overview} />}
               {overview.sites.number > 0 && <Sites overview={overview} order={order} viewed={onboarding.viewed} />}
               {overview.links.number > 0 && <Links overview={overview} />}
             </div>
@@ -155,7 +156,7 @@ function Totals({ overview: { sites, links, from, to, as_of } }) {
 }
 
 /** @param {{overview: All, order: Order, viewed: string | undefined}} props `viewed`: see `Counting` */
-function Sites({ overview: { sites, period }, order, viewed }) {
+function Sites({ overview: { sites, ...range }, order, viewed }) {
   const words = t().overview;
   return (
     <section aria-labelledby="sites">
@@ -183,7 +184,7 @@ function Sites({ overview: { sites, period }, order, viewed }) {
               </>
             ),
           },
-          ...columns(period, t().report.views),
+          ...columns(range, t().report.views),
         ]}
       />
       <p class="after">
@@ -194,7 +195,7 @@ function Sites({ overview: { sites, period }, order, viewed }) {
 }
 
 /** @param {{overview: All}} props */
-function Links({ overview: { links, period } }) {
+function Links({ overview: { links, ...range } }) {
   const words = t().overview;
   return (
     <section aria-labelledby="links">
@@ -210,7 +211,7 @@ function Links({ overview: { links, period } }) {
               <a href={`/links/${link.id}`}>{link.short_url?.replace(/^https:\/\//, "") ?? link.code}</a>
             ),
           },
-          ...columns(period, t().report.clicks),
+          ...columns(range, t().report.clicks),
         ]}
       />
       <p class="after">
@@ -222,16 +223,18 @@ function Links({ overview: { links, period } }) {
 
 /**
  * The columns that sites and links have in common.
- * @param {All["period"]} period @param {string} counted the name of what is counted
+ * @param {Pick<All, "period" | "from" | "to">} range @param {string} counted the name of what is counted
  * @returns {import("../ui/data-table.jsx").Column<SiteEntry | LinkEntry>[]}
  */
-function columns(period, counted) {
+function columns({ period, from, to }, counted) {
   const words = t().overview;
+  /** @param {any} entry @param {number} views a dash instead of zero if the Worker has not sent the first view */
+  const count = ({ site }, views) => (views || site?.first_view_at !== null ? number(views) : "–");
   /** @type {import("../ui/data-table.jsx").Column<SiteEntry | LinkEntry>} */
   const today = {
     label: words.today,
     kind: "number",
-    cell: ({ series_30d }) => number(series_30d.at(-1) ?? 0),
+    cell: (entry) => count(entry, entry.series_30d.at(-1) ?? 0),
   };
   return [
     {
@@ -240,9 +243,9 @@ function columns(period, counted) {
     },
     ...(period === "today" ? [] : [today]),
     {
-      label: `${counted}, ${t().report.periods[period]}`,
+      label: `${counted}, ${days(from, to)}`,
       kind: "number primary",
-      cell: ({ totals }) => number(totals.views),
+      cell: (entry) => count(entry, entry.totals.views),
     },
     {
       label: words.change,

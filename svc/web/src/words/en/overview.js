@@ -24,7 +24,7 @@ export default {
     orLinks: "Only need short links? Set a link host first.",
     linkHost: "Set link host",
     view: "See your first view",
-    snippetText: "Add the snippet to your pages and open one of them. The view appears here within an hour.",
+    snippetText: "Add the snippet to your pages and open one of them. The view appears here within 30 seconds.",
     snippetOf: (/** @type {string} */ host) => `Snippet for ${host}`,
     clickText: "Or open your short link. The click appears here immediately.",
   },
