@@ -10,7 +10,6 @@ For each difference, var/pictures/ has the reference, the screenshot, and the sc
 from __future__ import annotations
 
 import io
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image, ImageChops, ImageOps
 
-from tests.web.places import HEIGHT, ROOT, THEMES, new_context, open_place, sign_in
+from tests.web.places import HEIGHT, ROOT, THEMES, new_context, open_demonstration, sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,14 +58,7 @@ SIGNED_IN = {
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A demonstration whose user has no data."""
-    offered = {
-        "edge_account_id": "0" * 32,
-        "bootstrap_token": "cfat_example",
-        "host": "second.example",
-        "visit_url": "http://127.0.0.1:9/visit",
-    }
-    settings = {"SVC_WEB_DEMONSTRATION": json.dumps(offered)}
-    with open_place(tmp_path_factory.mktemp("pictures") / "svc", settings) as place:
+    with open_demonstration(tmp_path_factory.mktemp("pictures") / "svc") as place:
         yield place
 
 

@@ -292,6 +292,19 @@ def open_place(folder: Path, settings: dict[str, str] | None = None) -> Iterator
 
 
 @contextmanager
+def open_demonstration(folder: Path) -> Iterator[Place]:
+    """Start a demonstration with one user, who has no data."""
+    offered = {
+        "edge_account_id": "0" * 32,
+        "bootstrap_token": "cfat_example",
+        "host": "second.example",
+        "visit_url": "http://127.0.0.1:9/visit",
+    }
+    with open_place(folder, {"SVC_WEB_DEMONSTRATION": json.dumps(offered)}) as place:
+        yield place
+
+
+@contextmanager
 def open_without_users(folder: Path, settings: dict[str, str]) -> Iterator[Place]:
     """Start a service without users."""
     with _service(folder, settings) as url:

@@ -20,7 +20,10 @@ import { Check, Field, Form, Group, Password } from "../ui/form.jsx";
 import { Gauge } from "../ui/gauge.jsx";
 import { Icon } from "../ui/icons.jsx";
 import { Menu } from "../ui/menu.jsx";
+import { Marks, NoteList } from "../ui/notes.jsx";
 import { Copy, Empty, ErrorMessage, KeyHint, Mark, Note, Page, Skeleton, State } from "../ui/parts.jsx";
+import { Periods } from "../ui/periods.jsx";
+import { RangePicker, StatementBadge } from "../ui/report-parts.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
 import { Totals } from "../ui/totals.jsx";
 import { t } from "../words.js";
@@ -330,6 +333,58 @@ const LISTS = {
   bots: top(["list", 21], ["headless", 3]),
 };
 
+/** @param {number} views @returns {import("../wire").EventCounts} */
+const events = (views) => ({ views, bots: 24 });
+
+/**
+ * @param {number} stored views
+ * @param {Partial<import("../wire").DayStatement>} [more]
+ * @returns {import("../wire").DayStatement} with 1,083 accepted views
+ */
+const statement = (stored, more) => ({
+  id: "site_example",
+  day: "2026-11-24",
+  closed: true,
+  accepted: events(1_083),
+  dropped: {},
+  waiting: events(0),
+  counted: events(1_083),
+  queued: null,
+  pushed: events(stored),
+  stored: events(stored),
+  agrees: true,
+  fault: null,
+  off_by: null,
+  ...more,
+});
+
+const NO_EVENTS = { views: 0, bots: 0 };
+/** Reports with each verdict, without events, and without a statement. @type {Partial<import("../wire").Report>[]} */
+const STATEMENTS = [
+  { statement: statement(1_083) },
+  { statement: statement(900) },
+  { statement: statement(1_071, { counted: events(1_071), dropped: { busy: 12 } }) },
+  { statement: statement(1_083, { agrees: false, fault: "store" }) },
+  { statement: statement(0, { accepted: NO_EVENTS, counted: NO_EVENTS, stored: NO_EVENTS }) },
+  {},
+  { unavailable: "cloudflare" },
+];
+
+/** @param {string} to the last day of the chart @returns {import("../wire").Note[]} */
+function notesUntil(to) {
+  const at = `${to}T10:00:00Z`;
+  /** @param {number} back @param {string} text @param {Partial<import("../wire").Note>} [more] */
+  const note = (back, text, more) => {
+    const day = addDays(to, -back);
+    return { id: `note_${day}`, day, text, automatic: false, created_at: at, site_id: "site_example", ...more };
+  };
+  return [
+    note(25, "Newsletter"),
+    note(11, `A note of a whole account, with a long word: ${LONG_HOST}`, { account_id: "acc_example" }),
+    note(3, "", { automatic: true, kind: "snippet_rotated", facts: { until: addDays(to, 25) } }),
+  ];
+}
+
 function Report() {
   const compared = useSignal(true);
   const bots = useSignal(true);
@@ -340,6 +395,8 @@ function Report() {
   const report = monthReport();
   const shown = compared.value ? report : { ...report, comparison: null };
   const comparison = t().report.comparisons.previous ?? "";
+  const slots = slotsOf(shown);
+  const notes = notesUntil(report.to);
   const more = (
     <button type="button" class="quiet">
       More
@@ -348,17 +405,31 @@ function Report() {
   return (
     <Part title="Report">
       <div class="report">
+        <Periods current="30d" />
+        <div class="range-place">
+          <RangePicker report={report} />
+        </div>
         <Totals kind="site" report={report} compared />
+        {STATEMENTS.map((each, i) => (
+          <p key={i} class="statement small">
+            <StatementBadge report={{ ...report, ...each }} accountId="acc_example" />
+          </p>
+        ))}
         <Chart
           kind="site"
           by="day"
-          slots={slotsOf(shown)}
+          slots={slots}
           compared={compared.value}
           comparison={comparison}
           bots={bots.value}
           toggle={toggle}
+          below={<Marks notes={notes} slots={slots} />}
           more={more}
         />
+        <section class="notes">
+          <h2>{t().notes.title}</h2>
+          <NoteList notes={notes} edit={() => {}} remove={() => {}} />
+        </section>
         <Chart
           kind="link"
           by="hour"

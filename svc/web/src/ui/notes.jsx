@@ -67,11 +67,11 @@ export function Notes({ accountId, day, ...of }) {
     <section class="notes" aria-labelledby="notes">
       <h2 id="notes">{words.title}</h2>
       {notes.length > 0 ? (
-        <ul>
-          {notes.slice(0, all.value ? MOST : FEW).map((note) => (
-            <Row key={note.id} note={note} edit={() => (edited.value = note)} remove={() => (removed.value = note)} />
-          ))}
-        </ul>
+        <NoteList
+          notes={notes.slice(0, all.value ? MOST : FEW)}
+          edit={(note) => (edited.value = note)}
+          remove={(note) => (removed.value = note)}
+        />
       ) : (
         read.data && <p class="small">{words.none}</p>
       )}
@@ -138,6 +138,15 @@ export function Notes({ accountId, day, ...of }) {
   );
 }
 
+/** @param {{notes: Note[], edit: (note: Note) => void, remove: (note: Note) => void}} props */
+export const NoteList = ({ notes, edit, remove }) => (
+  <ul>
+    {notes.map((note) => (
+      <Row key={note.id} note={note} edit={() => edit(note)} remove={() => remove(note)} />
+    ))}
+  </ul>
+);
+
 /** @param {Note} note @returns {string} the text in the reader's language */
 function textOf({ kind, facts = {}, text }) {
   const words = kind && t().notes.texts[kind];
@@ -182,13 +191,15 @@ function show(place) {
   });
 }
 
+/** The marks of a report's notes. @param {Of & {slots: {at: string}[]}} props `slots`: the points of the chart */
+export const NoteMarks = ({ slots, ...of }) => <Marks slots={slots} notes={useNotes(of).data?.notes ?? []} />;
+
 /**
  * The marks below the chart, one for each point with notes. The list has the same content, so screen readers and the
  * keyboard skip the marks.
- * @param {Of & {slots: {at: string}[]}} props `slots`: the points of the chart
+ * @param {{notes: Note[], slots: {at: string}[]}} props
  */
-export function NoteMarks({ slots, ...of }) {
-  const notes = useNotes(of).data?.notes ?? [];
+export function Marks({ notes, slots }) {
   const first = new Map();
   for (const [place, { day }] of notes.entries()) {
     const slot = slots.findLastIndex(({ at }) => at.slice(0, 10) <= day);
