@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import WIDTHS, signed_in_tab
+from tests.web.places import WIDTHS, new_context, open_place, signed_in_tab, wait_until_loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, Locator, Page, Route
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 LONG = "Donaudampfschifffahrtsgesellschaftskapitänsmützenfabrik Aktiengesellschaft"
 ARABIC = "حساب عربي"
+# Two of the buttons on a link's page, which follow each other.
+FOLLOWING = (("link", "Bearbeiten"), ("link", "Öffnen"))
 
 
 @pytest.fixture
@@ -115,6 +118,78 @@ def test_narrow_table_has_name_and_main_value_on_first_line(narrow: Page, furnis
     assert [clicks.evaluate(label), actions.evaluate(label)] == ["absolute", "absolute"]
     assert row.locator("td:has(.target)").evaluate(label) == "static"
     assert fits(narrow)
+
+
+def test_texts_below_totals_do_not_overlap(narrow: Page, furnished: Place) -> None:
+    """The longest text below a total needs two or three lines, also if there is nothing to compare with."""
+    for path in ("/", "/sites/:id"):
+        narrow.goto(furnished.at(path))
+        wait_until_loaded(narrow)
+        texts = narrow.locator(".totals .before")
+        expect(texts).to_have_count(3)
+        clipped = "(all) => all.map((one) => one.scrollHeight - one.offsetHeight)"
+        assert texts.evaluate_all(clipped) == [0, 0, 0]
+
+
+def test_arrow_of_source_is_not_alone_on_a_line(narrow: Page, furnished: Place) -> None:
+    narrow.goto(furnished.at("/sites/:id") + "?period=30d")
+    wait_until_loaded(narrow)
+    arrows = narrow.locator(".outside")
+    expect(arrows.first).to_be_visible()
+    distances = """(all) => all.map((arrow) => {
+        const last = [...arrow.previousElementSibling.getClientRects()].at(-1);
+        return Math.abs(arrow.getBoundingClientRect().top - last.top);
+    })"""
+    assert max(arrows.evaluate_all(distances)) < 10
+
+
+def test_buttons_of_link_fill_their_lines(narrow: Page, furnished: Place) -> None:
+    narrow.goto(furnished.at("/links/:id"))
+    edit, opened = (narrow.locator("main").get_by_role(role, name=name) for role, name in FOLLOWING)
+    assert box(edit)["y"] == box(opened)["y"]
+
+
+def test_gauge_has_distance_from_its_texts(narrow: Page, furnished: Place) -> None:
+    narrow.goto(furnished.at("/accounts/:id"))
+    row = narrow.locator(".gauges li").first
+    name, gauge, number = (box(row.locator(part)) for part in (".name", ".gauge", ".number"))
+    assert name["y"] + name["height"] + 2 < gauge["y"]
+    assert gauge["y"] + gauge["height"] + 2 < number["y"]
+
+
+@pytest.mark.parametrize("path", ["/confirm", "/email", "/email/revert"])
+def test_german_heading_does_not_break_within_email(browser: Browser, place: Place, path: str) -> None:
+    context = new_context(browser, locale="de-DE", viewport={"width": WIDTHS[-1], "height": 844})
+    page = context.new_page()
+    page.goto(place.url + path)
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("Mail")
+    lines = """(heading) => {
+        const text = heading.firstChild, range = document.createRange(), at = text.data.indexOf("Mail") - 2;
+        range.setStart(text, at);
+        range.setEnd(text, at + "E-Mail-Adresse".length);
+        return range.getClientRects().length;
+    }"""
+    assert heading.evaluate(lines) == 1
+    context.close()
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_header_with_long_name_has_even_lines(browser: Browser, tmp_path: Path, width: int) -> None:
+    """The operator's name is on the first line, and the links of signed-out users share the second."""
+    with open_place(tmp_path / "svc", {"SVC_WEB_NAME": "Example Publishing Group Web Statistics"}) as place:
+        context = new_context(browser, viewport={"width": width, "height": 844})
+        page = context.new_page()
+        page.goto(f"{place.url}/sign-in")
+        brand, bar = box(page.locator(".brand")), box(page.locator(".bar"))
+        tabs = [box(tab) for tab in page.locator(".places .tab").all()]
+        assert len(tabs) == 3
+        assert len({tab["y"] for tab in tabs}) == 1
+        assert tabs[0]["y"] >= brand["y"] + brand["height"]
+        assert tabs[0]["x"] == brand["x"]
+        # The line of the current page lies on the lower edge of the bar.
+        assert tabs[0]["y"] + tabs[0]["height"] == bar["y"] + bar["height"]
+        context.close()
 
 
 def test_german_navigation_fits_into_one_line_on_tablets(browser: Browser, furnished: Place) -> None:

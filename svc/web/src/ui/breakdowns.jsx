@@ -117,7 +117,7 @@ function ChosenSource({ value }) {
       </a>
       {site !== null && (
         <>
-          {" "}
+          {"\u00a0"}
           <a
             class="outside"
             href={site}

@@ -1,5 +1,6 @@
 /** Seiten vor der Anmeldung: Anmeldung, Registrierung, Bestätigung der E-Mail, neues Passwort; „nicht gefunden“. */
 
+// The headings contain non-breaking hyphens (U+2011), so that narrow screens do not break them within “E‑Mail”.
 /** @type {typeof import("../en/auth.js").default} */
 const auth = {
   newPassword: "Neues Passwort",
@@ -42,17 +43,17 @@ const auth = {
     meanwhile: "Sie können sich jetzt anmelden. Bestätigen Sie Ihre E-Mail-Adresse, bevor Sie ein Konto verbinden.",
   },
   confirm: {
-    title: "E-Mail-Adresse bestätigen",
+    title: "E‑Mail‑Adresse bestätigen",
     explain: "Damit bestätigen Sie, dass die Adresse Ihnen gehört.",
     submit: "E-Mail-Adresse bestätigen",
-    done: "E-Mail-Adresse bestätigt",
+    done: "E‑Mail‑Adresse bestätigt",
     goOn: "Weiter",
-    stale: "Dieser Link ist abgelaufen oder wurde schon benutzt.",
+    stale: "Dieser Link ist abgelaufen oder wurde schon verwendet.",
     fresh: "Neuen Link senden",
   },
   forgot: {
     title: "Passwort zurücksetzen",
-    explain: "Wir senden Ihnen einen Link. Ihr Passwort ändert sich erst, wenn Sie ihn benutzen.",
+    explain: "Wir senden Ihnen einen Link. Ihr Passwort ändert sich erst, wenn Sie ihn verwenden.",
     submit: "Link senden",
     sent: "Prüfen Sie Ihr Postfach",
     sentTo: (email) =>
@@ -65,26 +66,26 @@ const auth = {
     submit: "Passwort speichern",
     done: "Passwort geändert",
     doneText: "Sie wurden auf allen Geräten abgemeldet. Melden Sie sich mit dem neuen Passwort an.",
-    stale: "Dieser Link ist abgelaufen oder wurde schon benutzt.",
+    stale: "Dieser Link ist abgelaufen oder wurde schon verwendet.",
     fresh: "Neuen Link anfordern",
   },
   newEmail: {
-    title: "Neue E-Mail-Adresse bestätigen",
+    title: "Neue E‑Mail‑Adresse bestätigen",
     explain:
       "Sie melden sich dann mit dieser Adresse an. Ihre anderen Sitzungen werden beendet, API-Schlüssel bleiben gültig.",
     submit: "E-Mail-Adresse ändern",
-    done: "E-Mail-Adresse geändert",
+    done: "E‑Mail‑Adresse geändert",
     doneText: "Melden Sie sich ab jetzt mit Ihrer neuen E-Mail-Adresse an.",
     goOn: "Weiter",
     stale: "Dieser Link ist abgelaufen oder wurde schon verwendet, oder die Adresse ist nicht verfügbar.",
     fresh: "Adresse erneut ändern",
   },
   revertEmail: {
-    title: "E-Mail-Adresse behalten",
+    title: "E‑Mail‑Adresse behalten",
     explain:
       "Ihr Benutzerkonto behält diese E-Mail-Adresse oder bekommt sie zurück. Legen Sie ein neues Passwort fest. Alle Sitzungen werden beendet.",
     submit: "E-Mail-Adresse behalten",
-    done: "E-Mail-Adresse beibehalten",
+    done: "E‑Mail‑Adresse beibehalten",
     doneText:
       "Melden Sie sich mit dieser E-Mail-Adresse und Ihrem neuen Passwort an. Prüfen Sie danach Ihre API-Schlüssel.",
     stale: "Dieser Link ist abgelaufen oder wurde schon verwendet.",
@@ -92,7 +93,7 @@ const auth = {
   },
   missing: {
     title: "Seite nicht gefunden",
-    text: "Prüfen Sie die Adresse, oder beginnen Sie auf der Übersicht.",
+    text: "Prüfen Sie die Adresse, oder gehen Sie zur Übersicht.",
     home: "Zur Übersicht",
   },
 };
