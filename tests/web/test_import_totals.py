@@ -44,7 +44,9 @@ def test_page_views_of_web_analytics_are_checked(tab: Page, world: World) -> Non
     world.platform(lambda emulator: emulator.set_usage(account["edge_account_id"], at, web_views=views))
     tab.goto(world.place.at("/sites/:id/settings"))
     part = tab.get_by_role("region", name="Import earlier totals")
-    part.get_by_role("button", name="Check Cloudflare Web Analytics").click()
+    button = part.get_by_role("button", name="Check Cloudflare Web Analytics")
+    expect(button).to_have_class("quiet")  # the section has one primary button
+    button.click()
     expect(part).to_contain_text("Format: Cloudflare Web Analytics")
     expect(part).to_contain_text(f"1 day to import ({day:%b} {day.day}, {day.year}), with 70 views")
     expect(part).to_contain_text("0 of 1 days are estimates")

@@ -74,7 +74,7 @@ export function Confirm({ title, submit, send, close, children, typed, ...form }
     <Dialog title={title} close={close}>
       <Form
         {...form}
-        danger
+        kind="danger"
         submit={submit}
         send={({ [TYPED]: name = "", ...values }, key) => {
           if (typed !== undefined && asShown(name) !== asShown(typed)) throw wrongName();

@@ -27,25 +27,15 @@ const Issues = createContext(/** @type {Record<string, import("../http.js").Issu
  *   children: Children,
  *   more?: Children,
  *   busyLabel?: string,
- *   danger?: boolean,
+ *   kind?: "danger" | "quiet",
  *   guard?: boolean,
  *   rest?: ApiError | null,
  *   renderError?: (error: ApiError) => Children | undefined,
  * }} props `send`: gets the fields by name; an error that it throws is shown. `more`: shown next to the button.
- *   `busyLabel`: the label of the button while sending. `guard`: false if input may be discarded without confirmation.
+ *   `busyLabel`: the label of the button while sending. `kind`: the style of the button. `guard`: false if input may be discarded without confirmation.
  *   `rest`: an error with the time of the next allowed attempt. `renderError`: replaces the default error message
  */
-export function Form({
-  send,
-  submit,
-  children,
-  more,
-  busyLabel,
-  danger = false,
-  guard = true,
-  rest = null,
-  renderError,
-}) {
+export function Form({ send, submit, children, more, busyLabel, kind, guard = true, rest = null, renderError }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const { busy, error, run, renew } = useWrite();
   const typed = useSignal(false);
@@ -97,7 +87,7 @@ export function Form({
         {children}
         {error && !shown && (renderError?.(error) || <ErrorMessage error={error} />)}
         <p class="actions">
-          <button type="submit" class={danger ? "danger" : undefined} aria-disabled={busy || left_s > 0}>
+          <button type="submit" class={kind} aria-disabled={busy || left_s > 0}>
             {button}
           </button>
           {more}

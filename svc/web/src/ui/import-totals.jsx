@@ -62,6 +62,7 @@ export function ImportTotals({ kind, id }) {
         {kind === "site" && (
           <Form
             submit={words.checkCloudflare}
+            kind="quiet"
             guard={false}
             send={(_, key) => {
               imported.value = checked.value = null;
