@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 import httpx
 import trio
@@ -114,14 +115,16 @@ class Playground:
 
     async def _response(self, request: bytes) -> bytes:
         method, _, rest = request.partition(b" ")
-        _, secret, action, *_ = (*rest.partition(b" ")[0].split(b"/"), b"", b"", b"")
+        path, _, query = rest.partition(b" ")[0].partition(b"?")
+        _, secret, action, *_ = (*path.split(b"/"), b"", b"", b"")
         if method != b"GET" or not secrets.compare_digest(secret, self._address.secret.encode()):
             return _reply(HTTPStatus.NOT_FOUND, "Not found")
         try:
             if action == b"sign-in":
                 return await self._sign_in()
             if action == b"visit":
-                return _reply(HTTPStatus.OK, await self._visit())
+                asked = parse_qs(query.decode("latin-1")).get("path", [""])[0]
+                return _reply(HTTPStatus.OK, await self._visit(asked))
         except httpx.HTTPError as error:
             return _reply(HTTPStatus.BAD_GATEWAY, f"The service did not respond as expected: {error}")
         return _reply(HTTPStatus.NOT_FOUND, "Not found")
@@ -135,24 +138,33 @@ class Playground:
         cookies = [("Set-Cookie", value) for value in response.headers.get_list("Set-Cookie")]
         return _reply(HTTPStatus.SEE_OTHER, "Signed in", ("Location", f"{self._service.url}/"), *cookies)
 
-    async def _visit(self) -> str:
-        """View a page of the site as a browser with the snippet does. Return what happened."""
+    async def _visit(self, path: str) -> str:
+        """View a page of the site as a browser with the snippet does. Return what happened.
+
+        `path`: the site's tracking path, which any user's page of the site passes; "" for the site of the demo's user.
+        """
+        path = path or await self._path_of_site()
+        if not path:
+            return f"There is no site on {SECOND_HOST} yet. Connect the second account and add a site first."
+        if not path.startswith("/"):
+            return "The parameter path must begin with a slash."
+        headers = {
+            "User-Agent": DESKTOP_CHROME.user_agent,
+            "Content-Type": "text/plain",
+            "Origin": f"https://{SECOND_HOST}",
+        }
+        response = await self._emulator.visit(SECOND_HOST, path, method="POST", headers=headers, body="/\n")
+        if response.status != HTTPStatus.NO_CONTENT:
+            return f"The view was not counted (status {response.status}). Try again in a few seconds."
+        return f"Viewed https://{SECOND_HOST}/ once. The site's page shows the view within seconds."
+
+    async def _path_of_site(self) -> str:
+        """Return the tracking path of the demo user's site, or "" if there is no such site."""
         asked = f"{self._service.url}/v1/sites?q={SECOND_HOST}"
         listed = await self._service.client.get(asked, headers=self._service.headers)
         listed.raise_for_status()
         sites = listed.json()["sites"]
-        if not sites:
-            return f"There is no site on {SECOND_HOST} yet. Connect the second account and add a site first."
-        site = sites[0]
-        headers = {
-            "User-Agent": DESKTOP_CHROME.user_agent,
-            "Content-Type": "text/plain",
-            "Origin": f"https://{site['host']}",
-        }
-        response = await self._emulator.visit(site["host"], site["path"], method="POST", headers=headers, body="/\n")
-        if response.status != HTTPStatus.NO_CONTENT:
-            return f"The view was not counted (status {response.status}). Try again in a few seconds."
-        return f"Viewed https://{site['host']}/ once. The site's page shows the view within seconds."
+        return str(sites[0]["path"]) if sites else ""
 
 
 def _reply(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> bytes:

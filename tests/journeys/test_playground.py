@@ -52,6 +52,16 @@ async def test_demo_signs_in_and_its_second_account_counts_a_view(emulator, stor
             first = await service.call("GET", f"/v1/sites/{site['id']}/first-view")
             assert first["first_view"]["seen"]
 
+            # The page of a site passes the site's path, because the site can belong to any user.
+            for given, said in (
+                (site["path"], "Viewed https://second.example/ once."),
+                ("/other", "The view was not counted (status 404)"),
+                ("other", "must begin with a slash"),
+            ):
+                response = await browser.get(address.visit_url, params={"path": given})
+                assert said in response.text
+            await emulator.settled()
+
             for path in (
                 "/",
                 "/wrong/sign-in",

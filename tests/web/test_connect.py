@@ -6,6 +6,7 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -361,7 +362,8 @@ def test_demonstration_offers_to_view_its_new_site(wizard, world, customer, zone
     offered = {"edge_account_id": "", "bootstrap_token": "", "host": zone, "visit_url": "http://127.0.0.1:9/visit"}
     page.route("**/sites/*", demonstrated(offered))
     page.goto(f"{world.place.url}/sites/{site['id']}")
-    expect(page.get_by_role("link", name="View a page")).to_have_attribute("href", offered["visit_url"])
+    address = f"{offered['visit_url']}?path={quote(site['path'], safe='')}"
+    expect(page.get_by_role("link", name="View a page")).to_have_attribute("href", address)
     page.unroute("**/sites/*")
     page.route("**/sites/*", demonstrated({**offered, "host": "other.example"}))
     page.reload()

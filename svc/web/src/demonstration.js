@@ -5,7 +5,7 @@
  * @property {string} edge_account_id of an account that can be connected
  * @property {string} bootstrap_token
  * @property {string} host of a site that can be added to this account
- * @property {string} visit_url a page that views the site once
+ * @property {string} visit_url a page that views the site once. It accepts the site's tracking path as `path`
  */
 
 /** @returns {Offered | null} null if this is not a demonstration */

@@ -57,7 +57,7 @@ export function Setup({ site, first }) {
                 </button>
               </p>
             )}
-            {synced && <DemonstrationVisit host={site.host} />}
+            {synced && <DemonstrationVisit site={site} />}
             {late && (
               <Note>
                 <p class="message">{words.advice.title}</p>
@@ -75,8 +75,8 @@ export function Setup({ site, first }) {
   );
 }
 
-/** In a demonstration: a link that views the emulated site, which no browser can open. @param {{host: string}} props */
-function DemonstrationVisit({ host }) {
+/** In a demonstration: a link that views the emulated site, which no browser can open. @param {{site: Site}} props */
+function DemonstrationVisit({ site: { host, path } }) {
   const words = t().account.demonstration;
   const offered = demonstration();
   if (offered?.host !== host) return null;
@@ -85,7 +85,12 @@ function DemonstrationVisit({ host }) {
       <p class="message">{words.title}</p>
       <p>{words.emulatedSite}</p>
       <p class="actions">
-        <a class="button" href={offered.visit_url} target="_blank" rel="noopener noreferrer">
+        <a
+          class="button"
+          href={`${offered.visit_url}?path=${encodeURIComponent(path)}`}
+          target="_blank"
+          rel="noopener noreferrer"
+        >
           {words.visit}
         </a>
       </p>
