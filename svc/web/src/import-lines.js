@@ -1,10 +1,11 @@
 /**
  * Parses links from text: one URL per line with an optional code, CSV exports with a header row, or JSON. Reports only
- * problems that make it impossible to send a line. The service validates codes and URLs.
+ * problems that make it impossible to send a line. The service validates codes and URLs. A typed URL needs no scheme.
  */
 
 import { ADDRESSES, CODES, DELIMITERS, SHORT_ADDRESSES } from "./import-columns.js";
 import { restrictions } from "./import-restrictions.js";
+import { asUrl } from "./pasted.js";
 
 /**
  * @typedef {{url: string, code: string | null, rules?: unknown[]}} Row an item of POST /v1/links/bulk
@@ -37,7 +38,7 @@ export function readLines(text) {
     }
   }
   return csv(rest, declared ?? simpleDelimiter(rest)).map(({ line, text: own, fields }) =>
-    shifted(checked(line, own, fields[0] ?? "", fields[1] ?? ""), declared ? 1 : 0),
+    shifted(checked(line, own, asUrl(fields[0] ?? ""), fields[1] ?? ""), declared ? 1 : 0),
   );
 }
 

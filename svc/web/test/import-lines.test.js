@@ -14,6 +14,11 @@ test("lines contain a URL with or without a code", () => {
     [4, "noAddress"],
   ]);
   assert.deepEqual(short("https://a.example\tone"), [[1, "https://a.example", "one"]]);
+  assert.deepEqual(short("a.example/menu\nhttp://b.example,two\nnot a URL"), [
+    [1, "https://a.example/menu", null],
+    [2, "https://b.example", "two"],
+    [3, "not a URL", null],
+  ]);
 });
 
 test("exports of other products are recognized by their columns", () => {
