@@ -37,7 +37,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "user_disabled": GermanMeaning("Der Betreiber hat diesen Benutzer gesperrt.", "Wenden Sie sich an den Betreiber."),
     "sign_up_closed": GermanMeaning(
         "Der Betreiber hat die Registrierung eingeschränkt, oder die Einladung gilt nicht für diese E-Mail-Adresse.",
-        "Bitten Sie den Betreiber um eine Einladung. Sie gilt einmal und nur für eine Adresse, bis sie abläuft.",
+        "Bitten Sie den Betreiber um eine Einladung. Sie gilt nur einmal, für eine Adresse und bis zum Ablaufdatum.",
     ),
     "link_disabled": GermanMeaning(
         "Der Betreiber hat den Link mit diesem Code gesperrt.", "Wenden Sie sich an den Betreiber."
@@ -51,7 +51,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "invalid_password": GermanMeaning("Das Passwort ist falsch."),
     "cross_origin": GermanMeaning(
-        "Diese Anfrage kam von einer fremden Website.", "Benutzen Sie die Seiten unter der Adresse des Dienstes."
+        "Diese Anfrage kam von einer fremden Website.", "Verwenden Sie die Seiten unter der Adresse des Dienstes."
     ),
     "limit_reached": GermanMeaning(
         "Ein Limit Ihres Tarifs ist erreicht.",
@@ -68,7 +68,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "key_already_issued": GermanMeaning(
         "Dieser API-Schlüssel wurde schon angezeigt. Er wird nur einmal angezeigt.",
-        "Widerrufen Sie ihn und erstellen Sie einen neuen.",
+        "Widerrufen Sie ihn, und erstellen Sie einen neuen.",
     ),
     "account_taken": GermanMeaning(
         "Ein anderer Benutzer hat dieses Cloudflare-Konto verbunden.",
@@ -112,7 +112,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "payload_too_large": GermanMeaning("Die Anfrage ist zu groß."),
     "invalid_bootstrap": GermanMeaning(
         "Cloudflare hat das Bootstrap-Token für dieses Konto abgelehnt.",
-        "Prüfen Sie die Konto-ID und erstellen Sie ein neues Bootstrap-Token für dieses Konto.",
+        "Prüfen Sie die Konto-ID, und erstellen Sie ein neues Bootstrap-Token für dieses Konto.",
     ),
     "bootstrap_permission_error": GermanMeaning(
         "Dem Bootstrap-Token fehlt eine Berechtigung.",
@@ -144,11 +144,11 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "token_check_failed": GermanMeaning("Das Arbeits-Token funktioniert nicht.", _TRY_AGAIN),
     "orphan_not_deleted": GermanMeaning(
         "Ein Token aus einem früheren Versuch konnte nicht gelöscht werden.",
-        "Löschen Sie die hier genannten Tokens im Cloudflare-Dashboard und versuchen Sie es dann erneut.",
+        "Löschen Sie die hier genannten Tokens im Cloudflare-Dashboard, und versuchen Sie es dann erneut.",
     ),
     "renew_lost": GermanMeaning(
         "Es ist unklar, ob das Token erneuert wurde.",
-        "Löschen Sie das hier genannte Token im Cloudflare-Dashboard und wiederholen Sie dann die Erneuerung.",
+        "Löschen Sie das hier genannte Token im Cloudflare-Dashboard, und wiederholen Sie dann die Erneuerung.",
     ),
     "cloudflare_unavailable": GermanMeaning(
         "Cloudflare ist gestört oder nicht erreichbar.",
@@ -193,11 +193,11 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "cron_limit": GermanMeaning(
         "Im Cloudflare-Konto ist kein Cron-Trigger mehr frei.",
-        "Löschen Sie den Cron-Trigger eines anderen Workers und installieren Sie dann den Worker neu.",
+        "Löschen Sie den Cron-Trigger eines anderen Workers, und installieren Sie dann den Worker neu.",
     ),
     "subdomain_required": GermanMeaning(
         "Das Konto hat keine Subdomain auf workers.dev.",
-        "Öffnen Sie Workers im Cloudflare-Dashboard, wählen Sie eine Subdomain und installieren Sie dann den Worker"
+        "Öffnen Sie Workers im Cloudflare-Dashboard, wählen Sie eine Subdomain, und installieren Sie dann den Worker"
         " neu.",
     ),
     "self_check_timeout": GermanMeaning(
@@ -215,7 +215,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "link_host_unreachable": GermanMeaning(
         "Der Dienst hat den Link-Host nicht erreicht.",
-        "Öffnen Sie einen Kurzlink im Browser. Klappt das nicht, prüfen Sie die Zone im Cloudflare-Dashboard.",
+        "Öffnen Sie einen Kurzlink im Browser. Funktioniert das nicht, prüfen Sie die Zone im Cloudflare-Dashboard.",
     ),
     "link_host_certificate": GermanMeaning(
         "Der Link-Host hat kein gültiges Zertifikat.",

@@ -10,20 +10,25 @@ const account = {
   columns: { account: "Konto", state: "Status", use: "Auslastung", report: "Letzter Bericht" },
   noReport: "Noch keiner",
   notKnown: "Noch nicht verfügbar",
-  levels: { ok: "Im Rahmen", watch: "Nähert sich dem Limit", upgrade_soon: "Bald upgraden", over: "Über dem Limit" },
+  levels: {
+    ok: "Im Rahmen",
+    watch: "Nähert sich dem Limit",
+    upgrade_soon: "Upgrade bald nötig",
+    over: "Über dem Limit",
+  },
 
   token: {
     title: "Bootstrap-Token erstellen",
     intro:
       "Das Formular von Cloudflare für dieses Konto öffnet sich mit diesen Berechtigungen. Legen Sie das Ablaufdatum fest, und ergänzen Sie die Berechtigungen, falls sie fehlen.",
     anyIntro:
-      "Das Formular von Cloudflare öffnet sich mit diesen Berechtigungen. Falls nicht, tragen Sie sie selbst ein, wählen Sie das Konto aus und legen Sie das Ablaufdatum fest.",
+      "Das Formular von Cloudflare öffnet sich mit diesen Berechtigungen. Falls nicht, tragen Sie sie selbst ein, wählen Sie das Konto aus, und legen Sie das Ablaufdatum fest.",
     open: "Formular von Cloudflare öffnen",
     ends: "Läuft morgen ab",
     missing: "fehlt",
     who: "Dafür müssen Sie Super Administrator oder Administrator des Kontos sein oder die Rolle API Token Provisioning haben.",
     label: "Bootstrap-Token",
-    hint: "Wird einmal benutzt, dann gelöscht und nie gespeichert.",
+    hint: "Wird einmal verwendet, dann gelöscht und nie gespeichert.",
     kinds: {
       "": "",
       user: "Das ist ein Benutzer-Token (cfut_…). Erstellen Sie stattdessen ein Konto-Token (cfat_…).",
@@ -132,7 +137,7 @@ const account = {
     crons_stopped:
       "Der Worker zählt, aber sein Cron-Trigger wurde seit zwei Stunden nicht ausgelöst. Installieren Sie den Worker neu.",
     daily_limit:
-      "Die kostenlosen Datenbankzeilen von heute sind verbraucht. Seitherige Änderungen werden nach Mitternacht UTC wirksam.",
+      "Die kostenlosen Datenbankzeilen von heute sind verbraucht. Neuere Änderungen werden nach Mitternacht UTC wirksam.",
   },
 
   plan: {
@@ -159,7 +164,7 @@ const account = {
       shorter_month_retention: "Weniger Monate aufbewahren",
     },
     choose: "Cloudflare-Tarif",
-    chooseHint: "Cloudflare gibt Ihren Tarif nicht an; wählen Sie ihn hier aus.",
+    chooseHint: "Cloudflare nennt dem Dienst Ihren Tarif nicht. Wählen Sie ihn hier aus.",
     free: "Free",
     paid: "Paid",
     asked: (ago) => `Abgefragt ${ago}.`,
@@ -183,7 +188,7 @@ const account = {
 
   host: {
     title: "Link-Host",
-    intro: "Alle Kurzlinks dieses Kontos verwenden diesen Host. Eine Website kann er nicht zugleich ausliefern.",
+    intro: "Alle Kurzlinks dieses Kontos verwenden diesen Host. Er kann nicht gleichzeitig eine Website ausliefern.",
     later: "Sie können ihn festlegen, sobald das Konto bereit ist.",
     label: "Host",
     hint: "Eine unbenutzte Subdomain direkt unter einer Ihrer Zonen.",
@@ -201,8 +206,8 @@ const account = {
   },
 
   redirects: {
-    title: "Besucher ohne Link",
-    root: "Besucher des Hosts selbst",
+    title: "Besucher ohne gültigen Link",
+    root: "Aufrufe ohne Code",
     notFound: "Unbekannte Codes und Pfade",
     page: "Kurze Seite „Nicht gefunden“ anzeigen",
     explain:
@@ -295,7 +300,7 @@ const account = {
     title: "Dies ist eine Demonstration",
     text: (host) => `Cloudflare wird hier emuliert. Sie können dieses Konto verbinden. Es hat die Zone ${host}:`,
     token: "Bootstrap-Token",
-    fill: "Diese Werte einsetzen",
+    fill: "Diese Werte übernehmen",
     name: "Zweites Konto",
     emulatedSite:
       "Diese Website ist emuliert und lässt sich nicht im Browser öffnen. Sie können hier stattdessen eine Seite aufrufen.",

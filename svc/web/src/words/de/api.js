@@ -63,7 +63,8 @@ const api = {
       "Programme rufen diesen Pfad automatisch ab, und jeder Abruf würde als Klick gezählt. Wählen Sie einen anderen Code.",
     weak_password: () =>
       "Wählen Sie ein schwer zu erratendes Passwort mit mindestens 8 Zeichen, zum Beispiel mehrere Wörter ohne Zusammenhang.",
-    used_token: () => "Das Token ist unbekannt, abgelaufen oder wurde schon benutzt. Fordern Sie eine neue E-Mail an.",
+    used_token: () =>
+      "Das Token ist unbekannt, abgelaufen oder wurde schon verwendet. Fordern Sie eine neue E-Mail an.",
     on_link_host: () => "Das Ziel darf nicht auf dem Link-Host liegen.",
     target_of_link: () =>
       "Ein Link dieses Kontos führt zu diesem Host. Ändern Sie zuerst dessen Ziel, oder löschen Sie den Link.",

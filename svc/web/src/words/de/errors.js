@@ -10,7 +10,7 @@ const errors = {
   ...ERRORS,
   offline: [
     "Der Dienst war nicht erreichbar.",
-    "Prüfen Sie Ihre Verbindung und versuchen Sie es erneut. Nichts wird doppelt ausgeführt.",
+    "Prüfen Sie Ihre Verbindung, und versuchen Sie es erneut. Nichts wird doppelt ausgeführt.",
   ],
   unexpected: [
     "Die Antwort kam nicht vom Dienst.",
@@ -18,7 +18,7 @@ const errors = {
   ],
   "invalid_bootstrap.expired": [
     "Das Bootstrap-Token ist abgelaufen.",
-    "Erstellen Sie ein neues und fügen Sie es hier ein.",
+    "Erstellen Sie ein neues, und fügen Sie es hier ein.",
   ],
   "invalid_bootstrap.disabled": [
     "Das Bootstrap-Token ist deaktiviert.",

@@ -24,7 +24,7 @@ const install = {
     nextjs: [
       "Öffnen Sie app/layout (App Router) oder pages/_app (Pages Router).",
       "Fügen Sie oben den Import ein und vor </body> oder neben <Component> das Element <Script>.",
-      "Stellen Sie die Anwendung bereit.",
+      "Stellen Sie die Anwendung neu bereit.",
     ],
     shopify: [
       "Öffnen Sie Onlineshop → Themes, und wählen Sie bei Ihrem aktuellen Theme … → Code bearbeiten.",

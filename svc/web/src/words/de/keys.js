@@ -3,7 +3,7 @@
 /** @type {typeof import("../en/keys.js").default} */
 const keys = {
   title: "API-Schlüssel",
-  intro: "Mit API-Schlüsseln können Programme alles, was Sie hier können, soweit Sie es ihnen erlauben.",
+  intro: "Mit API-Schlüsseln können Programme alles tun, was Sie hier tun können, soweit Sie es ihnen erlauben.",
   toReference: "Zur API-Referenz.",
   make: "Neuer API-Schlüssel",
   none: "Noch keine API-Schlüssel.",
@@ -35,7 +35,7 @@ const keys = {
   submit: "Schlüssel erstellen",
   only: "Einschränkungen",
   made: "Erstellt",
-  used: "Zuletzt benutzt",
+  used: "Zuletzt verwendet",
   never: "Nie",
   change: "Aktionen",
   rename: "Umbenennen",
@@ -47,7 +47,7 @@ const keys = {
   issued: {
     title: "Ihr neuer API-Schlüssel",
     titleOf: (name) => `Ihr neuer API-Schlüssel „${name}“`,
-    once: "Kopieren Sie den Schlüssel jetzt und bewahren Sie ihn sicher auf. Er wird nur einmal angezeigt.",
+    once: "Kopieren Sie den Schlüssel jetzt, und bewahren Sie ihn sicher auf. Er wird nur einmal angezeigt.",
     copy: "Schlüssel kopieren",
     tryIt: "So testen Sie den Schlüssel:",
     copyCall: "Befehl kopieren",

@@ -6,7 +6,7 @@ const notes = {
   add: "Notiz hinzufügen",
   none: "Erklären Sie einen Tag, etwa mit „Newsletter“ oder „Relaunch“. Das Diagramm zeigt Notizen als Markierungen.",
   addTitle: "Notiz hinzufügen",
-  editTitle: "Notiz ändern",
+  editTitle: "Notiz bearbeiten",
   deleteTitle: "Notiz löschen?",
   deleteAutomatic: "Diese Notiz stammt vom Dienst. Er legt sie nicht noch einmal an.",
   day: "Tag (UTC)",

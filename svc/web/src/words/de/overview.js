@@ -11,7 +11,7 @@ const overview = {
     later: "Später",
     confirm: "E-Mail-Adresse bestätigen",
     confirmText: (email) =>
-      `Wir haben einen Link an ${email} gesendet. Öffnen Sie ihn und bestätigen Sie die Adresse. Diese Seite aktualisiert sich automatisch.`,
+      `Wir haben einen Link an ${email} gesendet. Öffnen Sie ihn, und bestätigen Sie die Adresse. Diese Seite aktualisiert sich automatisch.`,
     connect: "Konto verbinden",
     connectText:
       "Gezählt wird in Ihrem eigenen Cloudflare-Konto. Der Dienst installiert dort nur einen Worker, eine Datenbank und einen Cron-Trigger.",
@@ -26,7 +26,7 @@ const overview = {
     linkHost: "Link-Host festlegen",
     view: "Ersten Aufruf sehen",
     snippetText:
-      "Fügen Sie das Snippet in Ihre Seiten ein und öffnen Sie eine davon. Der Aufruf erscheint hier innerhalb einer Stunde.",
+      "Fügen Sie das Snippet in Ihre Seiten ein, und öffnen Sie eine davon. Der Aufruf erscheint hier innerhalb von 30 Sekunden.",
     snippetOf: (host) => `Snippet für ${host}`,
     clickText: "Oder öffnen Sie Ihren Kurzlink. Der Klick erscheint hier sofort.",
   },
@@ -38,7 +38,7 @@ const overview = {
     tokenEnds: "Token läuft bald ab",
     tokenEndsAt: (moment) => `Erneuern Sie es vor dem ${moment}.`,
     warning: "Warnung",
-    advice: { watch: "Nähert sich einem Limit", upgrade_soon: "Bald upgraden", over: "Über einem Limit" },
+    advice: { watch: "Nähert sich einem Limit", upgrade_soon: "Upgrade bald nötig", over: "Über einem Limit" },
     adviceText: "Die Limits des Tarifs und Ihre Nutzung finden Sie auf der Seite des Kontos.",
   },
   sites: "Websites",

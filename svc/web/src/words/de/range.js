@@ -1,8 +1,8 @@
-/** Der Zeitraum eines Berichts: Auswahl, Schritte, Vergleich, und was in ihm fehlt. */
+/** Der Zeitraum eines Berichts: Auswahl, Intervalle, Vergleich, und was in ihm fehlt. */
 
 /** @type {typeof import("../en/range.js").default} */
 const range = {
-  label: "Zeitraum, Schritt und Vergleich",
+  label: "Zeitraum, Intervall und Vergleich",
   other: "Anderer Zeitraum",
   periods: {
     yesterday: "Gestern",
@@ -33,7 +33,8 @@ const range = {
       `Für ${days} (UTC) gibt es keine Aufschlüsselung, weil nur die Summen dieser Tage aus einem anderen Produkt importiert wurden.`,
     not_counted: (days, lists) =>
       `Diese Listen sind für ${days} (UTC) unvollständig, weil an manchen dieser Tage eine ältere Version des Workers lief: ${lists}.`,
-    unavailable: (days) => `Die Aufschlüsselung für ${days} (UTC) konnte nicht gelesen werden.`,
+    unavailable: (days) =>
+      `Die Aufschlüsselung für ${days} (UTC) konnte nicht geladen werden. Laden Sie die Seite neu, um es erneut zu versuchen.`,
   },
   exportDays: "Alle Tage als CSV exportieren",
   lists: {

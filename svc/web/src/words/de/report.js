@@ -9,11 +9,11 @@ const report = {
   clicks: "Klicks",
   visitors: "Besucher",
   bots: "Bots",
-  botsRemoved: "Aussortierte Bots",
+  botsRemoved: "Bots gefiltert",
   ofRequests: (bots, all) => `${bots} von ${all} Anfragen`,
   totals: "Summen",
   change: {
-    none: "keine früheren Daten",
+    none: "kein Vergleich",
     up: (part, before) => `${part} mehr als zuvor (${before})`,
     down: (part, before) => `${part} weniger als zuvor (${before})`,
     same: (_part, before) => `unverändert (${before})`,

@@ -17,7 +17,7 @@ const sites = {
   which: "Anzeigen",
   whiches: { active: "Aktive", deleted: "Gelöschte" },
   empty:
-    "Noch keine Websites. Fügen Sie eine hinzu und setzen Sie ihr Snippet in Ihre Seiten ein. Die Aufrufe erscheinen dann hier.",
+    "Noch keine Websites. Fügen Sie eine hinzu, und setzen Sie ihr Snippet in Ihre Seiten ein. Die Aufrufe erscheinen dann hier.",
   emptyAccount: "Verbinden Sie zuerst ein Konto, um eine Website hinzuzufügen.",
   notFound: (q) => `Keine Websites zu „${q}“ gefunden.`,
   showDeleted: "Gelöschte Websites anzeigen",
