@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 LONG = "Donaudampfschifffahrtsgesellschaftskapitänsmützenfabrik Aktiengesellschaft"
 ARABIC = "حساب عربي"
-# Two of the buttons on a link's page, which follow each other.
-FOLLOWING = (("link", "Bearbeiten"), ("link", "Öffnen"))
 
 
 @pytest.fixture
@@ -145,8 +143,8 @@ def test_arrow_of_source_is_not_alone_on_a_line(narrow: Page, furnished: Place) 
 
 def test_buttons_of_link_fill_their_lines(narrow: Page, furnished: Place) -> None:
     narrow.goto(furnished.at("/links/:id"))
-    edit, opened = (narrow.locator("main").get_by_role(role, name=name) for role, name in FOLLOWING)
-    assert box(edit)["y"] == box(opened)["y"]
+    edit, follow = (narrow.locator("main").get_by_role("link", name=name) for name in ("Bearbeiten", "Öffnen"))
+    assert box(edit)["y"] == box(follow)["y"]
 
 
 def test_gauge_has_distance_from_its_texts(narrow: Page, furnished: Place) -> None:
