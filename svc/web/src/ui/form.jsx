@@ -32,8 +32,9 @@ const Issues = createContext(/** @type {Record<string, import("../http.js").Issu
  *   rest?: ApiError | null,
  *   renderError?: (error: ApiError) => Children | undefined,
  * }} props `send`: gets the fields by name; an error that it throws is shown. `more`: shown next to the button.
- *   `busyLabel`: the label of the button while sending. `kind`: the style of the button. `guard`: false if input may be discarded without confirmation.
- *   `rest`: an error with the time of the next allowed attempt. `renderError`: replaces the default error message
+ *   `busyLabel`: the label of the button while sending. `kind`: the style of the button. `guard`: false if input may be
+ *   discarded without confirmation. `rest`: an error with the time of the next allowed attempt. `renderError`: replaces
+ *   the default error message
  */
 export function Form({ send, submit, children, more, busyLabel, kind, guard = true, rest = null, renderError }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
