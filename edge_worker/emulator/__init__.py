@@ -14,9 +14,9 @@ with the platform. The platform's own tool (wrangler) and its official Python SD
 which keeps the emulator accurate. It follows the platform's documentation; comments with "Cloudflare docs" name the
 page.
 
-The following behaviour is strict by default, but never breaks correct clients:
+The following behavior is strict by default, but never breaks correct clients:
 
-    behaviour                                                 default   setting
+    behavior                                                   default   setting
     a new or rolled token is rejected until it has spread      200 ms   --token-delay-ms, `token_delay_ms`
     … and then in a decreasing share of its calls              2 s      --token-spread-ms, `token_spread_ms`
     a token above this number of calls in five minutes is      1,200    --rate-limit, `rate_limit`, `rate_window_s`

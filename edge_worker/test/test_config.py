@@ -1,4 +1,4 @@
-"""The configuration: delays of changes, behaviour during a database outage, cost of requests for unknown targets."""
+"""The configuration: delays of changes, behavior during a database outage, cost of requests for unknown targets."""
 
 from __future__ import annotations
 

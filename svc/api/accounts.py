@@ -161,7 +161,8 @@ class MetricAdvice(ResponseBody):
     limit: Count
     busiest: Busiest
     forecast: Day | None = Field(
-        description="The day on which the trend reaches the limit. Null if this will not happen within 30 days."
+        description="The day on which usage will reach the limit if the trend continues. Null if this is more than 30"
+        " days away."
     )
 
 

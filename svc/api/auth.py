@@ -89,7 +89,7 @@ class PublicSettings(ResponseBody):
     """The public settings of the service. A field is absent if the operator has not set it."""
 
     sign_up: SignUpMode = Field(
-        description="Who may sign up: anyone, only people with an invitation, or no user (`closed`)."
+        description="`open`: anyone can sign up. `invite`: only people with an invitation can. `closed`: no one can."
     )
     name: str = Field(description="The name of the service.")
     logo_url: str | None = optional_field("The logo, an SVG or PNG file.")
@@ -130,7 +130,7 @@ INVITATION = Endpoint(
     method="POST",
     path="/auth/invitation",
     tag="sign-in",
-    summary="Show the invitation that a link contains",
+    summary="Show the invitation that an invitation link refers to",
     description="The response does not reveal whether the address belongs to a user. If the invitation is not valid, or"
     " sign-up is closed, the response is 403 `sign_up_closed`.",
     access="anybody",

@@ -58,10 +58,12 @@ class ImportedTotals(ResponseBody):
     """The result of an import or a dry run. Each day in the file is included in exactly one of the day counts."""
 
     dry_run: bool
-    product: str = Field(description="The product whose format the file has.")
+    product: str = Field(description="The product that created the file, as detected from the file's format.")
     columns: tuple[str, ...] = Field(description="The columns that were read.")
-    notes: tuple[str, ...] = Field(description="What the product counts differently from this service.")
-    added: Count = Field(description="The number of days that were added. In a dry run: that would be added.")
+    notes: tuple[str, ...] = Field(description="Differences between the product's counts and those of this service.")
+    added: Count = Field(
+        description="The number of days that were added. In a dry run, the number of days that an import would add."
+    )
     first_day: Day | None = Field(description="The first day that was added. Null if there is none.")
     last_day: Day | None = Field(description="The last day that was added. Null if there is none.")
     views: Count = Field(description="The views of all days that were added.")
@@ -75,7 +77,7 @@ class ImportedTotals(ResponseBody):
     )
     rejected: Count = Field(description="The number of lines that cannot be imported.")
     rejected_lines: tuple[RejectedLine, ...] = Field(
-        description="The first of these lines.", json_schema_extra={"maxItems": 100}
+        description="The first 100 lines that cannot be imported.", json_schema_extra={"maxItems": 100}
     )
 
 
@@ -88,8 +90,8 @@ class TotalsImport(ResponseBody):
 _DESCRIPTION = (
     "The service imports only UTC days before the day on which the site or link was added. It detects the product"
     " from the file: GoatCounter, Plausible, Umami, Matomo, Google Analytics 4, Counterscale, an export of this"
-    " service, or a table with the columns `day` and `views`. If the file names several sites and links, only the"
-    " totals of this one are imported. All days are written in one transaction. The body can have at most 1 MiB,"
+    " service, or a table with the columns `day` and `views`. If the file names several sites and links, the"
+    " service imports only the totals of the one in the URL. All days are written in one transaction. The body can have at most 1 MiB,"
     " so compress larger files with gzip. This operation is not part of the original API specification."
 )
 _EXAMPLE = {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK", "dry_run": True}

@@ -61,10 +61,10 @@ class LedgerTarget(ResponseBody):
         description="The Worker's total for the day. Also null if the Worker has deleted the total because of its age."
     )
     queued: EventCounts | None = Field(
-        description="The day's highest total among the parts (messages with new totals) that the Worker has not sent"
-        " yet."
+        description="The day's highest total in the parts that the Worker has not sent yet. A part is a message with"
+        " new totals."
     )
-    pushed: EventCounts | None = Field(description="The total that the service has acknowledged to the Worker.")
+    pushed: EventCounts | None = Field(description="The last total that the Worker sent and the service confirmed.")
     stored: EventCounts = Field(description="The total in the service's store, without imported days.")
     agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
     fault: Fault | None = Field(description="The first step that changed the number. Null if all numbers agree.")

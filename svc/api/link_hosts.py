@@ -17,7 +17,9 @@ _ROOT_URL = (
     "The URL to which the Worker redirects `/` of the link host. It cannot be on the link host. If it is not set,"
     " visitors get a short page in their language, with status 404."
 )
-_NOT_FOUND_URL = "The same as `root_url`, for codes and paths that do not exist."
+_NOT_FOUND_URL = (
+    "The URL to which the Worker redirects codes and paths that do not exist. The rules of `root_url` apply to it, too."
+)
 _FALLBACKS: tuple[model.Fallback, ...] = get_args(model.Fallback)
 
 
@@ -73,9 +75,12 @@ class LinkHost(ResponseBody):
         description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
         " this version yet, or received it from a service older than version 0.8."
     )
-    root_url: str | None = Field(description="The URL to which the Worker redirects `/`. Null if it shows a page.")
+    root_url: str | None = Field(
+        description="The URL to which the Worker redirects `/`. Null if the Worker shows a page instead."
+    )
     not_found_url: str | None = Field(
-        description="The URL to which the Worker redirects codes and paths that do not exist. Null if it shows a page."
+        description="The URL to which the Worker redirects codes and paths that do not exist. Null if the Worker shows"
+        " a page instead."
     )
     error: ErrorObject | None
 
@@ -100,7 +105,7 @@ class ReplacedLinkHost(ResponseBody):
     host: str
     clicks_30d: Count = Field(
         description="The number of clicks by people in the last 30 days, including today, that the Worker has sent."
-        " From now on, clicks on this host do not reach a link."
+        " Clicks on this host no longer reach a link."
     )
 
 

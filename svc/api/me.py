@@ -143,9 +143,9 @@ class OwnAddress(ResponseBody):
 
     address: str | None = Field(description="The IP address. Null if it is unknown.")
     network: str | None = Field(
-        description="The network to add to a site's `excluded_networks`: an IPv4 address, or the /64 of an IPv6"
-        " address, within which devices change their address. Null if the address is not public, because Cloudflare"
-        " then sees a different one."
+        description="The network to add to a site's `excluded_networks`. This is the IPv4 address, or the /64 network"
+        " of the IPv6 address, because devices change their addresses within that network. Null if the address is not"
+        " public, because Cloudflare then sees a different address."
     )
 
     @classmethod

@@ -33,7 +33,7 @@ class Entry(ResponseBody):
 
     totals: Counts
     totals_before: Counts | None = Field(
-        description="The counts in the previous period of the same length. Null if nothing was counted in it."
+        description="The counts in the previous period of the same length. Null if nothing was counted in that period."
     )
     series_30d: tuple[Count, ...] = Field(
         description="Views by people on each of the last 30 UTC days, oldest first. The last value is today's.",
@@ -59,7 +59,7 @@ class Group(ResponseBody):
     number: Count
     totals: Counts
     totals_before: Counts | None = Field(
-        description="The sums in the previous period. Null if nothing was counted in it."
+        description="The sums in the previous period. Null if nothing was counted in that period."
     )
 
 

@@ -21,9 +21,10 @@ class ReportQuery(Query):
 
     period: ReportPeriod = Field(
         "today",
-        description="The current UTC day, the days up to today (`7d`, `30d`), the previous day, the calendar month or"
-        " year up to today, the calendar month before, the current month and the eleven months before it (`12mo`), or"
-        " all days from the creation or the first imported day on (`all`).",
+        description="`today` and `yesterday` are UTC days. `7d` and `30d` end today. `month` and `year` are the"
+        " calendar month and year up to today, and `last_month` is the calendar month before. `12mo` is the current"
+        " month and the eleven months before it. `all` begins with the first imported day, or with the day on which"
+        " the site or link was created.",
     )
     from_: QueryDay | None = optional_field(
         "The first UTC day, instead of a `period`. If only `to` is given, the report begins as for `all`.", "from"
@@ -32,16 +33,16 @@ class ReportQuery(Query):
         "The last UTC day, inclusive. It cannot be later than today, which is the default."
     )
     by: Step | None = optional_field(
-        "The length of time that each point covers. Weeks begin on Monday. Default: an hour for one day, a day for up"
-        " to 92 days, a week for up to 183 days, a month for longer periods. A series has at most 1,200 points. Hours"
-        " are available for the last 40 days, unless the operator has configured a different period."
+        "The length of time that each point covers. Weeks begin on Monday. The default is an hour for one day, a day"
+        " for up to 92 days, a week for up to 183 days, and a month for longer periods. A series has at most 1,200"
+        " points. Hours are available for the last 40 days, unless the operator has configured a different period."
     )
     compare: Compare | None = optional_field(
         "Add the counts of the previous period (`previous`), or of the same dates a year earlier (`year`)."
     )
     breakdowns: Literal["1"] | None = optional_field(
-        "Include the top pages, sources, countries, devices, browsers, operating systems and bots. A site's report also"
-        " includes campaigns, entry pages and arrivals, and a link's report campaigns and targets."
+        "Include the top pages, sources, countries, devices, browsers, operating systems, bots and campaigns. A site's"
+        " report also includes entry pages and arrivals. A link's report also includes targets."
     )
     limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
     statement: Literal["1"] | None = optional_field(
@@ -77,7 +78,7 @@ class Counts(ResponseBody):
     bots: Count
     visitors: Count = Field(
         description="Unique visitors of the day or hour. For several days, this is the sum of the daily unique"
-        " visitors, because the Worker cannot recognise a visitor on another day."
+        " visitors, because the Worker cannot recognize a visitor on another day."
     )
 
 
@@ -132,7 +133,7 @@ class Breakdowns(ResponseBody):
         " views whose source has no entry. Present if the report has `by`."
     )
     campaigns: tuple[Top, ...] | None = optional_field(
-        "The values of `utm_campaign` in lower case, of the views that have one."
+        "The values of the URL parameter `utm_campaign`, in lower case. Views without this parameter are not included."
     )
     entries: tuple[Top, ...] | None = optional_field(
         "Only for a site: the pages of the views that did not follow another view on the same site."
@@ -153,8 +154,8 @@ class Comparison(ResponseBody):
     to: Day
     totals: Counts
     series: tuple[Point, ...] = Field(
-        description="The points, as in the report. Hours that are no longer stored are missing, but `totals` are"
-        " complete."
+        description="The points of this period, in the format of the report's `series`. Hours that are no longer"
+        " stored are missing, but `totals` are complete."
     )
 
 
@@ -170,7 +171,7 @@ class MissingBreakdowns(ResponseBody):
     from_: Day = Field(serialization_alias="from")
     to: Day
     reason: Literal["not_kept", "imported", "not_counted"] | UnavailableReason
-    lists: tuple[VisitList, ...] | None = optional_field("The lists that are missing, if not all are.")
+    lists: tuple[VisitList, ...] | None = optional_field("The missing lists. Absent if all lists are missing.")
 
 
 class Report(ResponseBody):

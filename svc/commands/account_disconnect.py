@@ -54,7 +54,9 @@ def add_to(account: Commands, shared: argparse.ArgumentParser) -> None:
     which.add_argument("account", metavar="ACCOUNT", nargs="?", help="the account's ID or its Cloudflare account ID")
     which.add_argument("--all", action="store_true", help="disconnect the accounts of all users")
     disconnect.add_argument(
-        "--force", action="store_true", help="do not wait while Cloudflare does not respond; list what remains there"
+        "--force",
+        action="store_true",
+        help="do not wait if Cloudflare does not respond; list the resources that remain there",
     )
     disconnect.add_argument("--yes", action="store_true", help="do not ask for a confirmation")
     disconnect.add_argument("--json", action="store_true", help="print one JSON object per account")

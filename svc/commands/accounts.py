@@ -37,11 +37,15 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     which = listing.add_mutually_exclusive_group()
     which.add_argument("--state", choices=get_args(AccountState), help="only accounts in this state")
     which.add_argument(
-        "--disconnected", action="store_true", help="list disconnected accounts instead, with what remains of them"
+        "--disconnected",
+        action="store_true",
+        help="list disconnected accounts instead, with the resources that remain at Cloudflare",
     )
     listing.add_argument("--json", action="store_true", help="print one JSON object per line")
     listing.set_defaults(command=_list)
-    show = account.add_parser("show", parents=[shared], help="show an account, or what remains of a disconnected one")
+    show = account.add_parser(
+        "show", parents=[shared], help="show an account; for a disconnected account, the resources that remain"
+    )
     show.add_argument("account", metavar="ACCOUNT", help="the account's ID or its Cloudflare account ID")
     show.add_argument("--json", action="store_true", help="print one JSON object")
     show.set_defaults(command=_show)

@@ -115,7 +115,7 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
             columns = f"codes from column `{table.code_column}`, destinations from `{table.url_column}`"
             print(printable(columns, 1_000))
             by = ", ".join(f"`{name}`" for name in table.restrictions)
-            print(f"restrictions from {printable(by, 1_000)}" if by else "no columns with restrictions of links")
+            print(f"restrictions from {printable(by, 1_000)}" if by else "no columns with link restrictions")
             async with open_store(config.store) as store:
                 account = await find_account(store, arguments.account, arguments.user)
                 report = await import_links(

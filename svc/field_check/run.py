@@ -179,7 +179,7 @@ class _Run:
         if self.plan.uses_up_the_day:
             await self._use_up_the_day()
         else:
-            self.found.skipped["0.9"] = "it would use up today's rows of the account (see --use-up-the-day)"
+            self.found.skipped["0.9"] = "it would use up the account's daily row limit (see --use-up-the-day)"
         self.found.incomplete = self.plan.zone is not None and "job route" not in self.found.rows
 
     # ------------------------------------------------------------------------------------------------------- connect
@@ -268,7 +268,7 @@ class _Run:
         response = f"none, {_refusal(outcome.error)}" if isinstance(outcome, Failed) else "exists"
         self.found.record("0.3", response)
         if not await workers.has_subdomain(self._works()):
-            self.show("register a workers.dev subdomain, which workers require and which cannot be removed")
+            self.show("register a workers.dev subdomain, which Workers require; it cannot be removed")
             await _run_shielded(workers.register_subdomain(self._works(), new_subdomain()))
 
     # ------------------------------------------------------------------------------------------------------- install
@@ -294,10 +294,10 @@ class _Run:
         access, name = self._works(), self.trace.name
         self.trace = with_install(self.trace, zone_id)
         self.file.write(self.trace)
-        self.show("create a database with the worker's tables")
+        self.show("create a database with the Worker's tables")
         self.database_id = (await _run_shielded(d1.create(access, name))).id
         await d1.query(access, self.database_id, [(statement, []) for statement in self.bundle.schema_statements])
-        self.show("upload the worker (0.4)")
+        self.show("upload the Worker (0.4)")
         await _run_shielded(workers.upload(access, name, self._content()))
         before = await workers.get_script(access, name)
         self.show("set the cron trigger and disable the workers.dev address")
@@ -405,7 +405,7 @@ class _Run:
                 return
             views = sum(day.views for day in live.days.values())
             await trio.sleep(_POLL_S)
-        response = "yes" if views == 1 else f"{views} views instead of one"
+        response = "yes" if views == 1 else f"{views} views instead of 1"
         self.found.record("job report", response, f"after {trio.current_time() - began:.0f} s")
 
     def _site(self, zone_id: str, host: str) -> Site:

@@ -49,17 +49,17 @@ QUESTIONS: dict[str, Question] = {
         ),
     ),
     "0.3": Question(
-        "Does the account have a workers.dev subdomain, and how is a missing one reported?",
+        "Does the account have a workers.dev subdomain? If not, how does Cloudflare report this?",
         "installing in a new account",
         ("exists", "none, refused 404/10007"),
     ),
     "0.4": Question(
-        "Does the list of workers have an etag that changes only with the code?",
-        "recognizing our own worker",
+        "Does the list of Workers have an etag that changes only with the code?",
+        "recognizing our own Worker",
         ("reported and stable",),
     ),
     "0.5 permission": Question(
-        "How is access to D1 refused to a token without the permission?",
+        "How does Cloudflare refuse access to D1 if the token does not have the permission?",
         "detecting a lost permission",
         ("refused 403/7403", "refused 403/10000"),
     ),
@@ -69,22 +69,22 @@ QUESTIONS: dict[str, Question] = {
         ("within a minute",),
     ),
     "0.6": Question(
-        "Is the first statement of a batch rolled back if the second one fails?",
+        "Does D1 roll back the first statement of a batch if the second statement fails?",
         "the order in which configuration is written",
         ("rolled back",),
     ),
     "0.7": Question(
-        "How is access to the routes of another account's zone refused?",
+        "How does Cloudflare refuse access to the routes of another account's zone?",
         "detecting a zone that was removed from the account",
         ("refused 403/10000", "refused 403/9109", "refused 404/7003", "refused 400/1003"),
     ),
     "0.8": Question(
-        "Is request_limit_fail_open of a route kept and reported?",
+        "Does Cloudflare store and report the field request_limit_fail_open of a route?",
         "what a link host shows beyond the daily request limit",
         ("kept", "not reported"),
     ),
     "0.9": Question(
-        "How is a D1 write beyond the daily row limit refused?",
+        "How does D1 refuse a write beyond the daily row limit?",
         "whether a sync waits until midnight",
         ("refused 400/7500, recognized by its message",),
     ),
@@ -95,15 +95,15 @@ QUESTIONS: dict[str, Question] = {
     ),
     "0.11": Question(
         "Can the working token read Web Analytics for 26 weeks?",
-        "a future import of page views from Web Analytics",
+        "the import of page views from Web Analytics",
         ("readable",),
     ),
     "job token": Question("Does the working token have the requested permissions?", "connecting", ("yes",)),
     "job worker": Question(
-        "Are database, worker and cron trigger created, and workers.dev disabled?", "installing", ("yes",)
+        "Are database, Worker and cron trigger created, and workers.dev disabled?", "installing", ("yes",)
     ),
     "job route": Question("Are routes created and listed?", "sites and links", ("yes",)),
-    "job view": Question("Does the worker count a page view?", "counting", ("yes",)),
+    "job view": Question("Does the Worker count a page view?", "counting", ("yes",)),
     "job report": Question("Does a report from the database include the page view?", "reports", ("yes",)),
     "job removal": Question("Are all resources removed?", "disconnecting", ("yes",)),
 }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # RFC 5322, 2.1.1: lines should have at most 78 characters.
 _WIDTH = 76
 _LINK = re.compile(r"https?://[^\s<>\"]+")
-# Images and other external content are not used. The mail client determines the colours, so that dark mode works.
+# Images and other external content are not used. The mail client determines the colors, so that dark mode works.
 # The contrast of the button is sufficient on light and on dark backgrounds.
 _BUTTON = (
     "display: inline-block; padding: 12px 20px; border-radius: 4px; background-color: #0b6e5b; color: #ffffff;"

@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from importlib.machinery import PathFinder
 
-from svc.security.passwords import normalised
+from svc.security.passwords import normalized
 
 # The minimum number of characters.
 SHORTEST = 8
@@ -31,7 +31,7 @@ _SEPARATOR = "\n"
 
 def password_problem(password: str) -> str | None:
     """Return an error message if no user may use the password, otherwise None."""
-    shown = normalised(password)
+    shown = normalized(password)
     if min(len(password), len(shown)) < SHORTEST:
         return f"must have at least {SHORTEST} characters"
     if len(set(shown.casefold())) == 1:
@@ -43,7 +43,7 @@ def password_problem(password: str) -> str | None:
 
 def password_problem_for_user(address: str, password: str) -> str | None:
     """Return an error message if the user with this email address may not use the password, otherwise None."""
-    shown, name = normalised(password).casefold(), address.partition("@")[0]
+    shown, name = normalized(password).casefold(), address.partition("@")[0]
     letters = _letters(shown)
     same = shown in (address.casefold(), name.casefold())
     if same or (len(letters) >= _SHORTEST_NAME and letters in (_letters(address), _letters(name))):

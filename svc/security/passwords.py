@@ -17,7 +17,7 @@ from argon2.low_level import ARGON2_VERSION, hash_secret_raw
 _HASHER = PasswordHasher()
 
 
-def normalised(password: str) -> str:
+def normalized(password: str) -> str:
     """Return the password in Unicode form NFKC. Systems encode the same text differently (ä, full-width letters).
 
     Nothing else is changed: spaces and upper case are significant.
@@ -27,7 +27,7 @@ def normalised(password: str) -> str:
 
 def hash_password(password: str) -> str:
     """Return the hash that is stored for a password."""
-    return _HASHER.hash(normalised(password))
+    return _HASHER.hash(normalized(password))
 
 
 def slow_digest(text: bytes, name: bytes) -> str:
@@ -62,7 +62,7 @@ def verify_password(stored: str | None, password: str) -> bool:
     after the same time as for a wrong password.
     """
     try:
-        _HASHER.verify(stored or dummy_hash(), normalised(password))
+        _HASHER.verify(stored or dummy_hash(), normalized(password))
     except (VerifyMismatchError, InvalidHashError):
         return False
     return bool(stored)

@@ -204,14 +204,14 @@ class RandomAccount:
 
 
 def _visit(chance: random.Random, hit: Hit) -> Hit:
-    """Return the view with a campaign, or as one that follows another view on the site."""
+    """Return the view, changed at random to follow another view on the site or to have a campaign."""
     if chance.random() < 0.3:
         return replace(hit, referrer="/before", source="(internal)")
     return _with_campaign(chance, hit)
 
 
 def _click(chance: random.Random, hit: Hit, link: Site) -> Hit:
-    """Return the click with a campaign, and the target of its link's rules."""
+    """Return the click, with a campaign at random, and with the destination that its link's rules determine."""
     hit = _with_campaign(chance, hit)
     if not link.has_rules:
         return hit

@@ -46,7 +46,7 @@ def text_of(day: int) -> str:
 
 
 def year_report(tally: Tally, today: int) -> dict[str, Any]:
-    """Return the report of twelve months by month that a service without errors would return."""
+    """Return the expected report for twelve months, with one point per month."""
     first = month_start(today, 11)
     before = (month_start(today, 23), today - 365)
     months = [list(days) for _, days in groupby(range(first, today + 1), key=lambda day: text_of(day)[:7])]

@@ -69,14 +69,14 @@ class Place:
         await crons(self.emulator, self.customer, self.real, at, minutes, fail=fail)
 
     async def ledger(self) -> dict[str, Any]:
-        """Return the audit of the day, with its targets by id."""
+        """Return the statement of counts for the day, with its targets by id."""
         path = f"/v1/accounts/{self.account_id}/ledger?day={day_text(self.day)}"
         found: dict[str, Any] = (await self.service.call("GET", path))["ledger"]
         found["targets"] = {target["id"]: target for target in found["targets"]}
         return found
 
     async def agreed(self) -> dict[str, Any]:
-        """Return the audit, which must match and count each event once."""
+        """Check that the numbers at all steps match and include each event once. Return the statement of counts."""
         found = await self.ledger()
         assert found["agrees"], (found["unavailable"], found["targets"])
         for target_id, target in found["targets"].items():

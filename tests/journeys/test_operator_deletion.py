@@ -1,4 +1,4 @@
-"""`svc user delete` while the service is running: the service disconnects the accounts and reports what remains."""
+"""With `svc user delete`, the running service disconnects the accounts and reports remaining resources."""
 
 from __future__ import annotations
 

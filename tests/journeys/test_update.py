@@ -134,7 +134,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
 @pytest.mark.rule("X7", "A21", "A13")
 @pytest.mark.timeout(1_200)
 async def test_next_start_completes_an_update_killed_at_any_moment(world: World, next_bundle_folder: Path) -> None:
-    """Like test_killed.py, for an operation that the service starts itself."""
+    """Kill the service at random moments, as in test_killed.py. Here, the service itself starts the operation."""
     chance = random.Random(SEED)  # reproducible, not a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     moments = Draws(chance, MOMENTS, MOMENTS_DRAWN)
@@ -167,7 +167,7 @@ async def test_next_start_completes_an_update_killed_at_any_moment(world: World,
 async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
     world: World, next_bundle_folder: Path
 ) -> None:
-    """Like test_faulted.py. The rollout retries a failed update hours later, but the user can install immediately."""
+    """One call fails, as in test_faulted.py. The rollout retries the update hours later; users can install immediately."""
     chance = random.Random(SEED)  # reproducible, not a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}

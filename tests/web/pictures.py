@@ -31,7 +31,7 @@ DIFFERENCES = ROOT / "var/pictures"
 WIDTHS = (1180, 390)
 # The time in the browser. The service's data on these pages does not depend on the time.
 NOW = "2026-11-24T15:20:00Z"
-# The largest difference of a colour channel (0 to 255) that counts as equal. Antialiasing varies slightly.
+# The largest difference of a color channel (0 to 255) that counts as equal. Antialiasing varies slightly.
 TOLERANCE = 24
 # Two screenshots of the same page may still differ in a few pixels of the logo. A changed letter has more.
 FEW_PIXELS = 10
@@ -91,7 +91,7 @@ def show_states(page: Page) -> None:
 def compare(name: str, shown: Image.Image) -> None:
     """Compare a screenshot with its reference, or replace the reference. A difference fails and is saved.
 
-    References have a palette of 256 colours, which makes them three times smaller. The screenshot is mapped to it.
+    References have a palette of 256 colors, which makes them three times smaller. The screenshot is mapped to it.
     """
     reference = REFERENCES / name
     expected = Image.open(reference) if reference.exists() else None
@@ -112,7 +112,7 @@ def compare(name: str, shown: Image.Image) -> None:
 
 
 def mapped(shown: Image.Image, palette: Image.Image) -> Image.Image:
-    """Return the screenshot in the colours of another picture's palette."""
+    """Return the screenshot in the colors of another picture's palette."""
     return shown.quantize(palette=palette, dither=Image.Dither.NONE)
 
 

@@ -173,7 +173,7 @@ def test_page_is_complete_without_javascript(browser, place):
     context.close()
 
 
-def test_print_has_the_text_alone_in_light_colours(reader, place):
+def test_print_has_the_text_alone_in_light_colors(reader, place):
     reader.goto(f"{place.url}/help/use/cloudflare")
     reader.emulate_media(media="print", color_scheme="dark")
     assert reader.evaluate("getComputedStyle(document.body).color") == "rgb(29, 27, 23)"

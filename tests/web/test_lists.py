@@ -50,7 +50,7 @@ def test_page_of_an_unknown_object_says_so(
 
 
 def many(kind: str, number: int) -> Any:
-    """Return a handler that answers a list with this many copies of its first entry."""
+    """Return a route handler that responds to a list request with `number` copies of the list's first entry."""
 
     def answer(route: Route) -> None:
         response = route.fetch()

@@ -104,7 +104,7 @@ def test_long_and_right_to_left_account_names_fit(narrow: Page, furnished: Place
 
 
 def test_narrow_table_has_name_and_main_value_on_first_line(narrow: Page, furnished: Place) -> None:
-    """The other values are below, and only the ones that need a label have one."""
+    """The other values are below the first line. Only values that need a label have one."""
     narrow.goto(f"{furnished.url}/links")
     row = narrow.get_by_role("row").filter(has_text="hello")
     name, clicks, actions = row.locator("th"), row.locator(".primary"), row.locator(".bare")

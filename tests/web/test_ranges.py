@@ -33,7 +33,7 @@ LAST_IMPORTED_AGO = 2
 
 
 def views_of(day: date) -> int:
-    """Return the imported views of a day. Each day of a month has another number."""
+    """Return the imported views of a day. Each day of a month has a different number."""
     return 100 * day.month + day.day
 
 
@@ -83,7 +83,7 @@ def sum_of(first: date, last: date) -> int:
 
 
 def days_text(text: str) -> str:
-    """Return the text with the dash and the spaces that browsers write in a range of days."""
+    """Return the text with the dash and the spaces that browsers use to format a range of dates."""
     return text.replace(" - ", "\u2009\u2013\u2009")
 
 

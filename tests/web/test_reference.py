@@ -109,7 +109,7 @@ def access_token(place: Place, email: str) -> str:
 
 
 def test_commands_of_the_quick_start_work(stranger, furnished):
-    """A new user creates the key, because the other user has as many as the plan allows, but has a site to read."""
+    """A new user creates the key, because the user with the site has already reached the limit of keys."""
     page = stranger.new_page()
     page.goto(f"{furnished.url}/reference")
     commands = page.locator(".quick-start pre")

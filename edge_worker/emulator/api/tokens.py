@@ -84,7 +84,7 @@ def _covers_policy(creator: Token, account: Account, group_id: str, resources: d
 def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the policies that the new token gets for the requested policies. Raises ApiError 400/1001.
 
-    Sources disagree about the permissions that a token can grant; `minting` selects a behaviour. The default follows a
+    Sources disagree about the permissions that a token can grant; `minting` selects a behavior. The default follows a
     user's measurement with a token that could only write tokens (terraform-provider-cloudflare #7241).
     """
     minting, granted = platform().minting, []

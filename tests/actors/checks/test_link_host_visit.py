@@ -45,9 +45,10 @@ REASONS = {
 
 @dataclass
 class Log:
-    """The visits so far, and how the next ones end. `answers`: what they get instead of the emulated edge's response.
+    """The visits so far, and the results of the next visits.
 
-    `during`: called during a visit.
+    `answers`: the results that the next visits get instead of the emulated edge's responses. `during`: called during
+    each visit.
     """
 
     visits: list[tuple[str, str]] = field(default_factory=list)
@@ -87,7 +88,7 @@ async def host_of(service):
 
 
 async def set_host(service, host, **more):
-    """Set the link host, and wait until its route and configuration are there."""
+    """Set the link host, and wait until its route and configuration exist."""
     assert (await put_link_host(service, host, **more)).status == 202
 
     async def is_synced():

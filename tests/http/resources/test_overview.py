@@ -80,7 +80,7 @@ async def place(world):
 
 
 def expected(place, targets, period):
-    """Return what an overview must say about these targets: for each its counts, and the sums."""
+    """Return the expected overview of these targets: the counts of each target, and their sums."""
     length = LENGTH[period]
     rows = {}
     for target in targets:

@@ -98,7 +98,7 @@ def modules_of(code: str) -> np.ndarray:
 
 
 def at_size(code: str, size: int) -> np.ndarray:
-    """Draw the SVG at `size` pixels as a browser does: a pixel's grey value is the share of its area that is light."""
+    """Draw the SVG at `size` pixels as a browser does: a pixel's gray value is the share of its area that is light."""
     modules = modules_of(code).astype(np.float32)
     count = modules.shape[0]
     edges = np.linspace(0, count, size + 1, dtype=np.float64)
@@ -111,7 +111,7 @@ def at_size(code: str, size: int) -> np.ndarray:
 
 
 def photographed(code: str, degrees: float, noise: float, seed: int) -> np.ndarray:
-    """Draw the SVG rotated, on grey, at 7 pixels per module. `noise`: the noise's standard deviation (scale: 255)."""
+    """Draw the SVG rotated, on gray, at 7 pixels per module. `noise`: the noise's standard deviation (scale: 255)."""
     modules = modules_of(code)
     count = modules.shape[0]
     turn = np.radians(degrees)

@@ -258,7 +258,7 @@ async def test_interrupted_deletion_continues_after_a_restart(store, clock, tmp_
 
 @pytest.mark.rule("C12")
 async def test_failing_account_does_not_prevent_the_deletion(world, monkeypatch, expected_errors):
-    """After an account's third failure, the deletion no longer calls the platform. Here, even that fails once."""
+    """After an account's third failure, the deletion stops calling the platform. In this test, that also fails once."""
     monkeypatch.setattr("svc.actors.service.user_deletions._FIRST_WAIT_S", 0.001)
     expected_errors.allow("user deletion crashed")
     user, session = await a_person(world)

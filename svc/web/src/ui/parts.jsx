@@ -47,7 +47,7 @@ const breakable = (text) =>
     .split(text.includes("/") ? /(?<=\/)(?=\S)/ : /(?<=\.)(?=\S)/)
     .flatMap((part, i) => (i > 0 ? [<wbr key={i} />, part] : part));
 
-/** Shapes with the same meaning as the colours: good, in progress, warning, error, neutral. */
+/** Shapes with the same meaning as the colors: good, in progress, warning, error, neutral. */
 const SHAPES = { good: "●", busy: "◐", watch: "▲", bad: "■", none: "○" };
 
 /** @type {Record<string, keyof typeof SHAPES>} */
