@@ -154,8 +154,8 @@ class Issue(NamedTuple):
 
     def as_json(self) -> dict[str, str | int]:
         """Return the issue as it appears in `details.issues` of a response."""
-        shown: dict[str, str | int] = {"path": self.path, "code": self.code, "message": self.message}
-        return shown if self.limit is None else {**shown, "limit": self.limit}
+        fields: dict[str, str | int] = {"path": self.path, "code": self.code, "message": self.message}
+        return fields if self.limit is None else {**fields, "limit": self.limit}
 
 
 @dataclass(frozen=True)
@@ -497,11 +497,11 @@ class ServiceError(Exception):
         If the code has a `shown_as` in CATALOGUE, the body contains that code, and `details.reason` contains the
         original code.
         """
-        shown = with_remedy(self.to_note())
+        fields = with_remedy(self.to_note())
         shown_as = CATALOGUE[self.code].shown_as
         if shown_as is not None:
-            shown |= {"code": shown_as, "details": {"reason": self.code, **shown.get("details", {})}}
-        return {"error": shown}
+            fields |= {"code": shown_as, "details": {"reason": self.code, **fields.get("details", {})}}
+        return {"error": fields}
 
     def to_note(self) -> ErrorNote:
         """Return the error to store, under its own code."""
@@ -513,12 +513,12 @@ def with_remedy(note: ErrorNote) -> dict[str, Any]:
 
     A remedy in the error's own details takes precedence over the remedy in CATALOGUE.
     """
-    shown: dict[str, Any] = {"code": note.code, "message": note.message}
+    fields: dict[str, Any] = {"code": note.code, "message": note.message}
     remedy = CATALOGUE[note.code].remedy
     details = {**({"remedy": remedy} if remedy else {}), **(note.details or {})}
     if details:
-        shown["details"] = details
-    return shown
+        fields["details"] = details
+    return fields
 
 
 class Invalid(ServiceError):

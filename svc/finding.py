@@ -234,12 +234,12 @@ def sentence(stored: Mapping[str, Any], phrases: Phrases, shown: Callable[[str, 
     try:
         words = phrases.words[stored["kind"]]
         facts = {name: shown(name, value) for name, value in stored["facts"].items()}
-        thing, found = fill(phrases.things[words.subject], facts), found_text(words, stored["variant"], facts)
+        thing, actual = fill(phrases.things[words.subject], facts), found_text(words, stored["variant"], facts)
     except KeyError:
         return None
     if stored["refusal"]:
-        found = phrases.refused.format(found=found, refusal=stored["refusal"])
-    return f"{thing[0].upper()}{thing[1:]} {found}."
+        actual = phrases.refused.format(found=actual, refusal=stored["refusal"])
+    return f"{thing[0].upper()}{thing[1:]} {actual}."
 
 
 def names_in(template: str) -> frozenset[str]:

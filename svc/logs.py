@@ -42,9 +42,9 @@ def reset_log_context(**fields: str) -> None:
 
 def add_log_context(**fields: str) -> None:
     """Add fields to the current context. Use this for values that become known only after the context was set."""
-    found = _about.get()
-    if found is not None:
-        found.update(fields)
+    context = _about.get()
+    if context is not None:
+        context.update(fields)
 
 
 @contextmanager
@@ -103,10 +103,10 @@ def is_journal(stream: TextIO, journal: str) -> bool:
     redirected.
     """
     try:
-        found = os.fstat(stream.fileno())
+        status = os.fstat(stream.fileno())
     except (OSError, ValueError):  # not a file, or closed
         return False
-    return journal == f"{found.st_dev}:{found.st_ino}"
+    return journal == f"{status.st_dev}:{status.st_ino}"
 
 
 def _priority(level: int) -> int:

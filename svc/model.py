@@ -84,7 +84,7 @@ Action = Literal[OwnAction, AccountAction]
 OWN_ACTIONS: tuple[OwnAction, ...] = get_args(OwnAction)
 EventOrder = Literal["newest", "oldest"]
 RolloutState = Literal["running", "done", "halted"]
-# Why a rollout is halted: by the operator, or by the service because too many updates failed.
+# The reason why a rollout is halted: the operator halted it, or too many updates failed.
 HaltReason = Literal["operator", "failures"]
 # The outcome of an account's update. `excused`: the update failed for a reason unrelated to the new Worker.
 UpdateOutcome = Literal["under_way", "updated", "failed", "excused"]
@@ -225,7 +225,8 @@ class Operation:
     step: str
     error: ErrorNote | None
     attempts: int
-    # When the operation requested a working token. Set while the token may be valid and is not the account's own.
+    # The time at which the operation requested a working token. Set while the token may be valid and the account does
+    # not use it.
     token_asked_at: int | None
     token_id: str | None  # the id of that token, if Cloudflare's response arrived
     open_uploads: int  # number of Worker uploads for which no response was recorded
@@ -348,7 +349,7 @@ class ConnectOptions:
     name: str | None = None
 
 
-# Where the link host redirects `/`, and paths without a link.
+# The names of the URLs to which the link host redirects `/`, and paths without a link.
 Fallback = Literal["root_url", "not_found_url"]
 # New URLs for the given fallbacks. None removes the fallback.
 FallbackChanges = Mapping[Fallback, str | None]

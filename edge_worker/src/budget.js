@@ -10,7 +10,7 @@ export const ROWS_PER_DAY = 100_000;
 /** Shares of the daily rows at which levels 1, 2 and 3 begin. */
 const SHARES = [0.6, 0.8, 0.9];
 
-/** Share of the daily rows from which on months wait for the next day. They can wait, hourly points cannot. */
+/** Above this share of the daily rows, months wait for the next day. Hourly points cannot wait, but months can. */
 const MONTHS_SHARE = 0.5;
 
 /**

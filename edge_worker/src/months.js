@@ -127,7 +127,7 @@ export function withoutDays(months, keptFrom) {
     first_days[month] = first;
     hasChanged = true;
   }
-  // An incomplete row would lack days in its middle. Its days are added again from the first day that is left.
+  // An incomplete row would lack days in its middle. Its days are added again from the first remaining day.
   return hasChanged ? { ...months, first_days, day: months.day === null ? null : 0 } : months;
 }
 

@@ -242,7 +242,7 @@ test("after an update in the middle of a month, its rows contain each of its day
   const days = fill(database, 3);
   await tick(database.d1, ENV, (FIRST + 15) * DAY_MS + 9 * 60 * MINUTE_MS);
   const { months } = stateOf(database);
-  // February is added up from the first day that is left.
+  // February is added up from its first remaining day.
   const february = { [MONTH - 1]: FIRST - 5 };
   assert.deepEqual([months.from, months.month, months.first_days], [MONTH - 1, MONTH - 1, february]);
   await addUp(database, FIRST + 16);

@@ -35,7 +35,8 @@ DAYS = 3
 BURST_HOURS = (1, 9, 23)
 CONNECTIONS = 16
 CURL = "curl/8.5.0"
-# What the site excludes, and the headers of the excluded visitors by the last digit of their number. Clicks count.
+# The site's exclusions, and the headers of the excluded visitors, by the last digit of the visitor's number. Exclusions
+# do not apply to clicks on links.
 SITE: dict[str, Any] = {
     "target": "site_a", "script": "k3f", "respect_gpc": True, "excluded_networks": ["10.0.1.0/24", "10.0.2.0/23"],
     "excluded_countries": ["FR"], "excluded_asns": [64496], "visitor_opt_out": True,
@@ -45,7 +46,7 @@ EXCLUDED_DIGITS = {
     5: 'x-emulator-cf: {"country": "DE", "asn": 64496}\r\n',
     7: "sec-gpc: 1\r\n",
 }
-# The share of events before which a person turns counting off or on again. The person's browser keeps the cookie.
+# Before this share of the events, a person turns counting off, or turns it on again. The browser stores the cookie.
 SWITCHES = 0.05
 COOKIE = "__Secure-uncounted=1"
 ROWS_PER_DAY, ROWS_READ_PER_DAY = 100_000, 5_000_000

@@ -121,7 +121,7 @@ class Supervisor:
         failures = 0
         while True:
             try:
-                found = await self._context.store.read(accounts.due_times(self._context.config.timing))
+                due_accounts = await self._context.store.read(accounts.due_times(self._context.config.timing))
                 crashed = set(await self._context.store.read(accounts.crashed_edge_accounts()))
                 await self.user_deletions.load()
                 await self._operator_disconnects.load()
@@ -131,7 +131,7 @@ class Supervisor:
                 await trio.sleep(self._wait_s(failures, _LONGEST_STORE_WAIT_S))
         now = trio.current_time()
         timing, now_ms = self._context.config.timing, self._context.clock()
-        for due in found:
+        for due in due_accounts:
             look_s = schedule.first_wait_s(due, timing, now_ms)
             self._timers[due.edge_account_id] = Timers(health_at=now + look_s)
             wait_s = math.inf if due.at is None else max(0.0, (due.at - now_ms) / 1000)

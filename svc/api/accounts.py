@@ -426,12 +426,12 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
 
 def _account_error(account: model.Account) -> AccountError | None:
     """Return the account's error, warnings and names of tokens to revoke; None if there are none of these."""
-    shown: dict[str, Any] = {} if account.error is None else with_remedy(account.error)
+    fields: dict[str, Any] = {} if account.error is None else with_remedy(account.error)
     if account.warnings:
-        shown["warnings"] = account.warnings
+        fields["warnings"] = account.warnings
     if account.revoke_tokens:
-        shown["details"] = {**shown.get("details", {}), "revoke_tokens": list(account.revoke_tokens)}
-    return AccountError(**shown) if shown else None
+        fields["details"] = {**fields.get("details", {}), "revoke_tokens": list(account.revoke_tokens)}
+    return AccountError(**fields) if fields else None
 
 
 # Error codes of endpoints that accept a bootstrap token.

@@ -71,21 +71,21 @@ class LedgerTarget(ResponseBody):
     off_by: Difference | None = Field(description="The difference at the step `fault`. Null if there is none.")
 
     @classmethod
-    def from_model(cls, found: TargetDay, **more: Any) -> Self:
+    def from_model(cls, target: TargetDay, **more: Any) -> Self:
         """Return the response for one target. `more`: values for the fields that a subclass adds."""
         return cls(
             **more,
-            id=found.target,
-            accepted=EventCounts.from_model(found.accepted),
-            dropped=None if found.agrees is None else dict(found.dropped),
-            waiting=EventCounts.from_model(found.waiting),
-            counted=EventCounts.from_model(found.counted),
-            queued=EventCounts.from_model(found.queued),
-            pushed=EventCounts.from_model(found.pushed),
-            stored=EventCounts(views=found.stored.views, bots=found.stored.bots),
-            agrees=found.agrees,
-            fault=found.fault,
-            off_by=None if found.off_by is None else Difference(views=found.off_by.views, bots=found.off_by.bots),
+            id=target.target,
+            accepted=EventCounts.from_model(target.accepted),
+            dropped=None if target.agrees is None else dict(target.dropped),
+            waiting=EventCounts.from_model(target.waiting),
+            counted=EventCounts.from_model(target.counted),
+            queued=EventCounts.from_model(target.queued),
+            pushed=EventCounts.from_model(target.pushed),
+            stored=EventCounts(views=target.stored.views, bots=target.stored.bots),
+            agrees=target.agrees,
+            fault=target.fault,
+            off_by=None if target.off_by is None else Difference(views=target.off_by.views, bots=target.off_by.bots),
         )
 
 

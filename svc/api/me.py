@@ -129,7 +129,7 @@ class Left(ResponseBody):
     def from_model(cls, result: model.DeletionResult) -> Left:
         """Return the response for a user's deletion."""
         return cls(
-            left=tuple(one.words for one in result.left),
+            left=tuple(account.words for account in result.left),
             leftovers=RemainingResource.each(result.left),
             revoke_tokens=result.revoke_tokens,
         )

@@ -256,12 +256,12 @@ def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error
 
 def _meaning(code: Code) -> Json:
     meaning = CATALOGUE[code]
-    shown: Json = {"status": meaning.status, "message": meaning.message}
+    entry: Json = {"status": meaning.status, "message": meaning.message}
     if meaning.remedy is not None:
-        shown["remedy"] = meaning.remedy
+        entry["remedy"] = meaning.remedy
     if meaning.shown_as is not None:
-        shown["shown_as"] = meaning.shown_as
-    return shown
+        entry["shown_as"] = meaning.shown_as
+    return entry
 
 
 def _header(name: str) -> Json:

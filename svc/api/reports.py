@@ -105,7 +105,7 @@ class Top(ResponseBody):
 class Arrival(ResponseBody):
     """A source of visits, and the first page of these visits.
 
-    Both are `(other)` in the entry that combines all pairs without their own entry.
+    One entry combines all remaining pairs of source and page. In this entry, both are `(other)`.
     """
 
     source: str

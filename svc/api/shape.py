@@ -97,8 +97,8 @@ def _is_none(value: object) -> bool:
 
 
 def _never_null(schema: dict[str, Any]) -> None:
-    [shown] = [each for each in schema.pop("anyOf") if each != {"type": "null"}]
-    schema.update(shown)
+    [only] = [each for each in schema.pop("anyOf") if each != {"type": "null"}]
+    schema.update(only)
 
 
 B = TypeVar("B", bound=BaseModel)

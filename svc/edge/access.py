@@ -151,10 +151,10 @@ class Access:
         Raises EdgeRefused, EdgeUnavailable.
         """
         try:
-            _, found = await self._result(shape, Exchange("GET", path, gone=gone))
+            _, result = await self._result(shape, Exchange("GET", path, gone=gone))
         except EdgeGone:
             return None
-        return found
+        return result
 
     async def delete(self, path: str, gone: Codes) -> bool:
         """DELETE an object. Return False if it did not exist, or if an earlier attempt had already deleted it.
@@ -173,18 +173,18 @@ class Access:
         If the list changes while it is being read, an item can be skipped. If the reported total shows that items are
         missing, the list is read again until a pass finds no new items. Raises EdgeRefused, EdgeUnavailable.
         """
-        found: dict[T, None] = {}
+        collected: dict[T, None] = {}
         for _ in range(MAX_PASSES):
-            known = len(found)
-            total = await self._pass(item, path, query, limit, found)
-            if total is None or len(found) >= total or len(found) == known or _full(found, limit):
+            known = len(collected)
+            total = await self._pass(item, path, query, limit, collected)
+            if total is None or len(collected) >= total or len(collected) == known or _full(collected, limit):
                 break
-        return list(found)[:limit]
+        return list(collected)[:limit]
 
     async def _pass(
-        self, item: type[T], path: str, query: Query, limit: int | None, found: dict[T, None]
+        self, item: type[T], path: str, query: Query, limit: int | None, collected: dict[T, None]
     ) -> int | None:
-        """Read pages 1, 2, … into `found`, and return the total reported by the API, if any.
+        """Read pages 1, 2, … into `collected`, and return the total reported by the API, if any.
 
         A page can be shorter than requested. The list ends when the total is reached, at a page without new items (for
         endpoints that ignore `page`), or if the response has no paging data.
@@ -194,10 +194,10 @@ class Access:
         while True:
             exchange = Exchange("GET", path, {"per_page": PAGE_SIZE, **query, "page": page})
             envelope, items = await self._result(list[item], exchange)  # type: ignore[valid-type]
-            found.update(dict.fromkeys(items))
+            collected.update(dict.fromkeys(items))
             seen += len(items)
             info = envelope.result_info
-            if info is None or known.issuperset(items) or _full(found, limit):
+            if info is None or known.issuperset(items) or _full(collected, limit):
                 return total
             known.update(items)
             total = info.total_count if info.total_count is not None else total
@@ -245,8 +245,8 @@ class Access:
             retry = retry.counted(outcome)
 
 
-def _full(found: dict[T, None], limit: int | None) -> bool:
-    return limit is not None and len(found) >= limit
+def _full(items: dict[T, None], limit: int | None) -> bool:
+    return limit is not None and len(items) >= limit
 
 
 def _refused(code: Code, refused: EdgeError) -> EdgeRefused:

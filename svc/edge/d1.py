@@ -78,19 +78,21 @@ def _path(access: Access) -> str:
 
 async def find(access: Access, name: str) -> Database | None:
     """Return the database with exactly this name, or None. (The API's `name` parameter searches for a substring.)"""
-    for found in await access.collect(_Listed, _path(access), {"name": name}):
-        if found.name == name and found.uuid is not None:
-            return await get(access, found.uuid)
+    for database in await access.collect(_Listed, _path(access), {"name": name}):
+        if database.name == name and database.uuid is not None:
+            return await get(access, database.uuid)
     return None
 
 
 async def get(access: Access, database_id: str) -> Database | None:
     """Return the database with this id, or None if it does not exist."""
-    found = await access.find(_Database, f"{_path(access)}/{database_id}", _GONE)
-    if found is None:
+    database = await access.find(_Database, f"{_path(access)}/{database_id}", _GONE)
+    if database is None:
         return None
-    size_bytes = found.file_size if found.file_size is not None and 0 <= found.file_size <= _MAX_BYTES else None
-    return Database(found.uuid, found.name, found.created_at, size_bytes)
+    size_bytes = database.file_size
+    if size_bytes is not None and not 0 <= size_bytes <= _MAX_BYTES:
+        size_bytes = None
+    return Database(database.uuid, database.name, database.created_at, size_bytes)
 
 
 async def create(access: Access, name: str, location: Location | None = None) -> Database:
@@ -113,12 +115,12 @@ async def query(
     DailyLimit, a subclass of EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
-    found = await access.call(
+    results = await access.call(
         list[_Result], "POST", f"{_path(access)}/{database_id}/query", body={"batch": batch}, repeatable=True
     )
     return [
-        StatementResult(list(one.results), one.meta.rows_read, one.meta.rows_written, one.meta.size_after)
-        for one in found
+        StatementResult(list(result.results), result.meta.rows_read, result.meta.rows_written, result.meta.size_after)
+        for result in results
     ]
 
 

@@ -71,8 +71,8 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 def system_lookup(host: str) -> list[str]:
     """Return the addresses of the host, as the system's resolver returns them. Blocks. Raises socket.gaierror."""
     # The final dot makes the name absolute, so the resolver does not try the search domains of the local network.
-    found = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
-    return [cast("str", address[0]) for _, _, _, _, address in found]
+    results = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
+    return [cast("str", address[0]) for _, _, _, _, address in results]
 
 
 async def public_addresses(host: str, lookup: Lookup = system_lookup) -> list[str]:

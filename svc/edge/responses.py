@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringCo
 from svc.clock import epoch_ms
 from svc.errors import CATALOGUE, Code, EdgeError, EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
-# Which failed calls can be retried:
+# The conditions under which a failed call can be retried:
 # - never: the call would be refused again.
 # - always: the call had no effect.
 # - repeatable: the call may have taken effect, so only idempotent calls are retried.

@@ -137,14 +137,14 @@ class _NewToken(_Token):
 
 async def verify(access: Access) -> TokenStatus:
     """Return the status of the calling token. (The endpoint under /user rejects account-owned tokens.)"""
-    found = await access.get(_Status, f"{access.account_path}/tokens/verify")
-    return TokenStatus(found.id, found.status, found.expires_on)
+    status = await access.get(_Status, f"{access.account_path}/tokens/verify")
+    return TokenStatus(status.id, status.status, status.expires_on)
 
 
 async def permission_groups(access: Access) -> list[PermissionGroup]:
     """Return all permission groups. The API does not page this list."""
-    found = await access.get(list[_Group], f"{access.account_path}/tokens/permission_groups")
-    return [PermissionGroup(group.id, group.name, group.scopes, group.is_selectable is not False) for group in found]
+    groups = await access.get(list[_Group], f"{access.account_path}/tokens/permission_groups")
+    return [PermissionGroup(group.id, group.name, group.scopes, group.is_selectable is not False) for group in groups]
 
 
 def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> list[Policy]:
@@ -218,8 +218,8 @@ def cannot_grant(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> boo
 
 async def list_all(access: Access) -> list[Token]:
     """Return all tokens of the account that the calling token can see."""
-    found = await access.collect(_Token, f"{access.account_path}/tokens", {"include_expired": "true"})
-    return [Token(token.id, token.name, token.status, token.expires_on) for token in found]
+    tokens = await access.collect(_Token, f"{access.account_path}/tokens", {"include_expired": "true"})
+    return [Token(token.id, token.name, token.status, token.expires_on) for token in tokens]
 
 
 async def delete(access: Access, token_id: str) -> bool:

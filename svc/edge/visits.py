@@ -33,7 +33,7 @@ _RAY, _MITIGATED = "cf-ray", "cf-mitigated"
 # This machine has no route to the network, for example because it has no IPv6 address.
 _NO_NETWORK = frozenset({errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETDOWN})
 
-# Why a host gave no HTTP response. `unchecked`: for a reason that does not concern the host.
+# The reasons why a host sent no HTTP response. `unchecked`: the reason does not concern the host.
 FailedBy = Literal["not_resolved", "not_public", "not_connected", "certificate", "not_http", "unchecked"]
 
 

@@ -105,11 +105,11 @@ async def _part(access: Access, host: str, first_day: int, last_day: int) -> lis
     data = await access.graphql(_Views, _VIEWS, variables)
     if not data.viewer.accounts:
         raise EdgeRefused("cloudflare_error", "Cloudflare's analytics returned no data for this account.")
-    found: dict[int, WebDay] = {}
+    days: dict[int, WebDay] = {}
     for account in data.viewer.accounts:
         for row in account.views:
             day = day_number(row.dimensions.date.isoformat())
-            before = found.get(day, WebDay(day, 0, 0, is_estimate=False))
+            before = days.get(day, WebDay(day, 0, 0, is_estimate=False))
             estimated = before.is_estimate or row.avg.sampleInterval > 1
-            found[day] = WebDay(day, before.views + row.count, before.visits + row.sum.visits, is_estimate=estimated)
-    return [found[day] for day in sorted(found) if first_day <= day <= last_day]
+            days[day] = WebDay(day, before.views + row.count, before.visits + row.sum.visits, is_estimate=estimated)
+    return [days[day] for day in sorted(days) if first_day <= day <= last_day]

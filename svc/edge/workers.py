@@ -126,8 +126,8 @@ def _path(access: Access, name: str) -> str:
 
 async def has_subdomain(access: Access) -> bool:
     """Return True if the account has a workers.dev subdomain. Accounts that have never used Workers have none."""
-    found = await access.find(_Subdomain, f"{access.account_path}/workers/subdomain", _GONE)
-    return found is not None and bool(found.subdomain)
+    subdomain = await access.find(_Subdomain, f"{access.account_path}/workers/subdomain", _GONE)
+    return subdomain is not None and bool(subdomain.subdomain)
 
 
 async def register_subdomain(access: Access, name: str) -> None:
@@ -150,18 +150,18 @@ async def get_script(access: Access, name: str) -> Script | None:
 
 async def bindings(access: Access, name: str) -> dict[str, SeenBinding]:
     """Return the script's bindings by name, or an empty dict if the script does not exist."""
-    found = await access.find(_Settings, f"{_path(access, name)}/settings", _GONE)
+    settings = await access.find(_Settings, f"{_path(access, name)}/settings", _GONE)
     # For databases, wrangler reads `id`, but the API schema has `database_id`.
     return {
-        one.name: SeenBinding(one.type, one.name, one.text, one.database_id or one.id)
-        for one in (found.bindings if found else ())
+        binding.name: SeenBinding(binding.type, binding.name, binding.text, binding.database_id or binding.id)
+        for binding in (settings.bindings if settings else ())
     }
 
 
 async def text_bindings(access: Access, name: str) -> dict[str, str]:
     """Return the script's plain text bindings by name, or an empty dict if the script does not exist."""
-    found = await bindings(access, name)
-    return {one.name: one.text or "" for one in found.values() if one.type == "plain_text"}
+    existing = await bindings(access, name)
+    return {binding.name: binding.text or "" for binding in existing.values() if binding.type == "plain_text"}
 
 
 async def upload(access: Access, name: str, content: Upload) -> None:
@@ -193,8 +193,8 @@ async def upload(access: Access, name: str, content: Upload) -> None:
 
 async def schedules(access: Access, name: str) -> set[str]:
     """Return the script's cron triggers, or an empty set if the script does not exist."""
-    found = await access.find(_Schedules, f"{_path(access, name)}/schedules", _GONE)
-    return {one.cron for one in found.schedules} if found else set()
+    existing = await access.find(_Schedules, f"{_path(access, name)}/schedules", _GONE)
+    return {schedule.cron for schedule in existing.schedules} if existing else set()
 
 
 async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
@@ -206,15 +206,15 @@ async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None
     path = f"{_path(access, name)}/schedules"
     # Do not set unchanged triggers: if an account exceeds its cron trigger limit, Cloudflare rejects even the triggers
     # that the script already has (workers-sdk #15194).
-    found = await access.get(_Schedules, path)
-    if {one.cron for one in found.schedules} != set(crons):
+    result = await access.get(_Schedules, path)
+    if {schedule.cron for schedule in result.schedules} != set(crons):
         await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
 
 
 async def is_on_workers_dev(access: Access, name: str) -> bool:
     """Return True if the script or a preview of it is reachable on workers.dev."""
-    found = await access.find(_Address, f"{_path(access, name)}/subdomain", _GONE)
-    return found is not None and (found.enabled or found.previews_enabled)
+    address = await access.find(_Address, f"{_path(access, name)}/subdomain", _GONE)
+    return address is not None and (address.enabled or address.previews_enabled)
 
 
 async def disable_subdomain(access: Access, name: str) -> None:

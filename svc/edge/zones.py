@@ -109,8 +109,8 @@ async def account_name(access: Access) -> str:
 async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bool]:
     """Return at most `limit` of the zones visible to the token, sorted by name, and True if there are more."""
     query: dict[str, str | int] = {"account.id": access.edge_account_id, "order": "name", "direction": "asc"}
-    found = await access.collect(_Zone, "/zones", query, limit + 1)
-    zones = sorted((zone.zone() for zone in found), key=lambda zone: zone.name)
+    listed = await access.collect(_Zone, "/zones", query, limit + 1)
+    zones = sorted((zone.zone() for zone in listed), key=lambda zone: zone.name)
     return zones[:limit], len(zones) > limit
 
 
@@ -125,9 +125,9 @@ async def zone_of(access: Access, host: str) -> Zone | None:
     labels = host.lower().split(".")
     for first in range(len(labels) - 1):
         name = ".".join(labels[first:])
-        for found in await access.collect(_Zone, "/zones", {"account.id": access.edge_account_id, "name": name}):
-            if found.name == name:
-                zone = found.zone()
+        for candidate in await access.collect(_Zone, "/zones", {"account.id": access.edge_account_id, "name": name}):
+            if candidate.name == name:
+                zone = candidate.zone()
                 if zone.is_active:
                     return zone
                 inactive = inactive or zone
@@ -145,9 +145,9 @@ async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
     """
     for name in _names(host):
         records = await access.collect(_Record, _records_path(zone_id), {"name": name})
-        found = _host_records([record for record in records if record.name == name])
-        if found is not None:
-            return found
+        host_records = _host_records([record for record in records if record.name == name])
+        if host_records is not None:
+            return host_records
     return _NO_RECORDS
 
 
@@ -161,8 +161,8 @@ async def records_of_all(access: Access, zone_id: str, hosts: Collection[str]) -
     by_name: dict[str, list[_Record]] = defaultdict(list)
     for record in await access.collect(_Record, _records_path(zone_id), {"per_page": _RECORDS_A_PAGE}):
         by_name[record.name].append(record)
-    found = {host: [_host_records(by_name[name]) for name in _names(host) if name in by_name] for host in hosts}
-    return {host: next((one for one in records if one is not None), _NO_RECORDS) for host, records in found.items()}
+    by_host = {host: [_host_records(by_name[name]) for name in _names(host) if name in by_name] for host in hosts}
+    return {host: next((each for each in found if each is not None), _NO_RECORDS) for host, found in by_host.items()}
 
 
 def _records_path(zone_id: str) -> str:
@@ -179,7 +179,7 @@ def _host_records(here: Sequence[_Record]) -> HostRecords | None:
     if not here:
         return None
     proxied = [record for record in here if record.proxied and record.type in _ADDRESS_RECORDS]
-    addresses = [AddressRecord(one.type, one.name, one.content or "") for one in here if one.type in _ADDRESS_RECORDS]
+    addresses = [AddressRecord(each.type, each.name, each.content or "") for each in here if each.type in _ADDRESS_RECORDS]
     unproxied = None if proxied or not addresses else addresses[0]
     return HostRecords(bool(proxied), all(record.is_dummy() for record in proxied), unproxied)
 

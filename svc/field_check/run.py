@@ -345,8 +345,8 @@ class _Run:
             self.found.record("0.10", _refusal(error), error.message)
             return
         figures = [*requests, *databases.reads, *databases.writes]
-        estimates = sum(one.at_least < one.at_most for one in figures)
-        used = sum(one.value > 0 for one in figures)
+        estimates = sum(figure.at_least < figure.at_most for figure in figures)
+        used = sum(figure.value > 0 for figure in figures)
         self.found.record("0.10", "reported with intervals", f"{estimates} of {used} figures are estimates")
 
     async def _ask_web_analytics(self, host: str) -> None:
@@ -358,7 +358,7 @@ class _Run:
         except EdgeError as error:
             self.found.record("0.11", _refusal(error), error.message)
             return
-        estimates = sum(one.is_estimate for one in days)
+        estimates = sum(day.is_estimate for day in days)
         self.found.record("0.11", "readable", f"{len(days)} days with views, {estimates} of them estimates")
 
     # ------------------------------------------------------------------------------------------------- count, report
@@ -372,8 +372,8 @@ class _Run:
         pattern = site_pattern(host, site.path)
         self.show(f"create a route {pattern} (0.8)")
         requested = {pattern: True, site_pattern(host, f"{site.path}-closed"): False}
-        for one, fail_open in requested.items():
-            await _run_shielded(routes.create(access, zone_id, one, self.trace.name, fail_open=fail_open))
+        for requested_pattern, fail_open in requested.items():
+            await _run_shielded(routes.create(access, zone_id, requested_pattern, self.trace.name, fail_open=fail_open))
         listed = await routes.list_routes(access, zone_id)
         reported = {route.pattern: route.fail_open for route in listed if route.pattern in requested}
         self.found.record("job route", "yes" if reported.keys() == requested.keys() else "no")
@@ -396,8 +396,8 @@ class _Run:
         target_days = counts.TargetDays(site.id, today - 1, today)
         began, views = trio.current_time(), 0
         while views == 0 and trio.current_time() < began + _VIEW_STORED_S:
-            found = await d1.query(self._works(), self.database_id, counts.read_statements(target_days))
-            rows = counts.Rows(*(one.rows for one in found))
+            results = await d1.query(self._works(), self.database_id, counts.read_statements(target_days))
+            rows = counts.Rows(*(result.rows for result in results))
             try:
                 live = counts.add_up(rows, target_days, self.bundle.caps, self.clock())
             except (ValueError, KeyError, TypeError) as error:

@@ -102,19 +102,19 @@ class StorePoller:
             self._polling = None
             done.set()
 
-    def _set_gauges(self, found: Census, now: int) -> None:
+    def _set_gauges(self, census: Census, now: int) -> None:
         set_gauge = self._metrics.set
         for state in get_args(AccountState):
-            set_gauge(table.ACCOUNTS, found.accounts.get(state, 0), state)
+            set_gauge(table.ACCOUNTS, census.accounts.get(state, 0), state)
         for kind in get_args(OperationKind):
-            set_gauge(table.OPERATIONS_RUNNING, found.running.get(kind, 0), kind)
-        set_gauge(table.ACCOUNTS_BEHIND, found.behind)
-        set_gauge(table.MAIL_WAITING, found.mail.waiting)
-        oldest_at = found.mail.since
+            set_gauge(table.OPERATIONS_RUNNING, census.running.get(kind, 0), kind)
+        set_gauge(table.ACCOUNTS_BEHIND, census.behind)
+        set_gauge(table.MAIL_WAITING, census.mail.waiting)
+        oldest_at = census.mail.since
         set_gauge(table.MAIL_OLDEST, 0 if oldest_at is None else max(0, now - oldest_at) / 1000)
-        if found.backed_up_at is not None:
-            set_gauge(table.BACKUP_AGE, max(0, now - found.backed_up_at) / 1000)
-        rollout = found.rollout
+        if census.backed_up_at is not None:
+            set_gauge(table.BACKUP_AGE, max(0, now - census.backed_up_at) / 1000)
+        rollout = census.rollout
         for each in get_args(RolloutState):
             set_gauge(table.ROLLOUT, int(rollout is not None and rollout.state == each), each)
         set_gauge(table.ROLLOUT_ACCOUNTS, rollout.updated if rollout else 0, "updated")
@@ -123,16 +123,16 @@ class StorePoller:
     async def _count_ended(self) -> None:
         """Count each operation that has ended since the service started. No operation is counted twice."""
         while True:
-            found = await self._store.read(ended_since(self._ended_from, _MAX_ENDED))
-            for each in found:
+            ended = await self._store.read(ended_since(self._ended_from, _MAX_ENDED))
+            for each in ended:
                 if each.id not in self._ended:
                     took_s = max(0, each.ended_at - each.created_at) / 1000
                     self._metrics.observe(table.OPERATION_SECONDS, took_s, each.kind, each.outcome)
                 self._ended[each.id] = each.ended_at
-            if found:
-                self._ended_from = max(self._ended_from, found[-1].ended_at - _LATE_MS)
+            if ended:
+                self._ended_from = max(self._ended_from, ended[-1].ended_at - _LATE_MS)
                 self._ended = {id_: at for id_, at in self._ended.items() if at >= self._ended_from}
-            if len(found) < _MAX_ENDED:
+            if len(ended) < _MAX_ENDED:
                 return
 
 

@@ -44,11 +44,11 @@ def as_html(title: str, text: str, language: Language, button: str = "", foot: s
     `foot`: the last paragraph. Each of its lines may end with a URL, which becomes a link.
     """
     paragraphs = [part for part in re.split(r"\n{2,}", text.strip()) if part]
-    shown = "\n".join(_paragraph(part, button) for part in paragraphs)
+    markup = "\n".join(_paragraph(part, button) for part in paragraphs)
     if foot:
         lines = (_LINK.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in foot.split("\n"))
-        shown += '\n<p style="font-size: small">' + "<br>\n".join(lines) + "</p>"
-    return _PAGE.format(language=language, title=html.escape(title), paragraphs=shown)
+        markup += '\n<p style="font-size: small">' + "<br>\n".join(lines) + "</p>"
+    return _PAGE.format(language=language, title=html.escape(title), paragraphs=markup)
 
 
 def _wrap(line: str) -> str:
@@ -57,10 +57,10 @@ def _wrap(line: str) -> str:
 
 def _paragraph(part: str, button: str) -> str:
     if _LINK.fullmatch(part):
-        shown = html.escape(part)
-        linked = f'<p style="overflow-wrap: anywhere"><a href="{shown}">{shown}</a></p>'
+        markup = html.escape(part)
+        linked = f'<p style="overflow-wrap: anywhere"><a href="{markup}">{markup}</a></p>'
         if not button:
             return linked
-        return f'<p><a href="{shown}" style="{_BUTTON}">{html.escape(button)}</a></p>\n{linked}'
+        return f'<p><a href="{markup}" style="{_BUTTON}">{html.escape(button)}</a></p>\n{linked}'
     # Wrap the lines of the HTML as well, because mail servers may reject long lines.
     return "<p>" + "<br>\n".join(_wrap(html.escape(line)) for line in part.split("\n")) + "</p>"

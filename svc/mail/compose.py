@@ -110,10 +110,10 @@ def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     unconfirmed = user is not None and not user.email_confirmed
     yield from _token(row, "confirm", user.id if unconfirmed and user else users.UNKNOWN_USER, draft)
     # Run this search even if its result is not needed, so that the timing does not reveal whether the address is known.
-    found = yield from users.find_user(row.address)
+    match = yield from users.find_user(row.address)
     service = draft.terms.service
     if row.user_id is None:
-        known = found[0] if found else None
+        known = match[0] if match else None
         return Composed(messages.account_exists(_language(row, known), row.address, service, mail_id=row.id), known)
     link = draft.link("confirm")
     email = messages.confirm_address(_language(row, user), row.address, link, service, mail_id=row.id, send=unconfirmed)
@@ -186,7 +186,7 @@ def _account_disconnected(row: Waiting, draft: Draft) -> Tx[Composed | None]:
         _language(row, user),
         row.address,
         row.facts["name"],
-        [RemainingResource(**one) for one in row.facts["leftovers"]],
+        [RemainingResource(**fields) for fields in row.facts["leftovers"]],
         row.facts["revoke_token"],
         draft.terms.service,
         mail_id=row.id,
@@ -200,7 +200,7 @@ def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     After the deletion, only the email's row still contains the address.
     """
     # Earlier versions of the service stored sentences in `left`.
-    left = row.facts.get("left") or [RemainingResource(**one) for one in row.facts.get("leftovers", ())]
+    left = row.facts.get("left") or [RemainingResource(**fields) for fields in row.facts.get("leftovers", ())]
     tokens, service = row.facts["revoke_tokens"], draft.terms.service
     email = messages.user_deleted(_language(row, None), row.address, left, tokens, service, mail_id=row.id)
     return (yield from constant(Composed(email, None)))
@@ -231,9 +231,9 @@ def _email_change(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     # Run the same statements for every address, so that the timing does not reveal whether the address belongs to a
     # user.
     yield from email_changes.add_token(change.id, "confirm", digest(draft.token))
-    found = yield from users.find_user(row.address)
+    match = yield from users.find_user(row.address)
     requester = yield from users.get_user(change.user_id)
-    known = found[0] if found and found[0].email_confirmed and found[0].id != change.user_id else None
+    known = match[0] if match and match[0].email_confirmed and match[0].id != change.user_id else None
     service = draft.terms.service
     if known is not None:
         return Composed(messages.address_in_use(_language(row, known), row.address, service, mail_id=row.id), known)

@@ -162,7 +162,7 @@ def user_deleted(
     if tokens:
         parts += [words.deleted_tokens, _listed(tokens)]
     if left:
-        sentences = [one if isinstance(one, str) else one.sentence(words.remaining, words.fact) for one in left]
+        sentences = [each if isinstance(each, str) else each.sentence(words.remaining, words.fact) for each in left]
         parts += [words.deleted_left, _listed(sentences)]
     text = "\n\n".join([*parts, words.deleted_end])
     return Email(to, words.deleted.subject.format(service=service.name), text, id=mail_id, language=language)
@@ -182,13 +182,13 @@ def account_disconnected(
 
     `token`: the name of the working token; None if it no longer exists.
     """
-    words, shown = WORDS[language], _shown(name, _MAX_NAME)
-    parts = [words.disconnected.text.format(name=shown, service_url=service.url)]
+    words, safe_name = WORDS[language], _shown(name, _MAX_NAME)
+    parts = [words.disconnected.text.format(name=safe_name, service_url=service.url)]
     if token is not None:
         parts += [words.disconnected_tokens, _listed([token])]
     if left:
-        parts += [words.deleted_left, _listed([one.sentence(words.remaining, words.fact) for one in left])]
-    subject = words.disconnected.subject.format(name=shown)
+        parts += [words.deleted_left, _listed([resource.sentence(words.remaining, words.fact) for resource in left])]
+    subject = words.disconnected.subject.format(name=safe_name)
     return Email(to, subject, "\n\n".join(parts), id=mail_id, language=language)
 
 
@@ -201,10 +201,10 @@ def about_account(
     (see `problems_of` in actors/service/notifications.py). Facts that an earlier version of the service did not store
     may be absent.
     """
-    words, shown = WORDS[language], _shown(name, _MAX_NAME)
+    words, safe_name = WORDS[language], _shown(name, _MAX_NAME)
     if notice.get("well"):
         subject, text, button = words.well
-        subject, text = subject.format(name=shown), text.format(name=shown, link=link)
+        subject, text = subject.format(name=safe_name), text.format(name=safe_name, link=link)
         return Email(to, subject, text, id=mail_id, language=language, button=button)
     kind: Any = notice.get("trouble")  # another version of the service may have stored it
     problem = words.problems.get(kind, words.other_problem)
@@ -213,8 +213,8 @@ def about_account(
     if remedy is not None:
         details.append(words.remedy.format(remedy=remedy))
     subject, text, button = words.needs_attention
-    text = text.format(name=shown, details="\n".join(details), link=link)
-    subject = subject.format(name=shown, problem=problem)
+    text = text.format(name=safe_name, details="\n".join(details), link=link)
+    subject = subject.format(name=safe_name, problem=problem)
     return Email(to, subject, f"{text}\n\n{words.about_notices}", id=mail_id, language=language, button=button)
 
 
@@ -244,9 +244,9 @@ def _cause(words: Words, notice: Mapping[str, Any]) -> str | None:
     if notice.get("expires_at"):
         return words.expires_on.format(day=words.day(day_of(notice["expires_at"])))
     if notice.get("finding"):
-        found = finding.sentence(notice["finding"], words.findings, words.fact)
-        if found is not None:
-            return found
+        sentence = finding.sentence(notice["finding"], words.findings, words.fact)
+        if sentence is not None:
+            return sentence
     message: str | None = notice.get("message")
     code: Any = notice.get("code")
     if words.language == DEFAULT_LANGUAGE:  # the language of the stored messages

@@ -142,11 +142,11 @@ class Outbox:
             # A sender may finish during the read. The result of the read may then include an email that was already
             # sent.
             in_progress = frozenset(self._under_way)
-            found = await self._store.read(outbox.due(self._clock(), _BATCH))
-            waiting = [one for one in found if one.id not in in_progress]
-            for one in waiting:
-                self._under_way.add(one.id)
-                await to_senders.send(one)
+            due = await self._store.read(outbox.due(self._clock(), _BATCH))
+            waiting = [row for row in due if row.id not in in_progress]
+            for row in waiting:
+                self._under_way.add(row.id)
+                await to_senders.send(row)
             if not waiting:
                 break
         # If a sender finished during the read, the next email about the same account may be due. In that case, the

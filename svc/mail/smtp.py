@@ -253,9 +253,9 @@ class Connection:
 
     def _recipient_refused(self, code: int, text: bytes) -> MailError:
         """Return AddressRefused, or NotAccepted if the server refused for a reason other than the address."""
-        found = _ENHANCED.match(text)
-        about = found[2].decode() if found else "0"
-        refused = code // 100 == 5 and about in _ADDRESS_SUBJECTS and (found or code not in _NOT_ADDRESS_CODES)
+        match = _ENHANCED.match(text)
+        about = match[2].decode() if match else "0"
+        refused = code // 100 == 5 and about in _ADDRESS_SUBJECTS and (match or code not in _NOT_ADDRESS_CODES)
         return self._refusal(AddressRefused if refused else NotAccepted, code, text)
 
     def _refusal(self, kind: type[_Error], code: int, text: bytes) -> _Error:
@@ -331,8 +331,8 @@ class _Bounded:
 
 def _codes(code: int, text: bytes) -> str:
     """Return the codes of a response, such as `550 5.1.1`."""
-    found = _ENHANCED.match(text)
-    return f"{code} {found[0].decode()}" if found else str(code)
+    match = _ENHANCED.match(text)
+    return f"{code} {match[0].decode()}" if match else str(code)
 
 
 def _bytes(text: Any) -> bytes:

@@ -125,8 +125,8 @@ class Words:
 
     def moment(self, at: int) -> str:
         """Return a time (epoch ms) as a date and time in UTC."""
-        shown = datetime.fromtimestamp(at / 1000, UTC)
-        return self.formats.moment.format(date=self._date(shown), time=f"{shown:%H:%M}")
+        at_utc = datetime.fromtimestamp(at / 1000, UTC)
+        return self.formats.moment.format(date=self._date(at_utc), time=f"{at_utc:%H:%M}")
 
     def fact(self, name: str, value: str) -> str:
         """Return a fact about a finding or a remaining resource as text. Times are in UTC."""

@@ -112,12 +112,12 @@ def _socket(descriptor: int) -> socket.socket:
     problem = f"Descriptor {descriptor}, which systemd passed to the service, is not a listening TCP socket"
     remedy = "the socket unit needs ListenStream= with an address and a port, and Accept=no."
     try:
-        found = socket.socket(fileno=descriptor)
+        listener = socket.socket(fileno=descriptor)
     except OSError as error:
         raise ConfigError(f"{problem} ({error.strerror}): {remedy}") from None
-    kind = (found.family in (socket.AF_INET, socket.AF_INET6), found.type == socket.SOCK_STREAM)
-    if not all(kind) or not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        found.detach()  # leave the descriptor open, because this process did not open it
+    kind = (listener.family in (socket.AF_INET, socket.AF_INET6), listener.type == socket.SOCK_STREAM)
+    if not all(kind) or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        listener.detach()  # leave the descriptor open, because this process did not open it
         raise ConfigError(f"{problem}: {remedy}")
-    found.set_inheritable(False)
-    return found
+    listener.set_inheritable(False)
+    return listener

@@ -31,21 +31,21 @@ _SEPARATOR = "\n"
 
 def password_problem(password: str) -> str | None:
     """Return an error message if no user may use the password, otherwise None."""
-    shown = normalized(password)
-    if min(len(password), len(shown)) < SHORTEST:
+    normal = normalized(password)
+    if min(len(password), len(normal)) < SHORTEST:
         return f"must have at least {SHORTEST} characters"
-    if len(set(shown.casefold())) == 1:
+    if len(set(normal.casefold())) == 1:
         return "must not be a single repeated character; try a few unrelated words"
-    if _is_common(shown) or _letters(shown) in _PRODUCT:
+    if _is_common(normal) or _letters(normal) in _PRODUCT:
         return "is too easy to guess; try a few unrelated words"
     return None
 
 
 def password_problem_for_user(address: str, password: str) -> str | None:
     """Return an error message if the user with this email address may not use the password, otherwise None."""
-    shown, name = normalized(password).casefold(), address.partition("@")[0]
-    letters = _letters(shown)
-    same = shown in (address.casefold(), name.casefold())
+    normal, name = normalized(password).casefold(), address.partition("@")[0]
+    letters = _letters(normal)
+    same = normal in (address.casefold(), name.casefold())
     if same or (len(letters) >= _SHORTEST_NAME and letters in (_letters(address), _letters(name))):
         return "must not be your email address, or its name with digits; try a few unrelated words"
     return None
@@ -75,10 +75,10 @@ def common_passwords() -> str:
 def _lists() -> dict[str, list[str]]:
     """Return the lists of the package by name, without importing the package, which would take 14 MB of memory."""
     package = importlib.util.find_spec("zxcvbn")
-    found = package and PathFinder.find_spec("zxcvbn.frequency_lists", package.submodule_search_locations)
-    if found is None or found.loader is None:
+    spec = package and PathFinder.find_spec("zxcvbn.frequency_lists", package.submodule_search_locations)
+    if spec is None or spec.loader is None:
         raise ModuleNotFoundError("the lists of the package zxcvbn are not installed")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     lists: dict[str, list[str]] = module.FREQUENCY_LISTS
     return lists

@@ -140,10 +140,10 @@ _FIX = (
 def _file_state(path: Path) -> tuple[int, int, int] | None:
     """Return values that differ after the file has changed, or None if the file cannot be accessed."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _make(path: Path) -> bytes:

@@ -31,9 +31,9 @@ def advice_from_json(text: str | None) -> Advice | None:
     advice = from_json_as(Advice, text)
     if advice is None:
         return None
-    known = {one.name for one in fields(Measured)}
+    known = {metric.name for metric in fields(Measured)}
     metrics = {
-        name: Measured(**{field: value for field, value in one.items() if field in known})
-        for name, one in from_json(text).get("metrics", {}).items()
+        name: Measured(**{field: value for field, value in metric.items() if field in known})
+        for name, metric in from_json(text).get("metrics", {}).items()
     }
     return replace(advice, metrics=metrics, unavailable=tuple(advice.unavailable))

@@ -42,7 +42,7 @@ def check_enabled(target: Site | Link) -> None:
 def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disabled]]:
     """Return those of `codes` that the account's owner cannot use because the operator has disabled their links."""
     wanted = sorted(set(codes))
-    found: dict[str, Disabled] = {}
+    by_code: dict[str, Disabled] = {}
     for first in range(0, len(wanted), _CODES_A_STATEMENT):
         some = wanted[first : first + _CODES_A_STATEMENT]
         rows = yield sql(
@@ -53,8 +53,8 @@ def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disa
         for row in rows:
             disabled = disabled_of(row)
             if disabled is not None:
-                found[row["code"]] = disabled
-    return found
+                by_code[row["code"]] = disabled
+    return by_code
 
 
 def check_fallback(account_id: str) -> Tx[None]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # The maximum number of requests that one transaction adds.
 BATCH = 1_000
 
-# Why a disconnect waits: Cloudflare does not respond, the account has reached today's limit on database rows, another
-# operation is running, or an internal error occurred.
+# The reason why a disconnect is waiting: Cloudflare does not respond, the account has reached today's limit on database
+# rows, another operation is running, or an internal error occurred.
 WaitReason = Literal["unreachable", "daily_limit", "operation_in_progress", "internal"]
 
 

@@ -112,8 +112,8 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
     # The limit prevents SQLite from reading all of the user's links instead of only these.
     these = f"select * from links where id in ({ids}) limit 1000"  # noqa: S608  # as above
     rows = yield sql(f"select t.* from ({these}) t where {conditions}", *parameters, *link_ids)  # noqa: S608  # as above
-    found = {row["id"]: link_of(row) for row in rows}
-    return [found[link_id] for link_id in link_ids if link_id in found]
+    by_id = {row["id"]: link_of(row) for row in rows}
+    return [by_id[link_id] for link_id in link_ids if link_id in by_id]
 
 
 def clicks_of_account(account_id: str, first_day: int, last_day: int) -> Tx[int]:

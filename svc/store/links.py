@@ -175,7 +175,7 @@ def links_to(account_id: str, host: str) -> Tx[list[Link]]:
 
 def links_of_codes(account_id: str, codes: Sequence[str]) -> Tx[dict[str, Link]]:
     """Return the account's links with these codes (at most a few thousand), by code."""
-    found: dict[str, Link] = {}
+    by_code: dict[str, Link] = {}
     for first in range(0, len(codes), CODES_A_STATEMENT):
         some = codes[first : first + CODES_A_STATEMENT]
         rows = yield sql(
@@ -184,8 +184,8 @@ def links_of_codes(account_id: str, codes: Sequence[str]) -> Tx[dict[str, Link]]
             account_id,
             *some,
         )
-        found.update((row["code"], link_of(row)) for row in rows)
-    return found
+        by_code.update((row["code"], link_of(row)) for row in rows)
+    return by_code
 
 
 def count_links(user_id: int) -> Tx[int]:

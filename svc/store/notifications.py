@@ -111,6 +111,6 @@ def _forget(user_id: int) -> Tx[None]:
     rows = yield sql("select id from accounts where user_id = $1 order by id", user_id)
     for row in rows:
         yield from lock_account(row["id"])
-        found = yield sql("select told from accounts where id = $1", row["id"])
-        kept = {**from_json(found[0]["told"]), "owed": False} if found else {}
+        stored = yield sql("select told from accounts where id = $1", row["id"])
+        kept = {**from_json(stored[0]["told"]), "owed": False} if stored else {}
         yield sql("update accounts set told = $2 where id = $1", row["id"], to_json(kept))

@@ -45,18 +45,18 @@ def begin_renew(account_id: str, operation_id: str, now: int) -> Tx[tuple[Accoun
 
 
 def finish_renew(
-    before: Account, operation_id: str, token: WorkingToken, found: tuple[AccountState, ErrorNote | None], now: int
+    before: Account, operation_id: str, token: WorkingToken, state: tuple[AccountState, ErrorNote | None], now: int
 ) -> Tx[Account]:
     """Replace the old token with the new one. Returns the account for the response.
 
-    `found`: the state and error that result from the checks with the new token. They are stored only if the account's
-    state has not changed since `before` was read. The response has no warnings about the old token or the bootstrap
-    token, because the service deletes these tokens only afterwards.
+    `state`: the account's state and error according to the checks with the new token. They are stored only if the
+    account's state has not changed since `before` was read. The response has no warnings about the old token or the
+    bootstrap token, because the service deletes these tokens only afterwards.
     """
     yield from working_tokens.put_token(before.id, operation_id, token, now)
     yield from operations.finish(operation_id, now)
     yield from operations.resume_selfcheck(before.id, now)
-    yield from states.move(before.id, (before.state,), *found, now)
+    yield from states.move(before.id, (before.state,), *state, now)
     account = accounts.present((yield from accounts.account_by_id(before.id)))
     warnings = tuple(warning for warning in account.warnings if warning not in working_tokens.ABOUT_TOKENS)
     return replace(account, warnings=warnings, revoke_tokens=())

@@ -87,15 +87,15 @@ def newest() -> Tx[Rollout | None]:
 
 def current(bundle: str) -> Tx[Rollout | None]:
     """Return this bundle's rollout; None if the newest rollout is for another bundle."""
-    found = yield from newest()
-    return found if found is not None and found.bundle == bundle else None
+    rollout = yield from newest()
+    return rollout if rollout is not None and rollout.bundle == bundle else None
 
 
 def begin(bundle: str, now: int) -> Tx[Rollout]:
     """Return this bundle's rollout. If there is none, begin one, which replaces the rollout of another bundle."""
-    found = yield from current(bundle)
-    if found is not None:
-        return found
+    rollout = yield from current(bundle)
+    if rollout is not None:
+        return rollout
     yield sql("delete from rollout_accounts")
     rows = yield sql(
         "insert into rollouts (bundle, state, started_at, changed_at, looked_at)"
@@ -125,36 +125,36 @@ def poll(bundle: str, away_ms: int, now: int) -> Tx[tuple[Rollout, Progress]]:
     yield sql("update rollout_accounts set ended_at = $1 where ended_at > $1", now)
     watched_from = 0 if rollout.spread_from is None else now - _WATCHED_MS
     yield from _record_outcomes(bundle, watched_from, now, patient=now < patient_until)
-    found = yield from progress()
+    outcomes = yield from progress()
     rows = yield sql(
         "update rollouts set updated = $2, failed = $3 where id = $1 returning *",
         rollout.id,
-        found.counts["updated"],
-        found.counts["failed"],
+        outcomes.counts["updated"],
+        outcomes.counts["failed"],
     )
-    return Rollout(**rows[0]), found
+    return Rollout(**rows[0]), outcomes
 
 
 def progress() -> Tx[Progress]:
     """Return the recorded outcomes of the newest rollout."""
-    found = Progress()
+    counted = Progress()
     last_ended_at = 0
     rows = yield sql(
         "select coalesce(outcome, 'under_way') as outcome, code, count(*) as n, max(ended_at) as ended_at"
         " from rollout_accounts where operation_id is not null group by 1, 2"
     )
     for row in rows:
-        found.counts[row["outcome"]] += row["n"]
+        counted.counts[row["outcome"]] += row["n"]
         last_ended_at = max(last_ended_at, row["ended_at"])
         if row["code"] is not None:
-            found.codes.setdefault(row["outcome"], Counter())[row["code"]] += row["n"]
+            counted.codes.setdefault(row["outcome"], Counter())[row["code"]] += row["n"]
     recent = yield sql(
         "select outcome from rollout_accounts where outcome in ('updated', 'failed') and failures < $1"
         " order by ended_at desc, account_id limit $2",
         _GIVEN_UP,
         RECENT,
     )
-    return Progress(found.counts, found.codes, tuple(row["outcome"] for row in recent), last_ended_at)
+    return Progress(counted.counts, counted.codes, tuple(row["outcome"] for row in recent), last_ended_at)
 
 
 def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool) -> Tx[None]:

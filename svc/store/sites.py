@@ -153,12 +153,12 @@ def lock_site(account_id: str, site_id: str) -> Tx[Site]:
     """
     yield from lock_account(account_id)
     rows = yield sql("select * from sites where id = $1 and account_id = $2", site_id, account_id)
-    found = yield from sites_of_rows(rows)
-    if not found:
+    sites = yield from sites_of_rows(rows)
+    if not sites:
         raise NotFound
-    if found[0].state == "deleted":
+    if sites[0].state == "deleted":
         raise Conflict("site_not_active")
-    return found[0]
+    return sites[0]
 
 
 def unused_path(account_id: str, host: str, path: str) -> Tx[str]:
@@ -186,8 +186,8 @@ def count_sites(user_id: int) -> Tx[int]:
 def get_site(user_id: int, site_id: str) -> Tx[Site | None]:
     """Return a site of this user, even if deleted; None if it does not exist or belongs to another user."""
     rows = yield sql("select * from sites where id = $1 and user_id = $2", site_id, user_id)
-    found = yield from sites_of_rows(rows)
-    return found[0] if found else None
+    sites = yield from sites_of_rows(rows)
+    return sites[0] if sites else None
 
 
 def sites_of(account_id: str) -> Tx[list[Site]]:
@@ -240,7 +240,7 @@ def set_site_route(
     """
     error_before, warnings = yield from _error_and_warnings(site_id)
     if warning is not None:
-        warnings = (warning, *(one for one in warnings if one.code != warning.code))
+        warnings = (warning, *(other for other in warnings if other.code != warning.code))
     elif error is not None and error.code == "zone_not_found":
         warnings = ()  # the warnings were about a zone that has left the account
     rows = yield sql(

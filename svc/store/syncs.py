@@ -46,11 +46,11 @@ def synced_rows(account_id: str) -> Tx[Synced | None]:
         return None
     count = versions = 0
     for text in (_HOST_ROWS, _DAYS_KEPT_ROWS, _LINK_ROWS, _SITE_ROWS, _RETIRING_ROWS):
-        [found] = yield sql(
+        [row] = yield sql(
             f"select count(*) as n, cast(coalesce(sum(version), 0) as bigint) as versions from ({text}) as kept",  # noqa: S608  # texts of this file
             account_id,
         )
-        count, versions = count + int(found["n"]), versions + int(found["versions"])
+        count, versions = count + int(row["n"]), versions + int(row["versions"])
     refused = yield sql(
         "select 'link:' || code as key from links where account_id = $1 and config_error is not null"
         " union all select 'path:' || host || path from sites where account_id = $1 and config_error is not null"

@@ -183,7 +183,7 @@ def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[
     ]
     first_hour = dict(sorted(hours, reverse=True))
     first_day = dict(sorted(days, reverse=True))
-    found = []
+    first_views = []
     for row in site_rows:
         times = [time for time in (row["first_view_at"], first_hour.get(row["id"])) if time is not None]
         day_at = first_day.get(row["id"])
@@ -191,8 +191,8 @@ def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[
             times.append(day_at)
         first = max(min(times), row["created_at"]) if times else None
         if first not in (None, row["first_view_at"]):
-            found.append((row["id"], first))
-    return found
+            first_views.append((row["id"], first))
+    return first_views
 
 
 # (target id, start of the hour (epoch ms) or epoch day, views, bots, visitors, as_of, final)

@@ -131,7 +131,7 @@ def from_json_as(shape: type[T], text: str | None) -> T | None:
     if text is None:
         return None
     stored = json.loads(text)
-    known = {one.name: stored[one.name] for one in fields(shape) if one.name in stored}  # type: ignore[arg-type]
+    known = {each.name: stored[each.name] for each in fields(shape) if each.name in stored}  # type: ignore[arg-type]
     return shape(**known)
 
 

@@ -194,7 +194,7 @@ def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
         "select * from former_accounts where user_id = $1 and told_with_user = 1 order by disconnected_at, id", user_id
     )
     result = DeletionResult(tuple(former_of(row) for row in formers))
-    tokens = [f"{one.title}: {one.revoke_token}" for one in result.accounts if one.revoke_token is not None]
+    tokens = [f"{each.title}: {each.revoke_token}" for each in result.accounts if each.revoke_token is not None]
     facts: JsonObject = {"leftovers": result.left, "revoke_tokens": tokens}
     if rows[0]["by_operator"]:
         yield sql(

@@ -178,9 +178,9 @@ def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | Non
 
     If there is no such user, returns None after the same time.
     """
-    found = yield from find_user(email)
-    yield from put_mail_token(found[0].id if found else UNKNOWN_USER, "reset", digest, expires_at, mail_id)
-    return found[0] if found else None
+    match = yield from find_user(email)
+    yield from put_mail_token(match[0].id if match else UNKNOWN_USER, "reset", digest, expires_at, mail_id)
+    return match[0] if match else None
 
 
 def put_confirm_token(
@@ -192,9 +192,9 @@ def put_confirm_token(
     made by the owner of the address. If mail servers refuse a confirmed address, the user can confirm the address
     again. If there is nothing to confirm, returns (None, 0) after the same time.
     """
-    found = yield from find_user(email)
+    match = yield from find_user(email)
     waiting = yield from _sign_ups(email)
-    user = None if found is None else found[0]
+    user = None if match is None else match[0]
     if user is not None and user.email_confirmed:
         waiting = [] if user.email_refused_at is None else [user.id]
     yield from put_mail_token(
@@ -221,8 +221,8 @@ def switch_address(user_id: int, email: str) -> Tx[bool]:
     # Lock these sign-ups first, so that no other transaction confirms one of them at the same time.
     yield sql("update users set plan = plan where lower(email) = lower(cast($1 as text))", email)
     yield from withdraw(email)
-    found = yield from find_user(email)
-    if found is not None and found[0].email_confirmed and found[0].id != user_id:
+    match = yield from find_user(email)
+    if match is not None and match[0].email_confirmed and match[0].id != user_id:
         return False
     yield from _forget([other for other in (yield from _sign_ups(email)) if other != user_id])
     yield sql("update users set email = $2, email_refused_at = null where id = $1", user_id, email)
@@ -302,8 +302,8 @@ def confirm_sign_up(user_id: int) -> Tx[User | None]:
     rows = yield sql("select * from users where id = $1", user_id)
     if not rows or rows[0]["email_confirmed"] == 1:
         return user_of(rows[0]) if rows else None
-    found = yield from find_user(rows[0]["email"])
-    if found is not None and found[0].email_confirmed:
+    match = yield from find_user(rows[0]["email"])
+    if match is not None and match[0].email_confirmed:
         return None
     yield from _forget([other for other in (yield from _sign_ups(rows[0]["email"])) if other != user_id])
     yield sql("delete from keys where user_id = $1", user_id)

@@ -209,9 +209,9 @@ def _call(operation: Json, where: str) -> str:
         if "$ref" not in each and each["in"] in ("path", "query"):
             mark = "" if each["required"] else "?"
             params[f"{each['name']}{mark}"] = type_of(each["schema"], f"{where} {each['name']}")
-    shown = "; ".join(f"{name}: {kind}" for name, kind in params.items())
+    listed = "; ".join(f"{name}: {kind}" for name, kind in params.items())
     types = f"response: {_content(response, where)}; body: {_content(body, where, 'undefined')}"
-    return f"{{ {types}; params: {{ {shown} }} }}"
+    return f"{{ {types}; params: {{ {listed} }} }}"
 
 
 def _content(holder: Json, where: str, without: str = "unknown") -> str:

@@ -103,10 +103,10 @@ def advise(
         if last:
             trend = _since_first_use(known, connected_day + 1, today)
             metrics[metric] = _measured(limit, last, trend, today)
-    level = max((one.level for one in metrics.values()), key=_LEVELS.index, default=None)
-    worst = [name for name, one in metrics.items() if one.level == level != "ok"]
+    level = max((usage.level for usage in metrics.values()), key=_LEVELS.index, default=None)
+    worst = [name for name, usage in metrics.items() if usage.level == level != "ok"]
     deciding = max(worst, key=lambda name: metrics[name].busiest / metrics[name].limit, default=None)
-    size_alone = [name for name, one in metrics.items() if one.level != "ok"] == ["size"]
+    size_alone = [name for name, usage in metrics.items() if usage.level != "ok"] == ["size"]
     return Advice(
         at=now,
         level=level,
@@ -121,9 +121,9 @@ def _known(figures: Iterable[Figure], limit: Limit) -> dict[int, Figure]:
     """Return the figures, by day, that are precise enough for this limit."""
     widest = _WIDEST_ESTIMATE * limit.limit
     return {
-        one.day: one
-        for one in figures
-        if one.at_least <= one.value <= one.at_most and one.at_most - one.at_least <= widest
+        figure.day: figure
+        for figure in figures
+        if figure.at_least <= figure.value <= figure.at_most and figure.at_most - figure.at_least <= widest
     }
 
 

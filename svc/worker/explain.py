@@ -147,7 +147,7 @@ class Explainer:
             return "preview"
         if not self._is_listed(ua):
             return ""
-        rest = self._harmless.sub(lambda found: found[1] or "", ua)
+        rest = self._harmless.sub(lambda match: match[1] or "", ua)
         return "list" if rest == ua or self._is_listed(rest) else ""
 
     def _is_listed(self, ua: str) -> bool:
@@ -177,8 +177,8 @@ class Explainer:
         return _joined(self._referrer_host(text) or text.removeprefix("www."))
 
     def _referrer_host(self, referrer: str) -> str:
-        found = self._referrer.search(referrer[: self._referrer_chars])
-        return "" if found is None else found[1].lower().removeprefix("www.")[: self._source_chars]
+        match = self._referrer.search(referrer[: self._referrer_chars])
+        return "" if match is None else match[1].lower().removeprefix("www.")[: self._source_chars]
 
 
 def matching_rule(rules: Sequence[Rule], country: str, agent: Agent) -> int | None:

@@ -273,7 +273,7 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     state = max((_State.model_validate_json(str(row["value"])) for row in states), key=lambda state: state.day)
     if state.since is None or day < day_of(state.since):
         return None
-    found = WorkerDay(
+    worker_day = WorkerDay(
         closed=day <= state.day,
         since=state.since,
         has_totals=day >= state.kept_from,
@@ -281,24 +281,24 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     )
     for row in ledger:
         for target, (views, bots) in _Pairs.validate_json(str(row["counts"])).items():
-            found.add(str(row["entry"]), target, Events(views, bots))
+            worker_day.add(str(row["entry"]), target, Events(views, bots))
     for target, of_day, views, bots, *reason in (tally for row in tallies for tally in read_tallies(row["tally"])):
         if of_day == day:
             events = Events(views, bots)
-            found.add(reason[0] if reason else "accepted", target, events)
+            worker_day.add(reason[0] if reason else "accepted", target, events)
             if not reason:
-                found.wait(target, events)
+                worker_day.wait(target, events)
             elif reason[0] != "invalid":
-                found.wait(target, NONE - events)
+                worker_day.wait(target, NONE - events)
     for target, epoch_hour, bot, *_ in (event for row in pages for event in read_events(row["lines"])):
         if epoch_hour // 24 == day:
-            found.wait(target, Events(0, 1) if bot else Events(1, 0))
-    for rows, of_targets in ((queued, found.queued), *((rows, found.folded) for rows in folded)):
+            worker_day.wait(target, Events(0, 1) if bot else Events(1, 0))
+    for rows, of_targets in ((queued, worker_day.queued), *((rows, worker_day.folded) for rows in folded)):
         for row in rows:
             of_targets[str(row["target"])] = Events(integer(row["views"]), integer(row["bots"]))
-    if any(min(events.views, events.bots) < 0 for events in found.every_count):
+    if any(min(events.views, events.bots) < 0 for events in worker_day.every_count):
         raise ValueError("a count is negative")
-    return found
+    return worker_day
 
 
 def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> list[TargetDay]:

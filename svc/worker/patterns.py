@@ -63,7 +63,7 @@ def _python(source: str) -> str:
 
 
 def _tokens(source: str) -> deque[tuple[str, str]]:
-    return deque((str(found.lastgroup), found[0]) for found in _TOKEN.finditer(source))
+    return deque((str(match.lastgroup), match[0]) for match in _TOKEN.finditer(source))
 
 
 def _group(tokens: deque[tuple[str, str]]) -> list[str]:

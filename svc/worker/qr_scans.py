@@ -34,8 +34,8 @@ def scan_statements(first_day: int, last_day: int) -> list[Statement]:
     return [(_SCANS, [str(first_day), str(last_day)]), (_KEPT_FROM, [])]
 
 
-def scans_of(found: Sequence[Sequence[Row]], first_day: int) -> Scans:
+def scans_of(results: Sequence[Sequence[Row]], first_day: int) -> Scans:
     """Return the scans. Raises ValueError, KeyError or TypeError on rows that the Worker did not write."""
-    [[sums], states] = found
+    [[sums], states] = results
     kept_from = max((int(str(row["kept_from"])) for row in states), default=0)
     return Scans(int(str(sums["scans"])), max(first_day, kept_from))

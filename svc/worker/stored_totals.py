@@ -112,12 +112,12 @@ def days_of(rows: Sequence[Row], open_visitors: Mapping[tuple[str, int], int]) -
 
     Raises KeyError, TypeError or ValueError on invalid rows.
     """
-    found = []
+    days = []
     for row in rows:
         counts = _counts(row, sum(json.loads(str(row["bots"] or "{}")).values()))
         visitors = open_visitors.get((counts.target, counts.day), counts.visitors)
-        found.append(TargetCounts(counts.target, counts.day, counts.views, counts.bots, visitors))
-    return found
+        days.append(TargetCounts(counts.target, counts.day, counts.views, counts.bots, visitors))
+    return days
 
 
 def _counts(row: Row, bots: int, at: int | None = None) -> TargetCounts:

@@ -23,8 +23,8 @@ PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # the passwords 
 EXPLAINED = {"country": "DE", "user_agent": "curl/8", "query": "q"}
 # A table with the views of a day, in base64.
 EARLIER_DAY = "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"
-# These are counted only in runs without a kill. After a crash, an operation may have been started twice. The first
-# start then leaves only a row, or a token that must be revoked; `test_killed` checks this.
+# These are counted only in runs without a kill. After a crash, an operation may be started a second time. Its first
+# start then leaves only a row, or a token that the user has to revoke; `test_killed` checks this.
 ONLY_UNDISTURBED = ("operations", "tokens made", "working tokens", "bootstrap tokens", "uploads")
 
 

@@ -216,7 +216,7 @@ async def test_very_many_unknown_targets_are_listed_and_not_stored(store):
     ("wrong", "code"),
     [
         (part(day=TODAY - 38, hours=24), "too_old"),
-        (part(hours=3, hourly={3: {}}), "invalid"),  # the hour is not over at as_of
+        (part(hours=3, hourly={3: {}}), "invalid"),  # the hour has not ended at as_of
         (replace(part(), as_of=MIDNIGHT - 1), "invalid"),
         (replace(part(day=TODAY - 1), as_of=MIDNIGHT + 1), "invalid"),
         (part(hourly={24: {}}), "invalid"),

@@ -124,7 +124,7 @@ def difference(expected: Image.Image, shown: Image.Image) -> Image.Image | None:
         canvas = Image.new("RGB", size, "magenta")
         canvas.paste(picture, (0, 0))
         both.append(canvas)
-    # A page that has only become longer by background is different, too.
+    # A page also counts as different if it only has more background at its end.
     mask = ImageChops.difference(*both).convert("L").point(lambda value: 255 if value > TOLERANCE else 0)
     different = sum(mask.histogram()[1:])
     if different < FEW_PIXELS and expected.size == shown.size:

@@ -59,7 +59,7 @@ _UNLIMITED = {
     # The time for which a rejected token is retried, because it may be new. Shorter than the default.
     "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
     "SVC_METRICS_BIND": "127.0.0.1:0",
-    # So that a test can send requests from any address, with X-Forwarded-For.
+    # This setting lets a test send requests from any address, with X-Forwarded-For.
     "SVC_HTTP_TRUSTED_PROXIES": "127.0.0.1",
 }
 _HOUR_MS = 3_600_000

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.web.places import Place
 
-# As long as a name may be, with markup and with characters that are special in HTML.
+# A name of the maximum length, with markup and with characters that are special in HTML.
 NAME = '<img src=x onerror=alert(1)>&amp; "Sö"'
 LOGO = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 32">

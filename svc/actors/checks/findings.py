@@ -69,10 +69,10 @@ class Finding:
         return self.free.expected if self.free else finding.fill(WORDS[self.kind].expected, self._all_facts)
 
     @property
-    def found(self) -> str:
+    def actual(self) -> str:
         """The actual state, as a verb phrase."""
-        found = self.free.found if self.free else finding.found_text(self._words, self.variant, self._all_facts)
-        return ENGLISH.refused.format(found=found, refusal=self.refusal) if self.refusal else found
+        actual = self.free.found if self.free else finding.found_text(self._words, self.variant, self._all_facts)
+        return ENGLISH.refused.format(found=actual, refusal=self.refusal) if self.refusal else actual
 
     @property
     def is_repairable(self) -> bool:

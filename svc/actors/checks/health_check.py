@@ -98,12 +98,13 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
         depth = _depth(account, timers)
         if depth == "thorough":
             timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * timing.health_every_s
-        found = await _find_problems(context, context.access(account), account, timers, depth)
-        await _repair(context, account, found)
-        if any(one.is_repairable for one in found):  # the duties for routes and configuration complete the repairs now
+        problems = await _find_problems(context, context.access(account), account, timers, depth)
+        await _repair(context, account, problems)
+        # The duties for routes and configuration complete the repairs now.
+        if any(problem.is_repairable for problem in problems):
             timers.routes_at = timers.sync_at = 0
             next_at = trio.current_time()
-        elif found:  # routes may have to be recreated later
+        elif problems:  # routes may have to be recreated later
             timers.routes_at = min(timers.routes_at, trio.current_time() + timing.route_retry_s)
             next_at = timers.routes_at
         current = await context.store.read(accounts.account_by_id(account.id))
@@ -128,8 +129,8 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
         return timers.repeat_at
     timers.repeat_at = trio.current_time() + schedule.while_refused_s(context.config.timing)
     try:
-        found = await _token(context, context.access(account), account)
-        if not found:
+        problems = await _token(context, context.access(account), account)
+        if not problems:
             await operations.begin(context, "install", account.id, lambda effect: effect)
             return trio.current_time()
     except StoreUnavailable:
@@ -137,7 +138,7 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
     except ServiceError as error:
         log.info("install not repeated", extra={"account": account.id, "code": error.code})
         return timers.repeat_at
-    note = await _confirm_refusal(context, account, found[0].to_note())
+    note = await _confirm_refusal(context, account, problems[0].to_note())
     if note.code != "token_refused":
         await context.store.run(states.move(account.id, (account.state,), account.state, note, context.clock()))
     return timers.repeat_at
@@ -145,7 +146,7 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
 
 def count_repaired(checked: Sequence[Checked]) -> int:
     """Return the number of findings that the check repaired."""
-    return sum(one.repaired for one in checked)
+    return sum(finding.repaired for finding in checked)
 
 
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
@@ -163,34 +164,34 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 
     As in a check by the duty, the most severe finding becomes the account's error. Raises EdgeUnavailable.
     """
-    found = await _local_findings(context, account)
-    if found:
-        return [Checked(one, repaired=False) for one in found]
+    problems = await _local_findings(context, account)
+    if problems:
+        return [Checked(each, repaired=False) for each in problems]
     before: list[Finding] | None = None
     try:
         with trio.fail_after(context.config.edge.connect_s):
             access = context.access(account).awaited()
             before = await _find_problems(context, access, account, timers, "asked")
             refusals = await _repair(context, account, before)
-            if not any(one.is_repairable for one in before):
-                return [Checked(one, repaired=False) for one in before]
+            if not any(each.is_repairable for each in before):
+                return [Checked(each, repaired=False) for each in before]
             await _run_following_duties(context, account, timers)
             account = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
             after = await _find_problems(context, access, account, timers, "asked")
-            await _record_findings(context, account, [refusals.get(one.about, one) for one in after])
+            await _record_findings(context, account, [refusals.get(each.about, each) for each in after])
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if before is not None:
-            return [Checked(one, repaired=False) for one in before]
+            return [Checked(each, repaired=False) for each in before]
         if isinstance(error, EdgeUnavailable):
             raise
         raise EdgeUnavailable("Cloudflare took too long.") from None
     except (EdgeRefused, CannotUnseal) as error:
         refused = [findings.refused("token", "works", error)]
         await _record_findings(context, account, refused)
-        return [Checked(one, repaired=False) for one in refused]
-    remaining = {one.about for one in after}
-    repaired = [Checked(one, repaired=True) for one in before if one.is_repairable and one.about not in remaining]
-    return repaired + [Checked(refusals.get(one.about, one), repaired=False) for one in after]
+        return [Checked(each, repaired=False) for each in refused]
+    remaining = {each.about for each in after}
+    repaired = [Checked(each, repaired=True) for each in before if each.is_repairable and each.about not in remaining]
+    return repaired + [Checked(refusals.get(each.about, each), repaired=False) for each in after]
 
 
 def _depth(account: Account, timers: Timers) -> Depth:
@@ -217,16 +218,16 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
     with trio.move_on_after(context.config.edge.settling_in_connect_s):
         try:
             access = context.access(account)
-            found = await _token(context, access, account)
-            if not found:
-                found = (await installation.script(context, access, account))[0]
-                found += await installation.database(access, account)
+            problems = await _token(context, access, account)
+            if not problems:
+                problems = (await installation.script(context, access, account))[0]
+                problems += await installation.database(access, account)
         except EdgeUnavailable as error:
             log.info("health unknown", extra={"account": account.id, "why": error.message})
             return account.state, account.error
         except (EdgeRefused, CannotUnseal) as error:
-            found = [findings.refused("token", "works", error)]
-        worst = _most_severe(found)
+            problems = [findings.refused("token", "works", error)]
+        worst = _most_severe(problems)
         if worst is None:
             return (account.state, account.error) if account.state in SERVING else ("ready", None)
         if worst.code != "token_refused":
@@ -261,10 +262,10 @@ async def _find_problems(
     context: Context, access: Access, account: Account, timers: Timers, depth: Depth
 ) -> list[Finding]:
     """Run all checks and return their findings. Raises EdgeUnavailable, EdgeRefused."""
-    found = await _token(context, access, account)
-    if not found:
-        found = await _all_but_token(context, access, account, timers, depth)
-    return found
+    problems = await _token(context, access, account)
+    if not problems:
+        problems = await _all_but_token(context, access, account, timers, depth)
+    return problems
 
 
 async def _token(context: Context, access: Access, account: Account) -> list[Finding]:
@@ -290,25 +291,25 @@ async def _all_but_token(
     Raises EdgeUnavailable if the script or the database cannot be checked, because the account's state depends on them.
     If another part cannot be checked, that failure becomes a finding.
     """
-    found: list[Finding] = []
+    problems: list[Finding] = []
     status = None
     try:
         about_script, status = await installation.script(context, access, account)
-        found += about_script
+        problems += about_script
     except EdgeRefused as error:
-        found.append(findings.refused("script", "is installed", error, "Workers Scripts: Edit"))
+        problems.append(findings.refused("script", "is installed", error, "Workers Scripts: Edit"))
     has_database = False
     try:
         about_database = await installation.database(access, account)
         has_database = not about_database
-        found += about_database
+        problems += about_database
     except EdgeRefused as error:
-        found.append(findings.refused("database", "is there", error, "D1: Edit"))
+        problems.append(findings.refused("database", "is there", error, "D1: Edit"))
     if account.edge_bundle is None or account.state == "connected":
-        return _not_installed(account, found)
+        return _not_installed(account, problems)
     if status == "as_uploaded":
         around = partial(installation.script_settings, context, access, account, bindings=depth != "usual")
-        found += await _check_part(around, "script", "Workers Scripts: Edit")
+        problems += await _check_part(around, "script", "Workers Scripts: Edit")
     if has_database:
         newer = status == "newer"
         inside = partial(
@@ -316,13 +317,14 @@ async def _all_but_token(
         )
         about_worker = await _check_part(inside, "database", "D1: Edit")
         await worker_database.record_crons(context, account, about_worker)
-        found += about_worker
-    found += await _check_part(partial(hosts.check_hosts, context, access, account), "routes", "Workers Routes: Edit")
+        problems += about_worker
+    check_hosts = partial(hosts.check_hosts, context, access, account)
+    problems += await _check_part(check_hosts, "routes", "Workers Routes: Edit")
     if depth != "usual":
-        found += await _check_part(partial(_check_other_permissions, context, access, account), "token", "")
+        problems += await _check_part(partial(_check_other_permissions, context, access, account), "token", "")
     if depth == "asked":
-        found += await link_host_visit.visit_now(context, account.id)
-    return _without_duplicates(found)
+        problems += await link_host_visit.visit_now(context, account.id)
+    return _without_duplicates(problems)
 
 
 async def _check_part(
@@ -350,46 +352,46 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
         ("Account Settings: Read", partial(zones.account_name, access)),
         ("Account Analytics: Read", partial(analytics.database_days, access, database_id, today, today)),
     )
-    found = []
+    problems = []
     for permission, call in calls:
         try:
             await call()
         except EdgeRefused as error:
             if error.code == "permission_error":  # other refusals have nothing to do with the token
-                found.append(findings.refused("token", f"has the permission {permission}", error, permission))
+                problems.append(findings.refused("token", f"has the permission {permission}", error, permission))
         except EdgeUnavailable as error:
             log.info("permissions unknown", extra={"account": account.id, "from": permission, "why": error.message})
             break
-    return found
+    return problems
 
 
-def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
+def _not_installed(account: Account, problems: Sequence[Finding]) -> list[Finding]:
     """Return the findings for an account whose install is incomplete: why the install failed, and token problems."""
     note = account.error or ErrorNote("resource_drift", "The Worker is not installed.")
     why = note.message.removesuffix(".")
-    about_token = [one for one in found if one.subject == "token"]
+    about_token = [problem for problem in problems if problem.subject == "token"]
     return [*about_token, Finding("script_not_installed", note.code, {"said": why})]
 
 
-def _without_duplicates(found: Sequence[Finding]) -> list[Finding]:
+def _without_duplicates(problems: Sequence[Finding]) -> list[Finding]:
     """Return the findings without duplicates.
 
     Duplicates occur if several parts of the check need the same missing permission.
     """
-    return list({(one.about, one.code, one.expected): one for one in found}.values())
+    return list({(problem.about, problem.code, problem.expected): problem for problem in problems}.values())
 
 
-async def _record_findings(context: Context, account: Account, found: Sequence[Finding]) -> None:
+async def _record_findings(context: Context, account: Account, problems: Sequence[Finding]) -> None:
     """Show the most severe finding on the account and replace any earlier error.
 
     If no finding requires human action, the state becomes `ready` again.
     """
-    if not found or account.well_at is not None or account.suspected_at is not None:
-        well_at = None if found else context.clock()
+    if not problems or account.well_at is not None or account.suspected_at is not None:
+        well_at = None if problems else context.clock()
         await context.store.run(accounts.record_health_check(account.id, account.suspected_at, well_at))
     if account.state not in _WATCHED:
         return
-    worst = _most_severe(found)
+    worst = _most_severe(problems)
     if worst is None:
         if account.state not in SERVING:
             await context.store.run(states.move(account.id, (account.state,), "ready", None, context.clock()))
@@ -401,10 +403,10 @@ async def _record_findings(context: Context, account: Account, found: Sequence[F
         await context.store.run(states.move(account.id, (account.state,), state, note, context.clock()))
 
 
-def _most_severe(found: Sequence[Finding]) -> Finding | None:
+def _most_severe(problems: Sequence[Finding]) -> Finding | None:
     """Return the most severe finding that changes the account's state and requires human action, or None."""
-    severe = [one for one in found if one.code in STATE_AFTER and not one.is_repairable]
-    return min(severe, key=lambda one: _MOST_SEVERE_FIRST.index(one.code), default=None)
+    severe = [problem for problem in problems if problem.code in STATE_AFTER and not problem.is_repairable]
+    return min(severe, key=lambda problem: _MOST_SEVERE_FIRST.index(problem.code), default=None)
 
 
 async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) -> ErrorNote:
@@ -420,7 +422,7 @@ async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) 
     return ErrorNote("revoked", "Cloudflare has refused the working token for more than an hour.")
 
 
-async def _repair(context: Context, account: Account, found: Sequence[Finding]) -> dict[About, Finding]:
+async def _repair(context: Context, account: Account, problems: Sequence[Finding]) -> dict[About, Finding]:
     """Repair what can be repaired automatically, and record the other findings (`_record_findings`).
 
     Returns the findings whose repairs Cloudflare refused, by `Finding.about`. Raises EdgeUnavailable if a repair failed
@@ -428,19 +430,19 @@ async def _repair(context: Context, account: Account, found: Sequence[Finding]) 
     """
     refusals: dict[About, Finding] = {}
     try:
-        for one in found:
-            if one.repair is None:
+        for problem in problems:
+            if problem.repair is None:
                 continue
             try:
-                await one.repair()
+                await problem.repair()
             except EdgeRefused as error:
-                log.warning("repair refused", extra={"account": account.id, "thing": one.thing, "code": error.code})
+                log.warning("repair refused", extra={"account": account.id, "thing": problem.thing, "code": error.code})
                 why = error.message.removesuffix(".")
-                refusals[one.about] = replace(one, code=error.code, refusal=why, repair=None)
+                refusals[problem.about] = replace(problem, code=error.code, refusal=why, repair=None)
             else:
-                log.info("repaired", extra={"account": account.id, "thing": one.thing, "found": one.found})
+                log.info("repaired", extra={"account": account.id, "thing": problem.thing, "found": problem.found})
     finally:
-        await _record_findings(context, account, [refusals.get(one.about, one) for one in found])
+        await _record_findings(context, account, [refusals.get(problem.about, problem) for problem in problems])
     return refusals
 
 

@@ -67,14 +67,14 @@ async def check_hosts(context: Context, access: Access, account: Account) -> lis
     Raises EdgeRefused, EdgeUnavailable.
     """
     waiting, made, retiring, warned = await _read_wanted(context, access, account)
-    found = waiting
-    zone_ids = {one.zone_id for one in made} | {one.zone_id for one in retiring} | {site.zone_id for site in warned}
+    problems = waiting
+    zone_ids = {routed.zone_id for routed in made} | {routed.zone_id for routed in retiring} | {site.zone_id for site in warned}
     for zone_id in sorted(zone_ids):
-        here = [one for one in made if one.zone_id == zone_id]
-        old = [one for one in retiring if one.zone_id == zone_id]
-        without_route = [one for one in warned if one.zone_id == zone_id]
-        found += await _check_zone(context, access, zone_id, here, old, without_route)
-    return found
+        here = [routed for routed in made if routed.zone_id == zone_id]
+        old = [routed for routed in retiring if routed.zone_id == zone_id]
+        without_route = [routed for routed in warned if routed.zone_id == zone_id]
+        problems += await _check_zone(context, access, zone_id, here, old, without_route)
+    return problems
 
 
 async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
@@ -86,7 +86,7 @@ async def check_zones_are_seen(context: Context, access: Access, account: Accoun
     listed, cut = await zones.list_zones(access)
     seen = {zone.id for zone in listed}
     _, made, _, _ = await _read_wanted(context, access, account)
-    unseen = {one.zone_id: one.host for one in made if one.zone_id not in seen}
+    unseen = {routed.zone_id: routed.host for routed in made if routed.zone_id not in seen}
     for zone_id, host in unseen.items():
         if not cut and await _has_routes(access, zone_id):
             raise EdgeRefused("permission_error", f"The token cannot read the zone of {host}.")
@@ -217,9 +217,9 @@ async def _check_zone(
         try:
             listed = {route.pattern: route for route in await edge_routes.list_routes(access, zone_id)}
         except EdgeError as error:
-            found = await _without_zone(context, access, zone_id, made, error, "Workers Routes: Edit")
-            return found + not_routed
-    found = []
+            problems = await _without_zone(context, access, zone_id, made, error, "Workers Routes: Edit")
+            return problems + not_routed
+    problems = []
     zone: Zone | None = None
     try:
         zone = await zones.zone_by_id(access, zone_id)
@@ -227,30 +227,30 @@ async def _check_zone(
         if not has_routes:  # if the zone has left the account, the duty that creates routes handles this
             return not_routed
         if isinstance(error, EdgeRefused):
-            found.append(findings.refused("some_zone", "is active", error, "Zone: Read"))
+            problems.append(findings.refused("some_zone", "is active", error, "Zone: Read"))
         else:
-            found.append(findings.unknown("some_zone", "is active", error))
+            problems.append(findings.unknown("some_zone", "is active", error))
     if zone is not None and not zone.is_active:
-        found.append(_zone_inactive(zone))
-    hosts = {one.host for one in made} | {site.host for site in warned}
+        problems.append(_zone_inactive(zone))
+    hosts = {routed.host for routed in made} | {site.host for site in warned}
     records: Mapping[str, HostRecords] = {}
     try:
         records = await zones.records_of_all(access, zone_id, hosts)
     except EdgeRefused as error:
-        found.append(findings.refused("records", "are proxied", error, "DNS: Read"))
+        problems.append(findings.refused("records", "are proxied", error, "DNS: Read"))
     except EdgeUnavailable as error:
-        found.append(findings.unknown("records", "are proxied", error))
-    for one in made:
-        found += await _check_route(context, one, listed.get(one.pattern), zone, records.get(one.host))
+        problems.append(findings.unknown("records", "are proxied", error))
+    for routed in made:
+        problems += await _check_route(context, routed, listed.get(routed.pattern), zone, records.get(routed.host))
     for site in warned:
-        found.append(await _update_warned(context, site, zone, records.get(site.host)))
+        problems.append(await _update_warned(context, site, zone, records.get(site.host)))
     for old in retiring:
         route = listed.get(old.pattern)
         if route is None:
-            found.append(_deleted(old.pattern, old.make()))
+            problems.append(_deleted(old.pattern, old.make()))
         elif route.script != SCRIPT_NAME:
-            found.append(_conflicting(old.pattern, route))
-    return found
+            problems.append(_conflicting(old.pattern, route))
+    return problems
 
 
 async def _without_zone(
@@ -265,13 +265,13 @@ async def _without_zone(
         return [findings.refused("routes", TO_WORKER, refusal, permission)]
     except EdgeUnavailable as unavailable:
         return [findings.unknown("routes", TO_WORKER, unavailable)]
-    found = []
-    for one in made:
-        note = zone_not_found(one.host).to_note()
-        await context.store.run(one.record("route_pending", one.route_id, note, ()))
+    problems = []
+    for routed in made:
+        note = zone_not_found(routed.host).to_note()
+        await context.store.run(routed.record("route_pending", routed.route_id, note, ()))
         repair = None if zone is None else _leave_to_duty  # the zone was added again and has a new id
-        found.append(Finding("route_gone", note.code, {"route": one.pattern}, repair))
-    return found
+        problems.append(Finding("route_gone", note.code, {"route": routed.pattern}, repair))
+    return problems
 
 
 def _zone_inactive(zone: Zone) -> Finding:
@@ -314,26 +314,26 @@ def _warnings_now(
 
 
 async def _check_route(
-    context: Context, one: _Routed, route: Route | None, zone: Zone | None, records: HostRecords | None
+    context: Context, routed: _Routed, route: Route | None, zone: Zone | None, records: HostRecords | None
 ) -> list[Finding]:
-    warnings = _warnings_now(one.host, one.warnings, zone, records, for_links=one.for_links)
+    warnings = _warnings_now(routed.host, routed.warnings, zone, records, for_links=routed.for_links)
     if route is None:
         return [
             _deleted(
-                one.pattern, findings.repair_by(context, partial(one.record, "route_pending", None, None, warnings))
+                routed.pattern, findings.repair_by(context, partial(routed.record, "route_pending", None, None, warnings))
             )
         ]
     if route.script != SCRIPT_NAME:
-        note = ErrorNote("route_conflict", f"{one.pattern} is already used by {route.holder}.")
-        await context.store.run(one.record("route_conflict", None, note, warnings))
-        return [_conflicting(one.pattern, route)]
-    found = []
+        note = ErrorNote("route_conflict", f"{routed.pattern} is already used by {route.holder}.")
+        await context.store.run(routed.record("route_conflict", None, note, warnings))
+        return [_conflicting(routed.pattern, route)]
+    problems = []
     if records is not None and not records.proxied:
-        found.append(Finding("record_not_proxied", "dns_not_proxied", {"host": one.host}))
-    error = None if one.error is not None and one.error.code == "zone_not_found" else one.error
-    if (error, tuple(warnings), route.id) != (one.error, one.warnings, one.route_id):
-        await context.store.run(one.record("active", route.id, error, warnings))
-    return found
+        problems.append(Finding("record_not_proxied", "dns_not_proxied", {"host": routed.host}))
+    error = None if routed.error is not None and routed.error.code == "zone_not_found" else routed.error
+    if (error, tuple(warnings), route.id) != (routed.error, routed.warnings, routed.route_id):
+        await context.store.run(routed.record("active", route.id, error, warnings))
+    return problems
 
 
 def _deleted(pattern: str, repair: findings.Repair) -> Finding:

@@ -61,24 +61,24 @@ async def script_settings(context: Context, access: Access, account: Account, *,
 
     Raises EdgeRefused, EdgeUnavailable.
     """
-    found = []
+    problems = []
     seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
     install = seen.get("INSTALL")
     if install is not None and install.text != account.install_id and await is_unknown(context, install.text or ""):
         return [unknown_upload(context, account)]  # an upload of the same code, but with a different key
     wrong = await _wrong_bindings(context, account, seen)
     if wrong:
-        found.append(Finding("bindings_differ", "resource_drift", {"bindings": ", ".join(wrong)}))
+        problems.append(Finding("bindings_differ", "resource_drift", {"bindings": ", ".join(wrong)}))
     crons = [context.bundle.cron]
     actual = await workers.schedules(access, SCRIPT_NAME)
     if actual != set(crons):
         repair = partial(workers.set_schedules, access, SCRIPT_NAME, crons)
         facts = {"cron": context.bundle.cron, "found": ", ".join(sorted(actual))}
-        found.append(Finding("cron_changed" if actual else "cron_deleted", "resource_drift", facts, repair))
+        problems.append(Finding("cron_changed" if actual else "cron_deleted", "resource_drift", facts, repair))
     if await workers.is_on_workers_dev(access, SCRIPT_NAME):
         repair = partial(workers.disable_subdomain, access, SCRIPT_NAME)
-        found.append(Finding("workers_dev_on", "resource_drift", repair=repair))
-    return found
+        problems.append(Finding("workers_dev_on", "resource_drift", repair=repair))
+    return problems
 
 
 async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:

@@ -52,16 +52,16 @@ async def visit_when_due(context: Context, account: Account, timers: Timers) -> 
     now = context.clock()
     if now < due_at:
         return trio.current_time() + (due_at - now) / 1000
-    found = await _visit(context, host)
-    if found is not None and found.kind == "link_host_unchecked":
-        log.info("link host not checked", extra={"account": account.id, "why": found.facts["said"]})
+    problem = await _visit(context, host)
+    if problem is not None and problem.kind == "link_host_unchecked":
+        log.info("link host not checked", extra={"account": account.id, "why": problem.facts["said"]})
         pause_s = context.config.timing.route_retry_s
         visit_at = context.clock() + int(pause_s * 1000)
         await context.store.run(
             link_hosts.record_visit(account.id, host, host.failed_visits, visit_at, host.visit_error)
         )
         return trio.current_time() + pause_s
-    return await _record(context, account, host, found, host.failed_visits + 1)
+    return await _record(context, account, host, problem, host.failed_visits + 1)
 
 
 async def visit_now(context: Context, account_id: str) -> list[Finding]:
@@ -75,10 +75,10 @@ async def visit_now(context: Context, account_id: str) -> list[Finding]:
         return []
     if context.clock() < (host.live_at or 0):
         return []
-    found = await _visit(context, host)
-    if found is None or found.kind != "link_host_unchecked":
-        await _record(context, account, host, found, max(host.failed_visits + 1, _SHOWN_AFTER_VISITS))
-    return [] if found is None else [found]
+    problem = await _visit(context, host)
+    if problem is None or problem.kind != "link_host_unchecked":
+        await _record(context, account, host, problem, max(host.failed_visits + 1, _SHOWN_AFTER_VISITS))
+    return [] if problem is None else [problem]
 
 
 def _can_be_judged(context: Context, account: Account, host: LinkHost) -> bool:
@@ -93,21 +93,21 @@ def _can_be_judged(context: Context, account: Account, host: LinkHost) -> bool:
 
 
 async def _record(
-    context: Context, account: Account, host: LinkHost, found: Finding | None, failed_visits: int
+    context: Context, account: Account, host: LinkHost, problem: Finding | None, failed_visits: int
 ) -> float:
     """Store the result of a request, and return the time of the next request in monotonic seconds.
 
     The result is discarded if the link host has changed since. The change then wakes the account's actor.
     """
-    if found is None:
+    if problem is None:
         if host.visit_at is not None or host.visit_error is not None:
             await context.store.run(link_hosts.record_visit(account.id, host, 0, None, None))
         return math.inf
     pause_s = backoff_s(failed_visits, _FIRST_PAUSE_S, context.config.timing.health_well_every_s)
-    note = found.to_note() if failed_visits >= _SHOWN_AFTER_VISITS else None
+    note = problem.to_note() if failed_visits >= _SHOWN_AFTER_VISITS else None
     visit_at = context.clock() + int(pause_s * 1000)
     if await context.store.run(link_hosts.record_visit(account.id, host, failed_visits, visit_at, note)):
-        log.info("link host problem", extra={"account": account.id, "kind": found.kind, "visits": failed_visits})
+        log.info("link host problem", extra={"account": account.id, "kind": problem.kind, "visits": failed_visits})
     return trio.current_time() + pause_s
 
 

@@ -87,12 +87,12 @@ async def check_database(
         return [_tables_finding(context, access, account, missing)]
     if state.meta is None:
         raise EdgeRefused("resource_drift", UNREADABLE)
-    found = []
+    problems = []
     if not newer and await _is_later_upload(context, account, state.meta):
-        found.append(installation.unknown_upload(context, account))
+        problems.append(installation.unknown_upload(context, account))
     elif not newer:
-        found += _configuration(context, access, account, state, expected)
-    return found + _reports(context, account, state.meta)
+        problems += _configuration(context, access, account, state, expected)
+    return problems + _reports(context, account, state.meta)
 
 
 async def _read_state(access: Access, database_id: str, expected: Synced | None) -> _State:
@@ -151,8 +151,8 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
     meta = await recovery.read_meta(access, account.database_id)
     # An empty table gets the whole configuration. A table with rows gets only the rows that are newer than the table's
     # version.
-    [found] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])
-    version = meta.config_version if found.rows[0]["filled"] else 0
+    [result] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])
+    version = meta.config_version if result.rows[0]["filled"] else 0
     await context.store.run(syncs.sync_again_after(account.id, version))
 
 
@@ -195,8 +195,8 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
     """
     if account.database_id is None:
         return
-    all_sites = [one for one in await context.store.read(sites.changed_sites(account.id, 0)) if not one.config_error]
-    all_links = [one for one in await context.store.read(links.changed_links(account.id, 0)) if not one.config_error]
+    all_sites = [each for each in await context.store.read(sites.changed_sites(account.id, 0)) if not each.config_error]
+    all_links = [each for each in await context.store.read(links.changed_links(account.id, 0)) if not each.config_error]
     refused = await context.store.read(syncs.synced_rows(account.id))
     if refused is None:
         return  # a sync is still due; if rows are missing after it, the next health check finds them
@@ -223,9 +223,9 @@ def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Findi
     return []
 
 
-async def record_crons(context: Context, account: Account, found: Sequence[Finding]) -> None:
-    """Set or clear the account's warning about a stopped cron trigger, according to the findings `found`."""
-    stopped = any(one.kind == "reports_stopped" for one in found)
+async def record_crons(context: Context, account: Account, problems: Sequence[Finding]) -> None:
+    """Set or clear the account's warning about a stopped cron trigger, according to these findings."""
+    stopped = any(problem.kind == "reports_stopped" for problem in problems)
     if stopped and "crons_stopped" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "crons_stopped"))
     elif not stopped and "crons_stopped" in account.warnings:

@@ -222,9 +222,9 @@ async def probe(working: Access) -> None:
     await tokens.verify(working)
     await workers.get_script(working, SCRIPT_NAME)
     await d1.find(working, DATABASE_NAME)
-    found, _ = await zones.list_zones(working, limit=1)
-    if found:  # zone permissions can only be tested with a zone
-        await routes.list_routes(working, found[0].id)
+    visible, _ = await zones.list_zones(working, limit=1)
+    if visible:  # zone permissions can only be tested with a zone
+        await routes.list_routes(working, visible[0].id)
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:

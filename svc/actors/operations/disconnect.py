@@ -241,7 +241,7 @@ class _Removal:
             self.database = _database_resource(account.database_id, _TOO_SLOW)
         elif account.database_sought_at is not None:
             self.database.left = _TOO_SLOW
-        lost = [one.token_name for one in await store.read(operations.with_open_token(account.id))]
+        lost = [operation.token_name for operation in await store.read(operations.with_open_token(account.id))]
         for name in dict.fromkeys([*lost, *account.revoke_tokens]):
             self.others.append(_Resource("token", {"token": name}, _Reason("may_be_alive")))
         if account.bootstrap_expires_at is not None and "bootstrap_not_deleted" in account.warnings:
@@ -321,20 +321,20 @@ class _Removal:
         by_pattern = {route.pattern: route for route in listed}
         async with trio.open_nursery() as nursery:
             for made in wanted:
-                found = by_pattern.pop(made.route.pattern, None)
-                if found is None:
+                route = by_pattern.pop(made.route.pattern, None)
+                if route is None:
                     made.left = None
-                elif found.script != SCRIPT_NAME:
+                elif route.script != SCRIPT_NAME:
                     made.left = (
-                        _Reason("leads_elsewhere", {"holder": found.script})
-                        if found.script
+                        _Reason("leads_elsewhere", {"holder": route.script})
+                        if route.script
                         else _Reason("leads_nowhere")
                     )
                 else:
-                    nursery.start_soon(_delete_route, access, zone_id, found, made, limiter)
-        for found in by_pattern.values():
-            if found.script == SCRIPT_NAME:
-                facts = _route_facts(found.pattern, found.pattern.partition("/")[0].lstrip("*."))
+                    nursery.start_soon(_delete_route, access, zone_id, route, made, limiter)
+        for route in by_pattern.values():
+            if route.script == SCRIPT_NAME:
+                facts = _route_facts(route.pattern, route.pattern.partition("/")[0].lstrip("*."))
                 self.others.append(_Resource("route", facts, _Reason("leads_to_not_ours", {"holder": SCRIPT_NAME})))
 
     # ----------------------------------------------------------------------------------------------------- script
@@ -368,8 +368,8 @@ class _Removal:
         level = 0
         if self.account.database_id is not None:
             try:
-                [found] = await d1.query(access, self.account.database_id, [(_LEVEL, [])])
-                level = int(found.rows[0]["level"] or 0) if found.rows else 0
+                [result] = await d1.query(access, self.account.database_id, [(_LEVEL, [])])
+                level = int(result.rows[0]["level"] or 0) if result.rows else 0
             except (EdgeError, ValueError, KeyError, TypeError):
                 log.info("write budget level unknown", extra={"account": self.account.id})
         return GATHERED_S[min(max(level, 0), len(GATHERED_S) - 1)] + _WRITE_S
@@ -402,11 +402,11 @@ class _Removal:
             own = await d1.get(access, account.database_id)
             if own is not None:
                 return own
-        found = await d1.find(access, DATABASE_NAME)
-        if found is not None and may_be_ours(account, found):
-            return found
-        if found is not None:
-            self.others.append(_database_resource(found.id, _NOT_OURS))
+        database = await d1.find(access, DATABASE_NAME)
+        if database is not None and may_be_ours(account, database):
+            return database
+        if database is not None:
+            self.others.append(_database_resource(database.id, _NOT_OURS))
         return None
 
     async def _keep_counts(self, access: Access, database_id: str) -> _Reason | None:
@@ -451,11 +451,11 @@ async def _routes_in(access: Access, zone_id: str, host: str) -> Sequence[Route]
 
 
 async def _delete_route(
-    access: Access, zone_id: str, found: Route, made: _MadeRoute, limiter: trio.CapacityLimiter
+    access: Access, zone_id: str, route: Route, made: _MadeRoute, limiter: trio.CapacityLimiter
 ) -> None:
     try:
         async with limiter:
-            await routes.delete(access, zone_id, found.id)
+            await routes.delete(access, zone_id, route.id)
         made.left = None
     except EdgeError as error:
         made.left = _reason(error)

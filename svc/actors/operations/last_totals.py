@@ -60,8 +60,8 @@ async def keep_last_totals(context: Context, access: Access, account_id: str, da
 
 
 async def _state(access: Access, database_id: str) -> Sequence[Row]:
-    [found] = await d1.query(access, database_id, [(STATEMENT, [])])
-    return found.rows
+    [result] = await d1.query(access, database_id, [(STATEMENT, [])])
+    return result.rows
 
 
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
@@ -119,8 +119,8 @@ async def _read_all_rows(
 
 
 async def _rows(access: Access, database_id: str, statement: Statement) -> Sequence[Row]:
-    [found] = await d1.query(access, database_id, [statement])
-    return found.rows
+    [result] = await d1.query(access, database_id, [statement])
+    return result.rows
 
 
 def _build_parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: int) -> Iterator[PushedPart]:

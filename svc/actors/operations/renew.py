@@ -100,9 +100,9 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
         token_refused_at=None,
         token_refusals=0,
     )
-    found = await health_check.state_with_new_token(context, renewed)
+    state = await health_check.state_with_new_token(context, renewed)
     response = await context.store.run(
-        commit(renewals.finish_renew(account, operation.id, made, found, context.clock()))
+        commit(renewals.finish_renew(account, operation.id, made, state, context.clock()))
     )
     # At this point, the token is renewed and the response is stored. If tokens cannot be deleted in time, the account
     # only keeps a warning.

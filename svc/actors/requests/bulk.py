@@ -75,7 +75,7 @@ def add_wanted(
 
 def count_links(results: Sequence[Link | ServiceError]) -> int:
     """Return the number of links among the results."""
-    return sum(not isinstance(one, ServiceError) for one in results)
+    return sum(not isinstance(result, ServiceError) for result in results)
 
 
 def _new_unused(codes: set[str], draw: Callable[[], str]) -> str:

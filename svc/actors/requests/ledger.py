@@ -55,8 +55,8 @@ async def read(
         return WorkerSide(None, "not_kept")
     # The key includes the stored numbers, so that a cached result is never compared with newer stored numbers.
     key = ("ledger", day, hash(frozenset(stored.items())))
-    found = await live.ask(user_id, account, key, partial(_read_side, day, stored))
-    return WorkerSide(None, found.reason) if isinstance(found, Unavailable) else found
+    side = await live.ask(user_id, account, key, partial(_read_side, day, stored))
+    return WorkerSide(None, side.reason) if isinstance(side, Unavailable) else side
 
 
 async def _read_side(day: int, stored: Mapping[str, Stored], access: Access, database_id: str) -> WorkerSide:

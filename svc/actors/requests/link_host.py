@@ -43,7 +43,7 @@ class PutLinkHost(NamedTuple):
 
 
 async def put(
-    context: Context, account_id: str, wish: LinkHostRequest, today: int | None, commit: Commit[PutLinkHost, R]
+    context: Context, account_id: str, wanted: LinkHostRequest, today: int | None, commit: Commit[PutLinkHost, R]
 ) -> R:
     """Set or replace the link host. Links keep their codes. A duty creates the route afterwards.
 
@@ -56,18 +56,18 @@ async def put(
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     account_state.check_state(account, ("ready",), "a link host needs it to be ready")
-    zone, records = await zone_and_records(context, account, wish.host)
-    for note in obstacles(wish.host, zone, records, for_links=True):
+    zone, records = await zone_and_records(context, account, wanted.host)
+    for note in obstacles(wanted.host, zone, records, for_links=True):
         raise ServiceError(note.code, note.message, note.details)
-    if account.link_host is None or account.link_host.host != wish.host:
-        _check_certificate(zone, wish)
-        _check_no_website(zone, records, wish)
-    return await context.store.run(commit(_put(account_id, wish, zone.id, today)))
+    if account.link_host is None or account.link_host.host != wanted.host:
+        _check_certificate(zone, wanted)
+        _check_no_website(zone, records, wanted)
+    return await context.store.run(commit(_put(account_id, wanted, zone.id, today)))
 
 
-def _put(account_id: str, wish: LinkHostRequest, zone_id: str, today: int | None) -> Tx[PutLinkHost]:
+def _put(account_id: str, wanted: LinkHostRequest, zone_id: str, today: int | None) -> Tx[PutLinkHost]:
     before = yield from link_hosts.get_link_host(account_id)
-    host = yield from link_hosts.put_link_host(account_id, wish.host, zone_id, wish.fallbacks)
+    host = yield from link_hosts.put_link_host(account_id, wanted.host, zone_id, wanted.fallbacks)
     replaced = before.host if before is not None and before.host != host.host else None
     clicks: int | None = None
     if replaced is not None and today is not None:
@@ -91,38 +91,38 @@ async def usage(context: Context, live_reads: LiveReads, user_id: int, account: 
     async def read(access: Access, database_id: str) -> Scans:
         return scans_of(await query(scan_statements(first_day, today), access, database_id), first_day)
 
-    found = await live_reads.ask(user_id, account, ("scans", today), read)
-    if isinstance(found, Unavailable):
-        return LinkHostUsage(account.link_host.host, first_day, clicks, None, None, found.reason)
-    return LinkHostUsage(account.link_host.host, first_day, clicks, found.scans, found.since, None)
+    read_result = await live_reads.ask(user_id, account, ("scans", today), read)
+    if isinstance(read_result, Unavailable):
+        return LinkHostUsage(account.link_host.host, first_day, clicks, None, None, read_result.reason)
+    return LinkHostUsage(account.link_host.host, first_day, clicks, read_result.scans, read_result.since, None)
 
 
-def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:
+def _check_certificate(zone: Zone, wanted: LinkHostRequest) -> None:
     """Raise Conflict link_host_without_certificate if no certificate covers the host.
 
     Without a certificate, browsers could not open any link on the host.
     """
-    if not zone.has_certificate(wish.host) and not wish.has_certificate:
+    if not zone.has_certificate(wanted.host) and not wanted.has_certificate:
         raise Conflict(
             "link_host_without_certificate",
             f"The free certificate of zone {zone.name} covers only one label below it. Browsers would reject"
-            f" {wish.host}.",
-            {"host": wish.host, "zone": zone.name},
+            f" {wanted.host}.",
+            {"host": wanted.host, "zone": zone.name},
         )
 
 
-def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostRequest) -> None:
+def _check_no_website(zone: Zone, records: HostRecords, wanted: LinkHostRequest) -> None:
     """Raise Conflict link_host_is_website if the host serves a website, which the route would make unreachable.
 
     The service does not change any DNS records, so the website is reachable again once the route is removed.
     """
-    if records.dummy or wish.replace_website:
+    if records.dummy or wanted.replace_website:
         return
-    is_main = wish.host in (zone.name, f"www.{zone.name}")
+    is_main = wanted.host in (zone.name, f"www.{zone.name}")
     which = "is the zone's main host, and its DNS record" if is_main else "has a DNS record that"
     raise Conflict(
         "link_host_is_website",
-        f"{wish.host} {which} points to a server. A website there is unreachable while this is the link host; the DNS"
+        f"{wanted.host} {which} points to a server. A website there is unreachable while this is the link host; the DNS"
         " record is not changed. To use the host anyway, send `replace_website: true`.",
-        {"host": wish.host, "why": "main_host" if is_main else "record"},
+        {"host": wanted.host, "why": "main_host" if is_main else "record"},
     )

@@ -103,7 +103,7 @@ class LiveReads:
         today = day_of(self._context.clock())
         days = TargetDays(site_id, today - 1, today)
         now, caps = self._context.clock(), self._context.bundle.caps
-        read = partial(_query_and_build, read_statements(days), lambda found: _count(found, days, caps, now))
+        read = partial(_query_and_build, read_statements(days), lambda results: _count(results, days, caps, now))
         return await self.ask(user_id, account, ("first view", days), read, _FIRST_VIEW_KEPT_S)
 
     async def _read_with_statement(self, days: TargetDays, access: Access, database_id: str) -> Live:
@@ -115,13 +115,13 @@ class LiveReads:
         now, caps = self._context.clock(), self._context.bundle.caps
         ledger = target_statements(days.last_day, days.target_id)
         before = await self._context.store.read(stored_target_day(days.target_id, days.last_day))
-        found = await query([*ledger, *read_statements(days)], access, database_id)
+        results = await query([*ledger, *read_statements(days)], access, database_id)
         after = await self._context.store.read(stored_target_day(days.target_id, days.last_day))
 
         def build() -> Live:
-            counts = found[len(ledger) :]
+            counts = results[len(ledger) :]
             live = _count(counts, days, caps, now)
-            return replace(live, statement=_statement(found[: len(ledger)], Rows(*counts), days, before, after))
+            return replace(live, statement=_statement(results[: len(ledger)], Rows(*counts), days, before, after))
 
         return await trio.to_thread.run_sync(build)
 
@@ -225,10 +225,10 @@ async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: A
     return [result.rows for result in results]
 
 
-def _count(found: Found, days: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
+def _count(results: Found, days: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
     # Keep only the most frequent keys, because reports show no others. This also keeps the cache entries of large sites
     # small.
-    return add_up(Rows(*found), days, caps, now).with_tops()
+    return add_up(Rows(*results), days, caps, now).with_tops()
 
 
 def _statement(ledger: Found, rows: Rows, days: TargetDays, before: Stored, after: Stored) -> DayStatement | None:
@@ -250,7 +250,7 @@ async def _query_and_build(
     access: Access,
     database_id: str,
 ) -> T:
-    found = await query(statements, access, database_id)
+    results = await query(statements, access, database_id)
     # Use a thread, because many events may not be in the totals yet, and processing them here would block other
     # requests.
-    return await trio.to_thread.run_sync(build, found)
+    return await trio.to_thread.run_sync(build, results)

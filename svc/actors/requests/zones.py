@@ -102,9 +102,9 @@ def not_active(zone: Zone) -> ErrorNote:
 def _not_proxied(host: str, records: HostRecords, *, for_links: bool) -> ErrorNote:
     record: dict[str, object] = {"name": host, "proxied": True}
     if records.unproxied is not None:
-        one = records.unproxied
-        message = f"The DNS record {one.type} {one.name} is not proxied. Turn on its proxy (the orange cloud)."
-        record |= {"type": one.type, "name": one.name, "content": one.content}
+        actual = records.unproxied
+        message = f"The DNS record {actual.type} {actual.name} is not proxied. Turn on its proxy (the orange cloud)."
+        record |= {"type": actual.type, "name": actual.name, "content": actual.content}
     elif for_links:
         message = f"{host} has no DNS record. Create AAAA {host} with the content 100::, proxied (the orange cloud)."
         record |= {"type": "AAAA", "content": "100::"}

@@ -102,8 +102,8 @@ class _UsageReader:
         self._figures["requests"] = await analytics.request_days(access, self._first_day, self._last_day)
 
     async def _read_databases(self, access: Access) -> None:
-        found = await analytics.database_days(access, self._database_id, self._first_day, self._last_day)
-        self._figures |= {"reads": found.reads, "writes": found.writes, "size": found.sizes}
+        usage = await analytics.database_days(access, self._database_id, self._first_day, self._last_day)
+        self._figures |= {"reads": usage.reads, "writes": usage.writes, "size": usage.sizes}
 
     async def _read_size(self, access: Access) -> None:
         database = await d1.get(access, self._database_id)

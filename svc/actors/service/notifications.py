@@ -119,8 +119,8 @@ def _facts_of(error: ErrorNote) -> JsonObject:
 
 
 def _limit_facts(metric: Metric, advice: Advice) -> JsonObject:
-    one = advice.metrics[metric]
-    return {"metric": metric, "used": one.busiest, "limit": one.limit, "day": one.busiest_day}
+    usage = advice.metrics[metric]
+    return {"metric": metric, "used": usage.busiest, "limit": usage.limit, "day": usage.busiest_day}
 
 
 async def notify_when_due(context: Context, account: Account, timers: Timers) -> float:
@@ -147,7 +147,7 @@ async def notify_when_due(context: Context, account: Account, timers: Timers) ->
 def _seen(notified: JsonObject) -> dict[str, Seen]:
     """Return the stored problems by name. Also accepts the formats that other versions of the service store."""
     stored = notified.get("seen")
-    found = {}
+    seen = {}
     for name, one in stored.items() if isinstance(stored, dict) else ():
-        found[name] = Seen(one["since"], one.get("told", False), one.get("gone_at"))
-    return found
+        seen[name] = Seen(one["since"], one.get("told", False), one.get("gone_at"))
+    return seen

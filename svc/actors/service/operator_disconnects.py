@@ -69,8 +69,8 @@ class OperatorDisconnects:
 
     async def load(self) -> None:
         """Start tasks if there are stored requests that can be carried out now. Raises StoreUnavailable."""
-        found = await self._pending(_CONCURRENCY)
-        for _ in range(min(len(found), _CONCURRENCY - self._tasks)):
+        pending = await self._pending(_CONCURRENCY)
+        for _ in range(min(len(pending), _CONCURRENCY - self._tasks)):
             self._tasks += 1
             self._nursery.start_soon(self._work, name="operator's disconnects")
 
@@ -93,8 +93,8 @@ class OperatorDisconnects:
             with contained(log, "operator's disconnects failed"):
                 try:
                     # Other tasks may have started one of these requests while this task was reading.
-                    while found := await self._pending(_CONCURRENCY):
-                        for request in found:
+                    while pending := await self._pending(_CONCURRENCY):
+                        for request in pending:
                             if request.account_id not in self._running and not self._closed:
                                 await self._carry_out(request)
                                 break

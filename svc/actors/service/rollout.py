@@ -63,8 +63,8 @@ async def run_rollout(context: Context) -> None:
         with contained(log, "rollout failed"):
             try:
                 # Poll again early if a command has changed the rollout.
-                found = await context.store.read(rollouts.newest())
-                if idle > 0 and found == seen:
+                newest = await context.store.read(rollouts.newest())
+                if idle > 0 and newest == seen:
                     idle -= 1
                     continue
                 idle = await advance(context)
@@ -93,16 +93,16 @@ async def advance(context: Context) -> int:
             fields = {"bundle": rollout.bundle, "updated": rollout.updated, "failed": rollout.failed}
             log.error("rollout halted; run `svc rollout status`", extra=fields)
         return _IDLE_PERIODS
-    found = await context.store.read(rollouts.candidates(rollout, context.bundle.schema, now))
-    await _begin_due(context, rollout, progress, found, now)
+    candidates = await context.store.read(rollouts.candidates(rollout, context.bundle.schema, now))
+    await _begin_due(context, rollout, progress, candidates, now)
     if progress.counts["under_way"] or not _is_settled(context, rollout, progress, now):
         return 0
     if rollout.spread_from is None and progress.counts["updated"]:
         if await context.store.run(rollouts.begin_spread(rollout, now)):
             log.info("canary updates finished, updating all accounts", extra={"bundle": rollout.bundle})
         return 0
-    retried = False if found else await context.store.run(rollouts.retry(rollout, now - _RETRY_MS))
-    if found or retried:
+    retried = False if candidates else await context.store.run(rollouts.retry(rollout, now - _RETRY_MS))
+    if candidates or retried:
         return 0
     if rollout.state == "running" and await context.store.run(rollouts.stop(rollout, None, now)):
         log.info("rollout done", extra={"bundle": rollout.bundle, "updated": rollout.updated})
@@ -125,25 +125,27 @@ def _is_settled(context: Context, rollout: Rollout, progress: Progress, now: int
     return not progress.begun or now >= max(settled_at, rollout.patient_until)
 
 
-async def _begin_due(context: Context, rollout: Rollout, progress: Progress, found: list[Candidate], now: int) -> None:
+async def _begin_due(
+    context: Context, rollout: Rollout, progress: Progress, waiting: list[Candidate], now: int
+) -> None:
     worker = context.config.worker
     most = min(
         worker.updates_at_once - await context.store.read(rollouts.working()),
         _UNCONFIRMED * worker.updates_at_once - progress.counts["under_way"],
     )
     if rollout.spread_from is None:
-        found = _canaries(context, progress, found)
+        waiting = _canaries(context, progress, waiting)
     else:
         share = min(1.0, (now - rollout.spread_from) / (worker.spread_s * 1000))
-        most = min(most, math.ceil(share * (progress.begun + len(found))) - progress.begun)
-    for one in found[: max(0, most)]:
+        most = min(most, math.ceil(share * (progress.begun + len(waiting))) - progress.begun)
+    for candidate in waiting[: max(0, most)]:
         try:
-            await context.store.run(rollouts.begin_update(rollout, one.account_id, new_id("op"), now))
+            await context.store.run(rollouts.begin_update(rollout, candidate.account_id, new_id("op"), now))
         except (Conflict, NotFound) as error:
-            log.info("update skipped", extra={"account": one.account_id, "why": error.message})
+            log.info("update skipped", extra={"account": candidate.account_id, "why": error.message})
 
 
-def _canaries(context: Context, progress: Progress, found: list[Candidate]) -> list[Candidate]:
+def _canaries(context: Context, progress: Progress, waiting: list[Candidate]) -> list[Candidate]:
     """Return the canary accounts to update next.
 
     These are the configured accounts. If none are configured, the first user's accounts are canaries; if the first user
@@ -151,5 +153,5 @@ def _canaries(context: Context, progress: Progress, found: list[Candidate]) -> l
     """
     named = context.config.worker.canary
     tried = len(progress.recent) + progress.counts["under_way"]
-    own = [one for one in found if (one.edge_account_id in named if named else one.is_first_user)]
-    return (own or ([] if tried else found))[: max(0, (len(named) or _CANARIES) - tried)]
+    own = [each for each in waiting if (each.edge_account_id in named if named else each.is_first_user)]
+    return (own or ([] if tried else waiting))[: max(0, (len(named) or _CANARIES) - tried)]

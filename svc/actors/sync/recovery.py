@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 
 async def read_meta(access: Access, database_id: str) -> WorkerMeta:
     """Read `meta` from the Worker's database. Raises EdgeRefused, EdgeUnavailable."""
-    [found] = await d1.query(access, database_id, [(STATEMENT, [])])
+    [result] = await d1.query(access, database_id, [(STATEMENT, [])])
     try:
-        return WorkerMeta.from_rows(found.rows)
+        return WorkerMeta.from_rows(result.rows)
     except (ValueError, KeyError) as error:
         raise EdgeRefused("resource_drift", UNREADABLE) from error
 
@@ -100,10 +100,10 @@ async def _read_back_totals(
     days: list[TargetCounts] = []
     while True:
         statement = stored_totals.days_statement(first_day, days[-1] if days else None)
-        [found] = await d1.query(access, database_id, [statement])
-        if not found.rows:
+        [result] = await d1.query(access, database_id, [statement])
+        if not result.rows:
             break
-        days += stored_totals.days_of(found.rows, visitors)
+        days += stored_totals.days_of(result.rows, visitors)
     # If a cron run deleted a day during the read, the counts of some sites or links may be missing here. Such a day is
     # not marked as complete.
     kept_from = (await read_meta(access, database_id)).kept_from

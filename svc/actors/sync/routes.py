@@ -253,25 +253,25 @@ async def _create_in_zone(access: Access, wanted: _Wanted, zone_id: str) -> _Rou
     Search for an existing route first, and again if the response to the creation was lost.
     """
     pattern = wanted.pattern
-    found = await _find(access, zone_id, pattern)
-    if found is None:
+    route = await _find(access, zone_id, pattern)
+    if route is None:
         try:
-            found = await routes.create(access, zone_id, pattern, SCRIPT_NAME, fail_open=wanted.fail_open)
+            route = await routes.create(access, zone_id, pattern, SCRIPT_NAME, fail_open=wanted.fail_open)
         except EdgeUnknown:
-            found = await _find(access, zone_id, pattern)
-            if found is None:
+            route = await _find(access, zone_id, pattern)
+            if route is None:
                 raise
         except EdgeRefused as error:
             if error.code != "route_conflict":
                 raise
             return _RouteResult(zone_id, "route_conflict", None, error.to_note())
-    if found.script != SCRIPT_NAME:
-        conflict = ErrorNote("route_conflict", f"{pattern} is already used by {found.holder}.")
+    if route.script != SCRIPT_NAME:
+        conflict = ErrorNote("route_conflict", f"{pattern} is already used by {route.holder}.")
         return _RouteResult(zone_id, "route_conflict", None, conflict)
-    if found.fail_open != wanted.fail_open:
-        fields = {"pattern": pattern, "wanted": wanted.fail_open, "returned": found.fail_open}
+    if route.fail_open != wanted.fail_open:
+        fields = {"pattern": pattern, "wanted": wanted.fail_open, "returned": route.fail_open}
         log.info("fail-open setting of a route differs", extra=fields)
-    return _RouteResult(zone_id, "active", found.id)
+    return _RouteResult(zone_id, "active", route.id)
 
 
 async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:

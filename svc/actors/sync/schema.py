@@ -55,13 +55,13 @@ def tables(bundle: WorkerBundle, number: int) -> set[str]:
 
 async def _read_number(access: Access, database_id: str, bundle: WorkerBundle) -> int:
     """Return the database's schema number, or 0 if the database is new or if any of its schema's tables are missing."""
-    [found] = await d1.query(access, database_id, [(TABLES, [])])
-    existing = {str(row["name"]) for row in found.rows}
+    [result] = await d1.query(access, database_id, [(TABLES, [])])
+    existing = {str(row["name"]) for row in result.rows}
     if "meta" not in existing:
         return 0
-    [found] = await d1.query(access, database_id, [(_NUMBER, [])])
+    [result] = await d1.query(access, database_id, [(_NUMBER, [])])
     try:
-        number = max((0, *(int(str(row["value"])) for row in found.rows)))
+        number = max((0, *(int(str(row["value"])) for row in result.rows)))
     except ValueError as error:
         raise EdgeRefused("resource_drift", UNREADABLE) from error
     return number if tables(bundle, number) <= existing else 0
@@ -71,8 +71,8 @@ async def _apply(access: Access, database_id: str, migration: Sequence[str]) -> 
     added = {statement: match for statement in migration if (match := _ADDS_COLUMN.match(statement))}
     columns: dict[str, set[str]] = {}
     for table in dict.fromkeys(match[1] for match in added.values()):
-        [found] = await d1.query(access, database_id, [(f"pragma table_info({table})", [])])
-        columns[table] = {str(row["name"]) for row in found.rows}
+        [result] = await d1.query(access, database_id, [(f"pragma table_info({table})", [])])
+        columns[table] = {str(row["name"]) for row in result.rows}
     needed: list[tuple[str, list[d1.Parameter]]] = [
         (statement, [])
         for statement in migration

@@ -18,13 +18,13 @@ _PAGE = "select key, version from config where body is not null and key > ?1 ord
 
 async def versions(access: Access, database_id: str) -> dict[str, int]:
     """Return the versions of the existing rows by row key. Raises EdgeRefused, EdgeUnavailable."""
-    found: dict[str, int] = {}
+    by_key: dict[str, int] = {}
     after = ""
     while True:
         [page] = await d1.query(access, database_id, [(_PAGE, [after])])
         if not page.rows:
-            return found
-        found |= {str(row["key"]): int(row["version"]) for row in page.rows}
+            return by_key
+        by_key |= {str(row["key"]): int(row["version"]) for row in page.rows}
         after = str(page.rows[-1]["key"])
 
 

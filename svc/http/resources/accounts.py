@@ -42,9 +42,9 @@ class Accounts:
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
         """Return the user's accounts, oldest first."""
-        found = await self._context.store.read(accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts))
+        connected = await self._context.store.read(accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts))
         bundle = self._context.bundle.sha256
-        return api.AccountList(accounts=tuple(api.Account.from_model(account, bundle) for account in found))
+        return api.AccountList(accounts=tuple(api.Account.from_model(account, bundle) for account in connected))
 
     async def connect(self, write: Write[api.Connect]) -> StoredResponse:
         """Connect a Cloudflare account. The service does not keep the bootstrap token after this request."""
@@ -58,8 +58,8 @@ class Accounts:
 
     async def show(self, read: Read[NoQuery]) -> api.OneFullAccount:
         """Return an account with its latest operation and its link host."""
-        found, latest = await self._context.store.read(_account_and_operation(read.caller.user.id, read.id))
-        account = require_visible(read.caller, found)
+        stored, latest = await self._context.store.read(_account_and_operation(read.caller.user.id, read.id))
+        account = require_visible(read.caller, stored)
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._context.bundle.sha256, latest))
 
     async def change(self, write: Write[api.AccountChange]) -> StoredResponse:
@@ -79,9 +79,9 @@ class Accounts:
     async def zones(self, read: Read[NoQuery]) -> api.Zones:
         """Return the zones of the Cloudflare account, which are read from Cloudflare during the request."""
         account = await visible_account(self._context.store, read.caller, read.id)
-        found, truncated = await zones.list_zones(self._context, account)
+        listed, truncated = await zones.list_zones(self._context, account)
         return api.Zones(
-            zones=tuple(api.Zone(name=zone.name, status=zone.status) for zone in found), truncated=truncated
+            zones=tuple(api.Zone(name=zone.name, status=zone.status) for zone in listed), truncated=truncated
         )
 
     async def renew(self, write: Write[api.Renew]) -> StoredResponse:
@@ -118,16 +118,16 @@ def _findings(checked: Sequence[Checked]) -> api.Check:
     return api.Check(
         findings=tuple(
             api.Finding(
-                kind=one.finding.kind,
-                facts=dict(one.finding.facts),
-                thing=one.finding.thing,
-                expected=one.finding.expected,
-                found=one.finding.found,
-                remedy=None if one.repaired else one.finding.remedy,
-                remedy_code=None if one.repaired or one.finding.is_repairable else one.finding.code,
-                mended=one.repaired,
+                kind=each.finding.kind,
+                facts=dict(each.finding.facts),
+                thing=each.finding.thing,
+                expected=each.finding.expected,
+                found=each.finding.found,
+                remedy=None if each.repaired else each.finding.remedy,
+                remedy_code=None if each.repaired or each.finding.is_repairable else each.finding.code,
+                mended=each.repaired,
             )
-            for one in checked
+            for each in checked
         )
     )
 

@@ -160,17 +160,17 @@ class Auth:
 
     async def invitation(self, form: Form[api.InvitationToken]) -> api.Invitation:
         """Return the invitation with this token. Raises Forbidden sign_up_closed."""
-        found = await self._find_invitation(form.body.invitation)
-        return api.Invitation(email=found.email, expires_at=found.expires_at)
+        invitation = await self._find_invitation(form.body.invitation)
+        return api.Invitation(email=invitation.email, expires_at=invitation.expires_at)
 
     async def _find_invitation(self, token: SecretStr) -> invitations.Invitation:
         if self._sign_up_mode == "closed":
             raise Forbidden("sign_up_closed")
         known_as = digest(token.get_secret_value())
-        found = await self._store.peek(invitations.find_invitation(known_as, self._clock()))
-        if found is None:
+        invitation = await self._store.peek(invitations.find_invitation(known_as, self._clock()))
+        if invitation is None:
             raise Forbidden("sign_up_closed")
-        return found
+        return invitation
 
     async def resend(self, form: Form[api.Address]) -> Ok:
         """Send the confirmation email again."""
@@ -245,11 +245,11 @@ class Auth:
         now, presented = self._clock(), self._cookies.get(form.request, REFRESH_COOKIE)
         family, known_as = digest(family_of(presented)), digest(presented)
         while True:  # repeat if another request exchanges the same token at the same time
-            found = await self._store.peek(sessions.session_of_family(family, now))
-            if found is None:
+            session_and_user = await self._store.peek(sessions.session_of_family(family, now))
+            if session_and_user is None:
                 self._unknown_refreshes.count(form.request.client, now)
                 raise Unauthorized
-            session, user = found
+            session, user = session_and_user
             admit(self._refreshes, family, now)
             newest, age_ms = session.issued, now - session.issued.at
             if known_as == newest.refresh_digest and age_ms < self._exchanged_after_ms:
@@ -363,8 +363,8 @@ def _own_event(user: User | None) -> list[tuple[int, None]]:
 
 def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | None, bool]]:
     """Return the user with this email address, the password hash, and True if the device is known."""
-    found = yield from users.find_user(address)
-    user, stored = found if found is not None else (None, None)
+    user_and_hash = yield from users.find_user(address)
+    user, stored = user_and_hash if user_and_hash is not None else (None, None)
     known = yield from devices.is_known_device(users.UNKNOWN_USER if user is None else user.id, device)
     return user, stored, known
 

@@ -44,7 +44,7 @@ class Bulk:
             wanted = await _parse_rows(write.body.links)
 
         def render(made: Sequence[model.Link | ServiceError]) -> api.Results:
-            return api.Results(results=tuple(_result(one, account) for one in made))
+            return api.Results(results=tuple(_result(each, account) for each in made))
 
         limit, now = self._context.config.limits.links, self._context.clock()
         commit = write.commit(render, about=account, target=account.id, count=count_links)

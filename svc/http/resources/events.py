@@ -26,10 +26,10 @@ class Events:
         caller, query = read.caller, read.query
         user_id = caller.user.id
         after = None if query.after is None else api.number_in(query.after, user_id)
-        found, following = await self._store.read(
+        page, following = await self._store.read(
             events.page(user_id, query.order, after, query.limit, caller.edge_accounts, own=has_full_access(caller))
         )
         return api.EventList(
-            events=tuple(map(api.Event.from_model, found)),
+            events=tuple(map(api.Event.from_model, page)),
             next_cursor=None if following is None else api.id_of(user_id, following),
         )

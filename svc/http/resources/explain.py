@@ -37,5 +37,5 @@ class Explain:
             raise Conflict("link_host_required")
         asked = write.body
         click = Click.from_request(asked.country, asked.user_agent, asked.query, asked.method or "GET")
-        found = self._explainer.explain(link, click)
-        return await self._store.run(write.commit(api.ExplainedClick.from_model)(constant(found)))
+        explanation = self._explainer.explain(link, click)
+        return await self._store.run(write.commit(api.ExplainedClick.from_model)(constant(explanation)))

@@ -175,12 +175,12 @@ class _Contents:
             after = page[-1]
 
     async def _json(
-        self, file: str, pages: AsyncGenerator[list[T], None], shown: Callable[[T], ResponseBody]
+        self, file: str, pages: AsyncGenerator[list[T], None], render: Callable[[T], ResponseBody]
     ) -> AsyncGenerator[_Part, None]:
         before = "[\n"
         async with aclosing(pages):
             async for page in pages:
-                yield _Part(file, partial(_items_text, before, page, shown))
+                yield _Part(file, partial(_items_text, before, page, render))
                 before = ",\n"
         yield _Part(file, lambda: "\n]\n" if before == ",\n" else "[]\n")
 
@@ -189,12 +189,12 @@ class _Contents:
         file: str,
         columns: type[ResponseBody],
         pages: AsyncGenerator[list[T], None],
-        shown: Callable[[T], ResponseBody],
+        render: Callable[[T], ResponseBody],
     ) -> AsyncGenerator[_Part, None]:
         yield _Part(file, lambda: api.csv_lines([columns.model_fields]))
         async with aclosing(pages):
             async for page in pages:
-                yield _Part(file, partial(_rows_text, page, shown))
+                yield _Part(file, partial(_rows_text, page, render))
 
     async def _totals(self, file: str, columns: Sequence[str], edges: Mapping[str, str]) -> AsyncGenerator[_Part, None]:
         """Yield the totals of all sites and links, one page of sites or links at a time."""
@@ -236,17 +236,17 @@ def _hourly_text(heads: Mapping[str, str], rows: Sequence[Row]) -> str:
     )
 
 
-def _json_text(shown: ResponseBody) -> str:
-    return shown.to_bytes().decode()
+def _json_text(item: ResponseBody) -> str:
+    return item.to_bytes().decode()
 
 
-def _items_text(before: str, page: Sequence[T], shown: Callable[[T], ResponseBody]) -> str:
-    return before + ",\n".join(_json_text(shown(each)) for each in page)
+def _items_text(before: str, page: Sequence[T], render: Callable[[T], ResponseBody]) -> str:
+    return before + ",\n".join(_json_text(render(each)) for each in page)
 
 
 def _list_text(objects: Sequence[ResponseBody]) -> str:
     return "[\n" + ",\n".join(map(_json_text, objects)) + "\n]\n" if objects else "[]\n"
 
 
-def _rows_text(page: Sequence[T], shown: Callable[[T], ResponseBody]) -> str:
-    return api.csv_lines(api.cells_of(shown(each)) for each in page)
+def _rows_text(page: Sequence[T], render: Callable[[T], ResponseBody]) -> str:
+    return api.csv_lines(api.cells_of(render(each)) for each in page)

@@ -36,7 +36,7 @@ class PublicIdentity:
     async def settings(self, _: RequestInfo) -> Response:
         """Return the public settings."""
         identity = self._identity
-        shown = api.PublicSettings(
+        public = api.PublicSettings(
             sign_up=self._sign_up_mode,
             name=identity.name,
             logo_url=None if identity.logo is None else self._base_url + identity.logo.path,
@@ -45,7 +45,7 @@ class PublicIdentity:
             privacy_url=identity.privacy_url or None,
             terms_url=identity.terms_url or None,
         )
-        return Response(shown.to_bytes(), headers=_BRIEFLY, content_type=JSON_TYPE)
+        return Response(public.to_bytes(), headers=_BRIEFLY, content_type=JSON_TYPE)
 
     async def security_txt(self, _: RequestInfo) -> Response:
         """Return security.txt, which expires 180 days after today.

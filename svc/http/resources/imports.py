@@ -98,10 +98,10 @@ def _web_days(views: WebViews) -> Uploaded:
     return Uploaded(reading, Refused(), {"": views.days} if views.days else {}, views.estimates)
 
 
-def _target_of(found: Site | Link, account: Account, kind: str, name: str) -> Target:
-    if found.state == "deleted":
+def _target_of(target: Site | Link, account: Account, kind: str, name: str) -> Target:
+    if target.state == "deleted":
         raise NotFound
-    return Target(found.id, account.id, found.user_id, kind, account.edge_account_id, name, found.created_at)
+    return Target(target.id, account.id, target.user_id, kind, account.edge_account_id, name, target.created_at)
 
 
 def _import(target: Target, uploaded: Uploaded, body: api.TotalsFile | api.SiteTotals, now: int) -> Tx[Done]:

@@ -36,8 +36,8 @@ class Keys:
 
     async def list(self, read: Read[NoQuery]) -> api.KeyList:
         """Return the user's keys."""
-        found = await self._store.read(keys.list_keys(read.caller.user.id))
-        return api.KeyList(keys=tuple(api.Key.model_validate(key) for key in found))
+        stored = await self._store.read(keys.list_keys(read.caller.user.id))
+        return api.KeyList(keys=tuple(api.Key.model_validate(key) for key in stored))
 
     async def issue(self, write: Write[api.NewKey]) -> StoredResponse:
         """Issue a key. Only this response contains the key's value; a repeated request gets key_already_issued."""

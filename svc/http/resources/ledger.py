@@ -43,9 +43,9 @@ class Ledger:
         if day > today:
             raise Invalid([Issue("day", "must not be after today (UTC)")])
         before = await self._context.store.read(stored_day(account.id, day))
-        found = await self._worker(read.caller.user.id, account, day, before)
-        after = before if found.day is None else await self._context.store.read(stored_day(account.id, day))
-        return await trio.to_thread.run_sync(partial(_ledger, day, found, before, after))
+        side = await self._worker(read.caller.user.id, account, day, before)
+        after = before if side.day is None else await self._context.store.read(stored_day(account.id, day))
+        return await trio.to_thread.run_sync(partial(_ledger, day, side, before, after))
 
     async def _worker(
         self, user_id: int, account: Account | FormerAccount, day: int, stored: Mapping[str, Stored]
@@ -55,8 +55,8 @@ class Ledger:
         return await ledger.read(self._context, self._supervisor.live_reads, user_id, account, day, stored)
 
 
-def _ledger(day: int, found: WorkerSide, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> api.OneLedger:
-    worker = found.day
+def _ledger(day: int, side: WorkerSide, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> api.OneLedger:
+    worker = side.day
     targets = compare(worker, before, after)
     return api.OneLedger(
         ledger=api.Ledger(
@@ -67,8 +67,8 @@ def _ledger(day: int, found: WorkerSide, before: Mapping[str, Stored], after: Ma
             targets=tuple(api.LedgerTarget.from_model(target) for target in targets),
             dropped=None if worker is None else worker.all_drops,
             agrees=None if worker is None else all(target.agrees for target in targets),
-            platform_requests=None if found.requests is None else _requests(found.requests),
-            unavailable=found.unavailable,
+            platform_requests=None if side.requests is None else _requests(side.requests),
+            unavailable=side.unavailable,
         )
     )
 

@@ -69,9 +69,9 @@ class Links:
         self, which: LinkFilter, query: api.LinkQuery, order: PagedOrder
     ) -> tuple[Sequence[Link], tuple[int | str, ...] | None]:
         after = None if query.cursor is None else place_in(query.cursor, query.listing, PLACE_KINDS[order])
-        found = await self._context.store.read(link_lists.list_links(which, order, query.limit + 1, after))
-        page = found[: query.limit]
-        return page, place_of(order, page[-1]) if len(found) > len(page) else None
+        listed = await self._context.store.read(link_lists.list_links(which, order, query.limit + 1, after))
+        page = listed[: query.limit]
+        return page, place_of(order, page[-1]) if len(listed) > len(page) else None
 
     async def _page_by_clicks(
         self, which: LinkFilter, query: api.LinkQuery, today: int

@@ -53,11 +53,11 @@ class Notes:
         after = None if query.cursor is None else place_in(query.cursor, query.listing, PLACE_KINDS)
         account = await self._account_of(read.caller, kind, target)
         targets = {target, account.id}
-        found = await self._store.read(notes.list_notes(sorted(targets), first, last, query.limit + 1, after))
-        page = found[: query.limit]
+        listed = await self._store.read(notes.list_notes(sorted(targets), first, last, query.limit + 1, after))
+        page = listed[: query.limit]
         return api.NoteList(
             notes=tuple(map(api.Note.from_model, page)),
-            next_cursor=cursor_of(query.listing, place_of(page[-1])) if len(found) > len(page) else None,
+            next_cursor=cursor_of(query.listing, place_of(page[-1])) if len(listed) > len(page) else None,
         )
 
     async def add(self, write: Write[api.NewNote]) -> StoredResponse:

@@ -297,8 +297,8 @@ def _report(
 
 
 def _breakdowns(span: Span, live: Live, limit: int) -> api.Breakdowns:
-    shown = [name for name in DIMENSIONS if name in live.breakdowns or name not in VISIT_LISTS]
-    tops = {name: top(live.breakdowns.get(name, {}), limit) for name in shown}
+    names = [name for name in DIMENSIONS if name in live.breakdowns or name not in VISIT_LISTS]
+    tops = {name: top(live.breakdowns.get(name, {}), limit) for name in names}
     lists: dict[str, Any] = {name: _listed(tally) for name, tally in tops.items() if name != "arrivals"}
     if "arrivals" in tops:
         lists["arrivals"] = tuple(api.Arrival(**arrival_of(key)._asdict(), n=n) for key, n in tops["arrivals"].items())

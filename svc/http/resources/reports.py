@@ -84,14 +84,14 @@ class Reports:
         if isinstance(account, FormerAccount):
             unavailable = None if seen else "not_installed"
         elif not seen:
-            found = await self._supervisor.live_reads.first_view(read.caller.user.id, account, site.id)
-            if isinstance(found, Unavailable):
-                unavailable = found.reason
+            live = await self._supervisor.live_reads.first_view(read.caller.user.id, account, site.id)
+            if isinstance(live, Unavailable):
+                unavailable = live.reason
             else:
-                now = found.at
-                seen = any(counts.views for counts in found.days.values())
-                bots = any(counts.bots for counts in found.days.values())
-                view = _only_view(found)
+                now = live.at
+                seen = any(counts.views for counts in live.days.values())
+                bots = any(counts.bots for counts in live.days.values())
+                view = _only_view(live)
         first_view = api.FirstView(seen=seen, bots=bots, view=view, as_of=now, unavailable=unavailable)
         return api.OneFirstView(first_view=first_view)
 
@@ -135,8 +135,8 @@ class Reports:
             return None, None
         if isinstance(account, FormerAccount):
             return None, "not_installed"
-        found = await self._supervisor.live_reads.read(user_id, account, days)
-        return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
+        live = await self._supervisor.live_reads.read(user_id, account, days)
+        return (None, live.reason) if isinstance(live, Unavailable) else (live, None)
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _only_view(live: Live) -> api.View | None:
     With one view, each breakdown has one entry.
     """
     names = [list(live.breakdowns.get(dimension, {})) for dimension in ("pages", "countries", "browsers")]
-    if sum(counts.views for counts in live.days.values()) != 1 or any(len(found) != 1 for found in names):
+    if sum(counts.views for counts in live.days.values()) != 1 or any(len(keys) != 1 for keys in names):
         return None
     [page], [country], [browser] = names
     return api.View(page=page, country=country, browser=browser)

@@ -43,7 +43,7 @@ class Sessions:
     async def list(self, read: Read[NoQuery]) -> api.SessionList:
         """Return the user's sessions."""
         caller = read.caller
-        found = await self._store.read(sessions.list_sessions(caller.user.id, self._clock()))
+        stored = await self._store.read(sessions.list_sessions(caller.user.id, self._clock()))
         return api.SessionList(
             sessions=tuple(
                 api.Session(
@@ -53,7 +53,7 @@ class Sessions:
                     last_used=session.issued.at,
                     current=session.id == caller.session_id,
                 )
-                for session in found
+                for session in stored
             )
         )
 

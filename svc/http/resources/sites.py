@@ -40,12 +40,12 @@ class Sites:
         query = read.query
         after = None if query.cursor is None else str(place_in(query.cursor, query.listing, (str,))[0])
         today = day_of(self._context.clock())
-        found, synced, views = await self._context.store.read(_page(read.caller, query, after, today))
-        page = found[: query.limit]
+        listed, synced, views = await self._context.store.read(_page(read.caller, query, after, today))
+        page = listed[: query.limit]
         # A disconnected account has no Worker, so its sites are considered synced.
-        shown = [self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in page]
-        last = cursor_of(query.listing, (page[-1].id,)) if len(found) > len(page) else None
-        return api.SiteList(sites=tuple(shown), next_cursor=last)
+        rendered = [self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in page]
+        last = cursor_of(query.listing, (page[-1].id,)) if len(listed) > len(page) else None
+        return api.SiteList(sites=tuple(rendered), next_cursor=last)
 
     async def add(self, write: Write[api.NewSite]) -> StoredResponse:
         """Add a site. The response contains its snippet. The account's actor creates its route afterwards."""
@@ -103,7 +103,7 @@ def _page(
     Also returns each account's synced version and, if the caller may read reports, each site's views in the last seven
     days.
     """
-    found = yield from site_lists.list_sites(
+    listed = yield from site_lists.list_sites(
         caller.user.id,
         query.account_id,
         caller.edge_accounts,
@@ -116,5 +116,5 @@ def _page(
     own = yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)
     views: dict[str, tuple[int, ...]] = {}
     if caller.has_any_scope("reports"):
-        views = yield from site_lists.series_7d([site.id for site in found], today)
-    return found, {account.id: account.synced_version for account in own}, views
+        views = yield from site_lists.series_7d([site.id for site in listed], today)
+    return listed, {account.id: account.synced_version for account in own}, views

@@ -35,14 +35,14 @@ class Cookies:
         # The cookies are read with patterns, because the framework's parser would parse all cookies, and other
         # applications on the host may set long cookies.
         self._patterns = {
-            name: re.compile(rf"(?:^|; ?){shown}=([A-Za-z0-9_-]{{1,200}})(?:;|$)")
-            for name, shown in self._names.items()
+            name: re.compile(rf"(?:^|; ?){sent_name}=([A-Za-z0-9_-]{{1,200}})(?:;|$)")
+            for name, sent_name in self._names.items()
         }
 
     def get(self, request: RequestInfo, name: str) -> str:
         """Return the cookie's value, or "" if the request does not have this cookie."""
-        found = self._patterns[name].search(request.cookies)
-        return found[1] if found else ""
+        match = self._patterns[name].search(request.cookies)
+        return match[1] if match else ""
 
     def set(self, response: Response, name: str, value: str, max_age_s: int) -> None:
         """Set the cookie for `max_age_s` seconds; 0 deletes it."""

@@ -97,10 +97,10 @@ class Credentials:
             return Caller(leaving_user), {}
         if not api_key.is_api_key(token):  # do not query the store for an invented or truncated key
             raise Unauthorized
-        found = await self._store.peek(keys.key_by_digest(digest(token)))
-        if found is None:
+        key_and_user = await self._store.peek(keys.key_by_digest(digest(token)))
+        if key_and_user is None:
             raise Unauthorized
-        key, user = found
+        key, user = key_and_user
         if user.disabled_at is not None:
             raise Forbidden("user_disabled")
         if not address_allowed(client, key.allow_ips):

@@ -26,11 +26,11 @@ def routes() -> QuartMap:
     OPTIONS has no route, so it gets 405 like any other method without a route.
     """
     # With `merge_slashes`, the framework would send a redirect with an HTML page.
-    found = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id})
+    rules = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id})
     for endpoint in ENDPOINTS:
         path = endpoint.path.replace("{", "<id:").replace("}", ">")
-        found.add(QuartRule(path, methods=[endpoint.method], endpoint=name_of(endpoint)))
-    return found
+        rules.add(QuartRule(path, methods=[endpoint.method], endpoint=name_of(endpoint)))
+    return rules
 
 
 def _fixed_segments() -> set[str]:

@@ -413,8 +413,8 @@ async def serve(
         if stopping:  # the connection was accepted just before the shutdown
             connection.end()
         if not slots.value:
-            waiting = [one for one in open_now if one.waits_since is not None and one is not connection]
-            for longest in sorted(waiting, key=lambda one: one.waits_since or 0.0)[:1]:
+            waiting = [other for other in open_now if other.waits_since is not None and other is not connection]
+            for longest in sorted(waiting, key=lambda other: other.waits_since or 0.0)[:1]:
                 longest.give_up_slot()
                 metrics.count(CONNECTIONS_ENDED)
         try:

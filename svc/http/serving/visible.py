@@ -80,7 +80,7 @@ def _with_account(owned: Tx[Owned | None], find: Callable[[int, str], Tx[A | Non
 
     Raises NotFound if `owned` returns None.
     """
-    found = yield from owned
-    if found is None:
+    target = yield from owned
+    if target is None:
         raise NotFound
-    return found, (yield from find(found.user_id, found.account_id))
+    return target, (yield from find(target.user_id, target.account_id))

@@ -103,10 +103,10 @@ class Web:
 
     def find(self, path: str) -> File | None:
         """Return the file at a path; None if the path does not belong to the web application."""
-        found = self._files.get(path)
-        if found is None and (match := self._page.fullmatch(path)):
+        file = self._files.get(path)
+        if file is None and (match := self._page.fullmatch(path)):
             return self._templates[match.lastindex or 0]
-        return found
+        return file
 
     def page(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
         """Return the status, headers and body of the shell, for a page that shares its path with an endpoint."""

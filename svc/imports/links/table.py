@@ -270,8 +270,8 @@ def _encoding(file: IO[bytes]) -> str:
     start = file.read(4)
     if start.startswith((*ZIP, GZIP)):
         raise NotReadable("the file is a spreadsheet or compressed; save it as CSV, or decompress it first")
-    found = detect_encoding(start)
-    for encoding in ("utf-8", "cp1252") if found is None else (found,):
+    detected = detect_encoding(start)
+    for encoding in ("utf-8", "cp1252") if detected is None else (detected,):
         decoder = codecs.getincrementaldecoder(encoding)()
         file.seek(0)
         try:

@@ -65,7 +65,7 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
             return read_matomo(table, tally)
         if is_google_analytics(table.names):
             return read_google_analytics(lines, tally, table.names, table.delimiter)
-    named = ", ".join(one[:40] for one in table.names[:20]) or "none"
+    named = ", ".join(column[:40] for column in table.names[:20]) or "none"
     raise NotReadable(
         f"the columns of the first line are not those of a known product: {named}. See docs/use/import-totals.md."
     )
@@ -84,9 +84,9 @@ def _table_in(source: Source) -> str:
         ("visitors", ".csv"),
         ("website_event", ".csv"),
     ):
-        found = source.find(begin=begin, end=end)
-        if found is not None:
-            return found
+        rows = source.find(begin=begin, end=end)
+        if rows is not None:
+            return rows
     if len(source.names) == 1:
         return source.names[0]
     if {"events.csv", "pages.csv"} <= {name.rpartition("/")[2] for name in source.names}:
@@ -110,7 +110,7 @@ def _own(table: Table, tally: Tally) -> Reading:
         try:
             if kind not in {"site", "link"}:
                 raise Wrong("kind is neither `site` nor `link`")
-            if not all(_NAME.fullmatch(one) for one in (name, target or "-", edge_account_id or "-")):
+            if not all(_NAME.fullmatch(each) for each in (name, target or "-", edge_account_id or "-")):
                 raise Wrong("name, target or edge_account_id is not valid")
             # The export adds an apostrophe to some names, so that spreadsheets do not evaluate them as formulas. Hosts
             # and codes contain no apostrophes.
@@ -210,7 +210,7 @@ def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
             value = None
         if not isinstance(value, dict):
             raise NotReadable(f"line {lines.line} is not a JSON object")
-        if any(isinstance(one, dict | list) for one in value.values()):
+        if any(isinstance(item, dict | list) for item in value.values()):
             raise NotReadable(f"line {lines.line} contains nested JSON")
         yield lines.line, value
 
@@ -229,8 +229,8 @@ def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
     Depending on the selected graph, each row is a day, a week or a month. There are no gaps between rows. Raises
     NotReadable if the rows are not days.
     """
-    found = add_days(table, tally, "date", "pageviews", "visitors")
-    days = [day for _, day in found]
+    read = add_days(table, tally, "date", "pageviews", "visitors")
+    days = [day for _, day in read]
     if len(days) < 2 or any(later - day != 1 for day, later in pairwise(days)):
         raise NotReadable(
             "the rows of Plausible's dashboard are not consecutive days, but perhaps weeks or months. Choose a period"
@@ -253,7 +253,7 @@ def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
             continue
         websites.add(of_website)
         if len(websites) > 1:
-            named = " and ".join(sorted(one[:40] for one in websites))
+            named = " and ".join(sorted(each[:40] for each in websites))
             raise NotReadable(f"the file has events of several websites ({named}); select one with --website")
         try:
             day = read_day_of_moment(at)
@@ -295,17 +295,17 @@ def _umami_json(response: Mapping[str, Any], tally: Tally) -> Reading:
 
 def _umami_points(points: object) -> dict[int, int]:
     """Return the count for each day. Raises NotReadable if a data point is not valid or not a day."""
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for point in points if isinstance(points, list) else []:
         try:
             at = str(point.get("x", point.get("t", "")))
             day = read_day(at[:10])
             if at[10:] not in {"", "T00:00:00Z", " 00:00:00", "T00:00:00.000Z"}:
                 raise NotReadable(f"{at[:40]} is not a day; request unit=day")
-            found[day] = found.get(day, 0) + read_count("y", str(point.get("y", "")))
+            counts[day] = counts.get(day, 0) + read_count("y", str(point.get("y", "")))
         except (Wrong, AttributeError) as wrong:
             raise NotReadable(f"a point is not valid: {wrong}") from None
-    return found
+    return counts
 
 
 _UMAMI_VISITORS = "a visitor is a session with a view on that day"

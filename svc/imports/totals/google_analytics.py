@@ -97,9 +97,9 @@ def _days(
             names = []
         elif fields[0].startswith("#"):
             names = []
-            found = _START.fullmatch(fields[0])
-            if found is not None:
-                start = _start_day(line, found[1])
+            match = _START.fullmatch(fields[0])
+            if match is not None:
+                start = _start_day(line, match[1])
         elif not names:
             table += 1
             names = [each.strip().lower().replace(" ", "_") for each in fields]

@@ -30,7 +30,7 @@ def add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, bo
 
     Return the line number and the day of each row. Raises NotReadable.
     """
-    found = []
+    days = []
     for line, [of_day, of_views, of_visitors, of_bots] in table.rows(day, views, visitors, bots):
         try:
             counts = Counts(
@@ -40,6 +40,6 @@ def add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, bo
         except Wrong as wrong:
             tally.refused.add(line, str(wrong))
             continue
-        found.append((line, number))
+        days.append((line, number))
         tally.add_day(line, number, counts)
-    return found
+    return days

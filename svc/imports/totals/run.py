@@ -74,7 +74,7 @@ async def import_totals(
     """
     if account_id is None and email is None:
         raise NoTarget("select the user with --user, or the account with --account")
-    accounts = {one.id: one.edge_account_id for one in await store.read(accounts_meant(account_id, email))}
+    accounts = {each.id: each.edge_account_id for each in await store.read(accounts_meant(account_id, email))}
     if not accounts:
         raise NoTarget("no such account")
     meant = {}  # all targets are found before the first one is written
@@ -96,16 +96,16 @@ async def import_totals(
             continue
         tx = _import(target, days_of, tally.estimates(of_file), replace=replace, apply=apply, now=now)
         try:
-            one = await (store.run(tx) if apply else store.read(tx))
+            imported = await (store.run(tx) if apply else store.read(tx))
         except NotFound:  # the target's account was disconnected in the meantime
             report.missing.append((cast("Name", of_file or named), sum(len(days) for days in days_of.values())))
         except StoreUnavailable as error:
             report.stopped = f"{target.name} ({target.kind}): {error.message}"
             break
         else:
-            report.added += len(one.compared.added)
-            report.changed += len(one.compared.other)
-            done(one)
+            report.added += len(imported.compared.added)
+            report.changed += len(imported.compared.other)
+            done(imported)
     return report
 
 
@@ -114,10 +114,10 @@ def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Tar
 
     `accounts`: the Cloudflare account id by account id. Raises NoTarget.
     """
-    those = [one for one, edge in accounts.items() if name.edge_account_id in {"", edge}]
+    those = [each for each, edge in accounts.items() if name.edge_account_id in {"", edge}]
     targets = yield from targets_named(those, name.kind, name.name)
     if len(targets) > 1:
-        places = ", ".join(one for one in those if accounts[one] in {target.edge_account_id for target in targets})
+        places = ", ".join(each for each in those if accounts[each] in {target.edge_account_id for target in targets})
         raise NoTarget(f"several accounts have the {name.kind} {name.name}; select one with --account: {places}")
     if not targets and not in_file:
         raise NoTarget(f"these accounts have no {name.kind} {name.name}; add it first")
@@ -158,7 +158,7 @@ def import_target(
     `estimates`: the days whose counts are estimates.
     Raises NotFound if the account is no longer connected.
     """
-    known = yield from known_targets([one for one in days_of if one not in {"", target.id}])
+    known = yield from known_targets([target_id for target_id in days_of if target_id not in {"", target.id}])
     days: dict[int, Counts] = {}
     for of_target, of_file in days_of.items():
         for day, counts in () if of_target in known else of_file.items():
@@ -177,27 +177,27 @@ def import_target(
         compared,
         sum(days[day].views for day in compared.added),
         len(days_of) - len(known),
-        sum(len(days_of[one]) for one in known),
+        sum(len(days_of[target_id]) for target_id in known),
         written,
     )
 
 
 def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
     """Return the lines to print about a target, with the number of days that are added, skipped or replaced."""
-    target, found = done.target, done.compared
-    added = f"{_count(len(found.added), 'day')} {'imported' if apply else 'to import'}"
-    if found.added:
-        added += f", {day_text(found.added[0])} to {day_text(found.added[-1])}, with {_count(done.views, 'view')}"
+    target, compared = done.target, done.compared
+    added = f"{_count(len(compared.added), 'day')} {'imported' if apply else 'to import'}"
+    if compared.added:
+        added += f", {day_text(compared.added[0])} to {day_text(compared.added[-1])}, with {_count(done.views, 'view')}"
     lines = [f"{target.name} ({target.kind} {target.id}): {added}"]
-    if found.same:
-        lines.append(f"{_count(len(found.same), 'day')} already imported")
-    if found.other:
+    if compared.same:
+        lines.append(f"{_count(len(compared.same), 'day')} already imported")
+    if compared.other:
         replaced = "replaced" if apply else "to replace"
         what = replaced if replace else "not changed; use --replace to overwrite them"
-        lines.append(f"{_days(found.other)} with other numbers: {what}")
-    if found.own:
+        lines.append(f"{_days(compared.other)} with other numbers: {what}")
+    if compared.own:
         started = day_text(day_of(target.created_at))
-        lines.append(f"{_days(found.own)} skipped: counted by this service since {started}")
+        lines.append(f"{_days(compared.own)} skipped: counted by this service since {started}")
     if done.elsewhere:
         lines.append(f"{_count(done.elsewhere, 'day')} skipped: stored under earlier {target.kind}s with this name")
     if done.joined > 1:

@@ -78,12 +78,12 @@ class Source:
 
         Raises NotReadable if several files match.
         """
-        found = [
+        matching = [
             name for name in self.names if (base := name.rpartition("/")[2]).startswith(begin) and base.endswith(end)
         ]
-        if len(found) > 1:
+        if len(matching) > 1:
             raise NotReadable(f"the ZIP archive has several files `{begin}…{end}`; remove all but one")
-        return found[0] if found else None
+        return matching[0] if matching else None
 
     @contextmanager
     def lines(self, name: str) -> Iterator[Lines]:

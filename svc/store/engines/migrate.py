@@ -48,11 +48,11 @@ class Migration:
 
 def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
     """Return all migrations in order, in the engine's SQL dialect."""
-    found = []
+    steps = []
     for path in sorted(folder.glob("*.sql")):
         number, _, name = path.stem.partition("-")
-        found.append(Migration(int(number), name, _statements(path.read_text(), engine)))
-    return found
+        steps.append(Migration(int(number), name, _statements(path.read_text(), engine)))
+    return steps
 
 
 def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:

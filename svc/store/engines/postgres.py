@@ -677,14 +677,14 @@ async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, kn
 
 async def _columns_by_table(connection: asyncpg.Connection) -> dict[str, set[str]]:
     """Return the column names of the store's tables, by table."""
-    found: dict[str, set[str]] = {}
+    columns: dict[str, set[str]] = {}
     for table, column in await connection.fetch(
         "select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid"
         " where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attnum > 0"
         " and not a.attisdropped"
     ):
-        found.setdefault(table, set()).add(column)
-    return found
+        columns.setdefault(table, set()).add(column)
+    return columns
 
 
 async def lock_migrations(connection: asyncpg.Connection) -> None:

@@ -89,7 +89,7 @@ async def _move_aside(connection: Any, version: int, stamp: str) -> str:
     names = {"schema_version"} | {
         statement.split()[2] for step in known for statement in step.statements if statement.startswith("create table ")
     }
-    found = await connection.fetch(
+    rows = await connection.fetch(
         "select relname from pg_class c where relnamespace = current_schema()::regnamespace and relkind = 'r'"
         " and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')"
         " and ($1 or relname::text = any($2)) order by relname",
@@ -98,7 +98,7 @@ async def _move_aside(connection: Any, version: int, stamp: str) -> str:
     )
     aside = f"{await connection.fetchval('select current_schema()')}_before_restore_{stamp.lower()}"
     await connection.execute(f'create schema "{aside}"')
-    for row in found:
+    for row in rows:
         await connection.execute(f'alter table "{row["relname"]}" set schema "{aside}"')
     return aside
 

@@ -249,10 +249,10 @@ class SqliteStore:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return the device and inode of the file at `path`; None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, metrics: Metrics) -> None:
@@ -426,8 +426,8 @@ def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) ->
 @functools.lru_cache(maxsize=200)
 def _with_rows(text: str, rows: int) -> str | None:
     """Rewrite `insert … values (?, ?) …` for `rows` rows; None if the text is not such an insert."""
-    found = _VALUES.fullmatch(text)
-    return found and f"{found[1]}{', '.join([found[2]] * rows)}{found[3]}"
+    match = _VALUES.fullmatch(text)
+    return match and f"{match[1]}{', '.join([match[2]] * rows)}{match[3]}"
 
 
 # The third group must not contain a parameter.

@@ -145,11 +145,11 @@ def insert(file: sqlite3.Connection, table: str, names: list[str], rows: list[tu
 
 def counters(file: sqlite3.Connection) -> dict[str, int]:
     """Return the last assigned id of each table that has an autoincrement column."""
-    found = file.execute(
+    rows = file.execute(
         "select name, coalesce((select seq from sqlite_sequence s where s.name = t.name), 0) from sqlite_master t"
         " where type = 'table' and sql like '%autoincrement%'"
     )
-    return {str(name): int(last) for name, last in found}
+    return {str(name): int(last) for name, last in rows}
 
 
 def set_counter(file: sqlite3.Connection, table: str, last: int) -> None:

@@ -122,5 +122,5 @@ def _match_owner(path: Path, like: Path) -> None:
     root creates.
     """
     if os.geteuid() == 0:
-        found = like.stat()
-        os.chown(path, found.st_uid, found.st_gid)
+        owner = like.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)

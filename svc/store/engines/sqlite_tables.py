@@ -41,13 +41,13 @@ def make_tables(connection: sqlite3.Connection, schema: int) -> None:
 
 def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
     """Return the column names of the database's tables, by table."""
-    found: dict[str, set[str]] = {}
+    by_table: dict[str, set[str]] = {}
     for table, column in connection.execute(
         "select t.name, c.name from sqlite_master t, pragma_table_info(t.name) c"
         " where t.type = 'table' and t.name not like 'sqlite_%'"
     ):
-        found.setdefault(table, set()).add(column)
-    return {table: frozenset(columns) for table, columns in found.items()}
+        by_table.setdefault(table, set()).add(column)
+    return {table: frozenset(columns) for table, columns in by_table.items()}
 
 
 @functools.cache  # constant, and needed each time that a store is opened
@@ -58,17 +58,17 @@ def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
         return columns_by_table(database)
 
 
-def check_tables(version: int, found: Mapping[str, Collection[str]]) -> None:
+def check_tables(version: int, actual: Mapping[str, Collection[str]]) -> None:
     """Check that the store's tables have the columns of its schema version. Other tables are ignored.
 
     Raises ConfigError if the columns differ, which means that an unreleased version of the program created the store.
     """
     different = []
     for table, columns in sorted(columns_of_schema(version).items()):
-        missing, surplus = columns - set(found.get(table, ())), set(found.get(table, ())) - columns
+        missing, surplus = columns - set(actual.get(table, ())), set(actual.get(table, ())) - columns
         if missing or surplus:
             names = [*(f"no {name}" for name in sorted(missing)), *(f"a column {name}" for name in sorted(surplus))]
-            different.append(f"{table} has {', '.join(names)}" if table in found else f"there is no table {table}")
+            different.append(f"{table} has {', '.join(names)}" if table in actual else f"there is no table {table}")
     if different:
         raise ConfigError(
             f"The store has schema {version}, but not its tables ({different[0]}): an unreleased version made it."

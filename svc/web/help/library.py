@@ -60,15 +60,15 @@ class Library:
             raise HelpError(f"{DOCS}/{page.source}: {href} is neither a relative path nor a URL of the web")
         source = posixpath.normpath(posixpath.join(page.folder, url.path)) if url.path else page.source
         file = posixpath.normpath(posixpath.join(DOCS, source))
-        found = self._by_source.get(source)
-        if found is None:
+        destination = self._by_source.get(source)
+        if destination is None:
             if file.startswith("..") or not (self._root / file).exists():
                 raise HelpError(f"{DOCS}/{page.source}: {href} does not exist")
             return Target(None, None, file)
-        if url.fragment and url.fragment not in found.document.anchors:
+        if url.fragment and url.fragment not in destination.document.anchors:
             raise HelpError(f"{DOCS}/{page.source}: {href} is not an anchor of {file}")
         anchor = f"#{url.fragment}" if url.fragment else ""
-        return Target(f"{found.url}{anchor}", f"{found.url}.md{anchor}", file)
+        return Target(f"{destination.url}{anchor}", f"{destination.url}.md{anchor}", file)
 
     def _read_all(self) -> list[Page]:
         pages = [self._read(README)]

@@ -158,12 +158,12 @@ def rewrite(text: str, target: Callable[[str], Target]) -> str:
     """
     links = parse(text).links
 
-    def served(found: re.Match[str]) -> str:
-        href = _PARSER.normalizeLink(found[2])
+    def served(match: re.Match[str]) -> str:
+        href = _PARSER.normalizeLink(match[2])
         if href not in links:
-            return found[0]
+            return match[0]
         to = target(href)
-        return f"{found[1]} (`{to.file}`)" if to.markdown is None else f"[{found[1]}]({to.markdown})"
+        return f"{match[1]} (`{to.file}`)" if to.markdown is None else f"[{match[1]}]({to.markdown})"
 
     rewritten = _LINK.sub(served, text)
     expected = [_PARSER.normalizeLink(to.markdown) for to in map(target, links) if to.markdown is not None]

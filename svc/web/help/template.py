@@ -109,11 +109,11 @@ def _link(url: str, text: str, current: str, kind: str = "") -> str:
 
 def _contents(headings: Iterable[Heading]) -> str:
     """Return the table of contents, or "" for a page with fewer than two headings."""
-    shown = [each for each in headings if each.level <= _DEEPEST_IN_CONTENTS]
-    if len(shown) < _FEWEST_IN_CONTENTS:
+    entries = [each for each in headings if each.level <= _DEEPEST_IN_CONTENTS]
+    if len(entries) < _FEWEST_IN_CONTENTS:
         return ""
     items = "".join(
         f'<li class="level-{each.level}"><a href="#{each.id}">{escape(each.title, quote=False)}</a></li>\n'
-        for each in shown
+        for each in entries
     )
     return f'<nav class="contents" aria-label="On this page">\n<h2>On this page</h2>\n<ul>\n{items}</ul>\n</nav>\n'

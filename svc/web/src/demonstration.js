@@ -1,4 +1,4 @@
-/** What a demonstration offers to try. `make demo` inserts it into the page. */
+/** The objects that a demonstration offers for trying the application. `make demo` inserts them into the page. */
 
 /**
  * @typedef {object} Offered

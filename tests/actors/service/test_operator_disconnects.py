@@ -97,7 +97,7 @@ async def test_forced_disconnect_does_not_wait(service, zone):
     await request(service, account_id)
     await waits_for(service.store, account_id, "unreachable")
     await request(service, account_id, forced=True)
-    await request(service, account_id)  # does not take the force back
+    await request(service, account_id)  # the disconnect stays forced
     result = await former(service.store, account_id)
     assert {(one.kind, one.why) for one in result.left} == {
         (kind, "unreachable") for kind in ("route", "worker", "database")

@@ -12,7 +12,7 @@ import { t } from "../words.js";
 /** Prefix of Cloudflare's pages. A link from a response must start with it. */
 const PLATFORM = "https://dash.cloudflare.com/";
 const TOKENS = `${PLATFORM}?to=/:account/api-tokens`;
-/** What the links to the dashboard contain in place of an account ID. Cloudflare then asks for the account. */
+/** The placeholder for an account ID in links to the dashboard. Cloudflare then asks for the account. */
 const ANY_ACCOUNT = ":account";
 const RIGHTS = ["Account Settings Read", "Account API Tokens Write"];
 

@@ -1,4 +1,4 @@
-/** Why the breakdowns and live data of a report are unavailable. */
+/** The reason why the breakdowns and live data of a report are unavailable. */
 
 import { useRef } from "preact/hooks";
 
