@@ -16,7 +16,7 @@ import trio
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
-# Returns the addresses of a host as texts. Blocks. Raises socket.gaierror.
+# Returns the addresses of a host as strings. Blocks. Raises socket.gaierror.
 Lookup = Callable[[str], list[str]]
 
 # A lookup occupies its thread until the name server responds, even if nothing waits for the result anymore. Lookups

@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """A host gave no HTTP response. `said`: the private address, or the reason why the certificate is not valid."""
+    """A host sent no HTTP response. `said`: the private address, or the reason why the certificate is not valid."""
 
     reason: FailedBy
     said: str = ""
@@ -68,8 +68,9 @@ class Visitor:
     gives up after a few seconds.
 
     `emulated_edge`: the URL of an emulated edge that receives all requests, for tests and demonstrations; "" for none.
-    `lookup`: resolves a host. `port`, `tls`: of the hosts. `connect_s`: for each address. `response_s`: for each part
-    of a response. `longest_s`: for everything.
+    `lookup`: resolves a host. `port`, `tls`: the port of the hosts, and the TLS context for them. The other fields are
+    timeouts: `connect_s` for the connection to each address, `response_s` for each part of a response, and `longest_s`
+    for the whole request.
     """
 
     emulated_edge: str = ""

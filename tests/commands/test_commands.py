@@ -461,7 +461,7 @@ def test_totals_are_imported_once_after_dry_run(tmp_path):
     response = svc_process(tmp_path, "import", "totals", *of, "--apply", PYTHONIOENCODING="ascii")
     assert response.returncode == 1
     assert "line 3: views is `?`" in response.stdout
-    assert "1 day (2020-01-01) with other numbers" in response.stdout
+    assert "1 day (2020-01-01) with different numbers" in response.stdout
 
 
 @pytest.mark.rule("X2", "X4")

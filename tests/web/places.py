@@ -49,7 +49,7 @@ CHROMIUM_ARGS = [
     "--no-sandbox", "--disable-gpu",
     "--renderer-process-limit=1", "--disable-site-isolation-trials", "--js-flags=--single-threaded",
 ]  # fmt: skip
-MAX_ACCOUNTS = 8  # per user, for services with a platform
+MAX_ACCOUNTS = 8  # the limit per user in services that have an emulated platform
 
 _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromium.executablePath())'
 # Settings that disable rate limits and the caching of reports.

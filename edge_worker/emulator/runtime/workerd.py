@@ -48,7 +48,7 @@ def listening_socket(port: int = 0) -> socket.socket:
     listener = socket.create_server(("127.0.0.1", port), backlog=1024)
     listener.setblocking(False)
     if sys.platform == "linux":
-        # The kernel hands over a connection only once its request has arrived. A process that is shutting down
+        # The kernel hands over a connection only after its request has arrived. A process that is shutting down
         # therefore holds no connection without a request.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
     return listener

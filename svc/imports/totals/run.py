@@ -42,7 +42,7 @@ class Done:
 class Report:
     """The result of importing a file.
 
-    `added`: the number of added days. `changed`: the number of days that are already imported with other numbers.
+    `added`: the number of added days. `changed`: the number of days that are already imported with different numbers.
     `missing`: names in the file that match no site or link, each with its number of days. `stopped`: the target at
     which the import stopped, and the reason.
     """
@@ -194,7 +194,7 @@ def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
     if compared.other:
         replaced = "replaced" if apply else "to replace"
         what = replaced if replace else "not changed; use --replace to overwrite them"
-        lines.append(f"{_days(compared.other)} with other numbers: {what}")
+        lines.append(f"{_days(compared.other)} with different numbers: {what}")
     if compared.own:
         started = day_text(day_of(target.created_at))
         lines.append(f"{_days(compared.own)} skipped: counted by this service since {started}")

@@ -125,7 +125,7 @@ class Tally:
             key,
         ).fetchone()
         if tuple(stored) != numbers:
-            self.refused.add(line, f"line {first} has the same day with other numbers")
+            self.refused.add(line, f"line {first} has the same day with different numbers")
 
     def add_view(self, day: int, session: str) -> None:
         """Count a page view, and its session as a visitor. A view without a session does not count as a visitor."""

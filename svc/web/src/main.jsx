@@ -114,7 +114,8 @@ function App() {
   }, [unknown]);
 
   const signedOut = who === null && !open;
-  // Unsent input, waiting writes and values shown only once stay on the screen until the user has signed in again.
+  // If the page has unsent input, waiting writes or a value that is shown only once, keep the page on the screen until
+  // the user has signed in again.
   const keepsPage = signedOut && ended.value === "expired" && (holdsSomething() || waiting.value > 0);
   useEffect(() => {
     if (!signedOut || keepsPage) return;

@@ -220,7 +220,7 @@ def test_invalid_lines_are_reported_and_others_imported(tmp_path):
         ("1969-12-31,5", "before 1970"),
         ("2026-11-22,5", "is in the future"),
         (f"{D1},5", None),
-        (f"{D1},6", "line 2 has the same day with other numbers"),
+        (f"{D1},6", "line 2 has the same day with different numbers"),
         (f"{D2},7,9", "bots is `9x`"),
     ]
     text = "day,views,bots\n" + "".join(f"{row}\n" for row, _ in rows).replace("7,9", "7,9x")

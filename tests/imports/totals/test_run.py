@@ -95,10 +95,10 @@ async def test_different_numbers_are_replaced_only_with_option(store, site, run_
     kept = await run_import(f"day,views\n{day(1)},6\n{day(2)},7\n", SITE)
     assert await days_of(store, site) == {day(2): 7, day(1): 5}
     [_, line] = result_lines(kept.done[0], apply=True, replace=False)
-    assert line == f"  1 day ({day(1)}) with other numbers: not changed; use --replace to overwrite them"
+    assert line == f"  1 day ({day(1)}) with different numbers: not changed; use --replace to overwrite them"
     replaced = await run_import(f"day,views\n{day(1)},6\n", SITE, replace=True)
     assert await days_of(store, site) == {day(2): 7, day(1): 6}
-    assert result_lines(replaced.done[0], apply=True, replace=True)[1].endswith("with other numbers: replaced")
+    assert result_lines(replaced.done[0], apply=True, replace=True)[1].endswith("with different numbers: replaced")
 
 
 def own_row(account, name: str, ago: int, views: int, kind: str = "site", target: str = "site_elsewhere") -> str:
