@@ -78,7 +78,7 @@ def test_vault_key_is_found_outside_its_key_file(tmp_path, expected_leaks):
     expected_leaks.allow("^copied: vault key in base64$")
 
 
-def test_mail_token_is_allowed_only_in_e_mails(tmp_path, expected_leaks):
+def test_mail_token_is_allowed_only_in_emails(tmp_path, expected_leaks):
     (tmp_path / "one.eml").write_text(f"https://svc.example/reset?token={new_secret('svm_')} {new_secret('svs_')}")
     (tmp_path / "log").write_text(f"?token={new_secret('svm_')}")
     expected_leaks.allow("^one.eml: access token$")

@@ -85,9 +85,9 @@ Limitations:
 - Networks: no TLS, no HTTP/2, no DNS. The edge uses the Host header. A visit through the control interface is rejected
   if no certificate would cover its host. A rule of a zone (`front_rules`) can redirect, challenge or block all requests
   to a host, or answer them with a page. Nothing else runs before a Worker: no rewrites, rate limits or managed rules,
-  no Always Use HTTPS. The route with the most specific pattern wins, as documented, without the known bug by which `x*`
-  beats `x/*`. Error page 1027 has status 429, and 522 is returned without a delay. workers.dev addresses can be
-  enabled and disabled, but do not respond.
+  no Always Use HTTPS. The route with the most specific pattern wins, as documented, without the known bug that `x*`
+  takes precedence over `x/*`. Error page 1027 has status 429, and 522 is returned without a delay. workers.dev
+  addresses can be enabled and disabled, but do not respond.
 - Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,
   secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
 - The API: account tokens only, so calls that need a user are rejected. Databases have no export, import or time

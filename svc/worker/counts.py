@@ -51,7 +51,7 @@ class TargetDays:
 
     @property
     def months(self) -> list[Month]:
-        """The months whose rows are read: those of which all days are in the breakdowns."""
+        """The months whose rows are read: the months whose days are all covered by the breakdowns."""
         first = self.first_day if self.listed_from is None else self.listed_from
         return whole_months(first, self.last_day) if self.has_months else []
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from svc.worker.rows import Row, Statement
 
-# The schema number from which on a worker's database has the table.
+# The first schema number with which a Worker's database has the table.
 SCHEMA = 2
 # The Worker deletes a day of this age even if its month has not been added up (edge_worker/src/kept_days.js).
 MAX_DAYS_STORED = 67
@@ -55,7 +55,7 @@ class MonthSums:
     has_visit_lists: bool = False
 
     def has(self, day: int) -> bool:
-        """Return True if the day belongs to a month of the sums, even if the sum does not contain it."""
+        """Return True if the day belongs to one of the months, even if that month's sum does not contain the day."""
         return bool(self.numbers) and _month_of(day) in self.numbers
 
 
@@ -88,7 +88,7 @@ class _Row(BaseModel):
 
 
 def whole_months(first_day: int, last_day: int) -> list[Month]:
-    """Return the calendar months of which all days are in this range (day numbers)."""
+    """Return the calendar months whose days are all in this range (day numbers)."""
     months = []
     number = _month_of(max(first_day, 0))
     while (last := _first_day(number + 1) - 1) <= last_day:
@@ -105,7 +105,7 @@ def month_statement(target_id: str, months: Sequence[Month]) -> Statement:
 
 
 def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState | None, kept_from: int) -> MonthSums:
-    """Return the sums of those months that the Worker has added up, and of which it has deleted days.
+    """Return the sums of the months that the Worker has added up and some of whose days it has deleted.
 
     A month without a row had no events. `kept_from`: the first day that is not deleted. Raises ValueError, KeyError or
     TypeError on rows that the Worker did not write.

@@ -88,7 +88,7 @@ def test_show_prints_the_user_with_accounts(tmp_path):
     assert (facts["sites"], facts["accounts"][0]["name"]) == (1, "Shop")
 
 
-def test_access_can_be_taken_and_given_back(tmp_path):
+def test_access_can_be_withdrawn_and_restored(tmp_path):
     make_users(tmp_path, "ann@example.com")
     for command, again in (
         ("disable", "user ann@example.com is already disabled\n"),

@@ -173,7 +173,7 @@ async def test_unavailable_store_leaves_the_other_metrics(
 
 
 @pytest.mark.rule("X14")
-async def test_store_that_does_not_response_delays_no_scrape(store: Store, clock: FrozenClock) -> None:
+async def test_store_that_does_not_respond_delays_no_scrape(store: Store, clock: FrozenClock) -> None:
     unreliable = UnreliableStore(store)
     unreliable.responses = trio.Event()
     async with served(unreliable, clock) as service:

@@ -14,7 +14,7 @@ async def svc(folder, settings, *arguments):
     return ended.returncode, ended.stdout.decode(), ended.stderr.decode()
 
 
-async def test_operator_deletes_users_beside_a_running_service(emulator, customer, store_config, tmp_path):
+async def test_operator_deletes_users_while_a_service_is_running(emulator, customer, store_config, tmp_path):
     settings = settings_of(emulator, store_config, SVC_TIMING_COMMANDS_EVERY_S="0.2")
     folder = tmp_path / "svc"
     async with open_service(folder, settings) as service:

@@ -70,7 +70,7 @@ async def test_own_limit_replaces_the_default_until_it_is_removed(store, kind):
     assert not await is_allowed(store, kind, user_id, account_id, 4)
 
 
-async def test_limit_below_the_present_use_only_stops_new_objects(store):
+async def test_limit_below_the_current_usage_only_prevents_new_objects(store):
     user_id, account_id = await a_full_user(store)
     await store.run(user_limits.set_limits(user_id, {"accounts": 0, "sites": 0, "links": 0, "keys": 0}))
     for kind in ("accounts", "sites", "links", "keys"):

@@ -17,13 +17,13 @@ OF_THE_SCRAPER = {"up"}
 WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "and", "offset", "instance", "le"}
 
 
-def test_the_rules_are_as_the_table_makes_them():
+def test_rules_match_the_table():
     assert RULES.read_text() == rules_text(), "run: python -m tools.dashboard"
 
 
 @pytest.mark.rule("X14")
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
-def test_an_alert_asks_for_what_there_is_in_a_way_that_fits_it(alert):
+def test_alert_uses_existing_metrics_in_a_suitable_way(alert):
     library = {sample.name for family in scrape(Metrics()).families.values() for sample in family.samples} - set(SERIES)
     selected = re.sub(r"\{[^}]*\}|\[[^]]*\]|\d+[a-z]\b", "", alert.expression)
     names = set(re.findall(r"[a-z_]+", selected)) - WORDS
@@ -45,7 +45,7 @@ def test_an_alert_asks_for_what_there_is_in_a_way_that_fits_it(alert):
 
 
 @pytest.mark.rule("X14")
-def test_each_alert_has_a_name_of_its_own_and_says_what_it_means_and_what_to_do():
+def test_each_alert_has_a_unique_name_a_meaning_and_a_remedy():
     assert len({alert.name for alert in ALERTS}) == len(ALERTS)
     for alert in ALERTS:
         assert re.fullmatch(r"Svc([A-Z][a-z]+)+", alert.name)

@@ -32,13 +32,13 @@ def expressions() -> list[tuple[str, str]]:
     return [(target["expr"], target["legendFormat"]) for panel in panels for target in panel.get("targets", [])]
 
 
-def test_both_are_as_the_table_makes_them():
+def test_dashboard_and_page_match_the_table():
     assert DASHBOARD.read_text() == dashboard_text(), "run: python -m tools.dashboard"
     assert PAGE.read_text() == page(PAGE.read_text()), "run: python -m tools.dashboard"
 
 
 @pytest.mark.rule("X14")
-def test_a_panel_shows_only_what_there_is_by_labels_that_it_has():
+def test_panel_uses_only_existing_metrics_and_labels():
     library = {sample.name for family in scrape(Metrics()).families.values() for sample in family.samples} - set(SERIES)
     for expression, legend in expressions():
         names = re.findall(r"\b[a-z]+_\w+(?=\{)", expression)

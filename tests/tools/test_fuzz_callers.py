@@ -38,26 +38,26 @@ def callers() -> Callers:
         ("cookie", "POST /auth/refresh", None, None),
     ],
 )
-def test_a_response_that_is_not_as_the_table_says_is_a_fault(callers, kind, endpoint, right, wrong):
+def test_response_that_differs_from_the_table_is_a_fault(callers, kind, endpoint, right, wrong):
     asked = endpoint.format(site_id=MINE)
     assert callers.fault(kind, endpoint, right, asked) is None
     assert (callers.fault(kind, endpoint, wrong, asked) is None) == (right == wrong)
 
 
-def test_what_is_not_the_users_may_be_there_for_others(callers):
+def test_stranger_can_see_only_objects_of_other_users(callers):
     assert callers.fault("stranger", "GET /v1/sites/{site_id}", None, OTHERS) is None
     assert callers.fault("stranger", "GET /v1/sites/{site_id}", None, MINE) is not None
     assert callers.fault("limited", "GET /v1/sites/{site_id}", None, OTHERS) is not None
 
 
-def test_the_table_has_a_word_for_every_kind_at_every_endpoint():
+def test_table_covers_every_kind_of_caller_at_every_endpoint():
     for endpoint in ENDPOINTS:
         refused = {kind: refusal_of(kind, f"{endpoint.method} {endpoint.path}") for kind in KINDS}
         assert refused["anonymous"] == ("unauthorized" if endpoint.access in ("user", "session", "worker") else None)
         assert "worker" in refused if endpoint.access == "worker" else refused["session"] is None
 
 
-def test_the_order_by_clicks_needs_the_scope_of_reports(callers):
+def test_order_by_clicks_needs_the_scope_reports(callers):
     asked = "/v1/links limit=1&order=clicks "
     assert callers.fault("links", "GET /v1/links", "scope_required", asked) is None
     assert callers.fault("links", "GET /v1/links", None, asked) is not None

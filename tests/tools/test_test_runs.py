@@ -31,7 +31,7 @@ def run_the_tests(folder: Path, monkeypatch: pytest.MonkeyPatch, *, failing: int
 
 
 @pytest.mark.rule("Y12")
-def test_every_run_has_the_busy_processes_beside_it(tmp_path, monkeypatch, capsys):
+def test_busy_processes_run_during_every_run(tmp_path, monkeypatch, capsys):
     assert run_the_tests(tmp_path, monkeypatch) == 0
     assert (tmp_path / "busy").read_text() == "2\n2\n2\n"
     assert [line.rpartition(", ")[2] for line in capsys.readouterr().out.splitlines()[1:]] == [

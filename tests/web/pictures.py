@@ -65,7 +65,9 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", [*PUBLIC, *SIGNED_IN])
-def test_page_looks_like_its_picture(browser: Browser, demonstration: Place, name: str, theme: str, width: int) -> None:
+def test_page_matches_its_reference_picture(
+    browser: Browser, demonstration: Place, name: str, theme: str, width: int
+) -> None:
     context = new_context(browser, color_scheme=theme, viewport={"width": width, "height": HEIGHT})
     page = context.new_page()
     page.clock.set_fixed_time(NOW)

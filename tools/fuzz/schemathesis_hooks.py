@@ -169,7 +169,7 @@ def matches_permission_table(ctx: Any, response: Any, case: Any) -> None:
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """Ignore resources that are missing for callers who do not own them, because the table covers this case."""
+    """Ignore a missing resource if the caller does not own it. The permission table covers this case."""
     kind = case.headers[AS]
     return not isinstance(failure, EnsureResourceAvailability) or kind in ("session", "key")
 

@@ -235,7 +235,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/tokens/permission_groups")
 @for_account(*READ)
 async def permission_groups(account: Account) -> Response:
-    """List the permission groups. `is_selectable` is only a hint: the call that creates a token has the final say."""
+    """List the permission groups. `is_selectable` is only a hint. The call that creates a token decides."""
     creator = _creator()
     name, scope = request.args.get("name"), request.args.get("scope")
     renamed = platform().renamed_permission

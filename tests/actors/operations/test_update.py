@@ -200,7 +200,7 @@ async def test_refused_update_leaves_the_account_as_it_was(installed, next_bundl
 
 @pytest.mark.rule("A13", "A21")
 @pytest.mark.parametrize("gone", ["changed", "deleted", "database"])
-async def test_update_does_not_touch_what_was_changed_or_deleted_outside(installed, next_bundle, gone):
+async def test_update_does_not_touch_resources_changed_or_deleted_outside(installed, next_bundle, gone):
     async with installed.running() as service:
         await service.idle()  # the health check has ended
         account = await service.account()

@@ -250,7 +250,7 @@ async def side(reader: Reader) -> Any:
 
 @pytest.mark.rule("R6", "X5")
 @pytest.mark.usefixtures("running_worker")
-async def test_count_audit_reads_the_cloudflare_count_in_the_same_read(reader):
+async def test_statement_reads_the_cloudflare_count_in_the_same_read(reader):
     await cron(reader.service)
     await reader.begin()
     found: list[Any] = []
@@ -273,7 +273,7 @@ async def test_count_audit_reads_the_cloudflare_count_in_the_same_read(reader):
 
 @pytest.mark.rule("R6", "X5")
 @pytest.mark.usefixtures("running_worker")
-async def test_count_audit_does_not_wait_for_a_slow_cloudflare_count(place):
+async def test_statement_does_not_wait_for_a_slow_cloudflare_count(place):
     place.edge = {"report_read_s": 2}
     async with place.running() as service:
         await service.ready()

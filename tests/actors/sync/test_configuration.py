@@ -94,7 +94,7 @@ async def test_changed_retention_is_written_immediately_and_unchanged_retention_
 
 
 @pytest.mark.rule("L1")
-async def test_urls_that_look_like_attacks_reach_the_worker_unchanged(service, account_id):
+async def test_urls_that_resemble_attacks_reach_the_worker_unchanged(service, account_id):
     urls = {
         "path": "https://example.org/../../etc/passwd",
         "select": "https://example.org/?q=1%20union%20select%202",

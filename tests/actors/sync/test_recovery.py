@@ -329,7 +329,7 @@ async def test_retention_of_a_restored_store_replaces_the_workers(original, tmp_
 
 
 @pytest.mark.rule("S7")
-async def test_sync_whose_end_was_not_recorded_is_not_taken_for_a_lost_commit(original, zone):
+async def test_sync_without_a_recorded_end_is_not_mistaken_for_a_lost_commit(original, zone):
     async with original.running() as service:
         account_id = await service.ready()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})

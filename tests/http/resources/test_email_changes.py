@@ -264,7 +264,7 @@ async def test_old_address_reverts_a_requested_change(world):
     assert (await revert(world, to_revert)).code == "invalid_request"
 
 
-async def test_old_address_takes_a_stolen_user_back(world):
+async def test_old_address_recovers_a_stolen_user(world):
     """A thief with the password changes the address twice. The thief's own link cannot undo the reversal."""
     thief = await a_session(world)
     first, to_revert = await requested(world, thief, "thief@example.org")

@@ -22,7 +22,7 @@ NOW = "2026-11-21T04:00:00.000Z"
 
 
 @pytest.mark.rule("L1", "L2")
-async def test_adding_a_link_responses_201(world):
+async def test_adding_a_link_responds_with_201(world):
     _, session, account = await world.ready()
     rules = [
         {"url": "https://example.org/de", "countries": ["DE", "AT"], "devices": ["mobile"]},
