@@ -73,8 +73,8 @@ moves days and daily limits. The emulator also enforces the limits that the runt
 
 Limitations:
 
-- Locations: there is one data centre at a time, and one isolate per script. An upload of any script starts new isolates
-  of all scripts. POST /_control/isolates does the same, optionally in another data centre. Changes that the platform
+- Locations: there is one data center at a time, and one isolate per script. An upload of any script starts new isolates
+  of all scripts. POST /_control/isolates does the same, optionally in another data center. Changes that the platform
   distributes within seconds or minutes take effect immediately: routes, configuration, crons, deletions (except
   tokens, see above). Databases have no replicas. A jurisdiction or a location is only stored and shown.
 - Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts need about a

@@ -220,7 +220,7 @@ class Emulator:
         ]
 
     async def new_isolates(self, place: str | None = None) -> None:
-        """Start new isolates of all scripts, without state. `place` ("FRA"): in another data centre."""
+        """Start new isolates of all scripts, without state. `place` ("FRA"): in another data center."""
         await self.call("POST", "/isolates", {"place": place})
 
     async def settled(self) -> None:

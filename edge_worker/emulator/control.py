@@ -422,7 +422,7 @@ async def settled() -> Response:
 
 
 class IsolatesCall(Body):
-    """`place`: data centre of the new isolates, which has its own caches; null: the current one."""
+    """`place`: data center of the new isolates, which has its own caches; null: the current one."""
 
     place: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
 

@@ -1,7 +1,7 @@
 /**
  * Stores copies of the served configuration in the Cache API, for isolates that start during a database outage. Each
  * host has one copy, which contains only the host's own sites. Each clicked link has one copy. A cache belongs to one
- * zone and one data centre. The copies are in a named cache, because the zone uses the default cache itself and could
+ * zone and one data center. The copies are in a named cache, because the zone uses the default cache itself and could
  * serve copies in it to visitors at URLs without a route to this Worker (Cloudflare docs: how the cache works).
  */
 

@@ -92,7 +92,7 @@ async def test_new_isolate_serves_copies_while_the_database_fails(worker: Instal
     assert sorted(json.loads(line)[0] for line in lines) == counted
 
 
-async def test_copy_belongs_to_one_data_centre_and_expires_after_two_days(worker: InstalledWorker) -> None:
+async def test_copy_belongs_to_one_data_center_and_expires_after_two_days(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": link("https://example.net/1")})
     assert (await worker.click("abc")).status == 302
     await worker.emulator.settled()

@@ -69,7 +69,7 @@ async def test_events_of_an_already_folded_minute_are_counted(worker: InstalledW
     await send_views(worker, 10, 5)
     await worker.cron(next_hour(now))
     assert await worker.sql("select * from event_log") == []
-    # A data centre with a clock that is an hour slow.
+    # A data center with a clock that is an hour slow.
     await worker.clock(-3600)
     await send_views(worker, 10, 5)
     await worker.clock(3600)

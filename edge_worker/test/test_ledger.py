@@ -82,7 +82,7 @@ async def test_event_after_its_day_was_closed_is_accepted_and_too_old(worker: In
     at = midnight + 12 * MINUTE_MS
     await worker.clock((at - now) / 1000)
     await worker.crons_until_quiet(at)
-    # A data centre with a slow clock writes into a minute that is still open.
+    # A data center with a slow clock writes into a minute that is still open.
     line = json.dumps(["site_a", midnight // HOUR_MS - 1, "", "v", "/", "", "DE|mobile|Chrome|iOS"]) + "\n"
     await worker.sql(
         "insert into event_log(id, lines, writes, tally) values (?, ?, 'AAAAAAAA,', ?)",

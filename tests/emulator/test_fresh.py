@@ -32,7 +32,7 @@ async def test_cache_survives_an_upload(emulator: Emulator, api: Api) -> None:
     assert (await emulator.visit("shop.example", "/cache")).body == "made"
 
 
-async def test_cache_of_a_data_centre_outlives_its_isolates(emulator: Emulator, api: Api) -> None:
+async def test_cache_of_a_data_center_outlives_its_isolates(emulator: Emulator, api: Api) -> None:
     await api.probe()
 
     async def body(path: str) -> str:

@@ -89,7 +89,7 @@ class Runtime:
         self._databases_process: Workerd | None = None
         self._known: set[str] = set()  # databases known to the processes
         self.watch_d1 = False
-        self.place = "AMS"  # data centre of the visitors
+        self.place = "AMS"  # data center of the visitors
         self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → maximum of one invocation
 
     def today(self) -> int:
@@ -145,7 +145,7 @@ class Runtime:
                 await old.draining.wait()
 
     async def new_isolates(self, place: str | None) -> None:
-        """Restart all scripts in new isolates, in the data centre `place`; None: in the current one."""
+        """Restart all scripts in new isolates, in the data center `place`; None: in the current one."""
         self.place = place or self.place
         await self.run_scripts()
 

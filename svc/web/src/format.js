@@ -1,4 +1,4 @@
-/** Localized formatting of numbers, dates, durations and countries. Days are UTC days and are labelled as such. */
+/** Localized formatting of numbers, dates, durations and countries. Days are UTC days and are labeled as such. */
 
 import { textLanguage } from "./settings.js";
 
@@ -61,19 +61,19 @@ export function bytes(value) {
 /** @param {string | Date} at a date or timestamp @param {Intl.DateTimeFormatOptions} options */
 const date = (at, options) => intl(Intl.DateTimeFormat, options).format(new Date(at));
 
-/** @param {string} day `2026-11-21` @returns {string} Nov 21, for places already labelled as UTC */
+/** @param {string} day `2026-11-21` @returns {string} Nov 21, for places already labeled as UTC */
 export const day = (day) => date(day, { timeZone: "UTC", month: "short", day: "numeric" });
 
-/** @param {string} day `2026-11-21` @returns {string} Sat 21, for places already labelled as UTC */
+/** @param {string} day `2026-11-21` @returns {string} Sat 21, for places already labeled as UTC */
 export const weekday = (day) => date(day, { timeZone: "UTC", weekday: "short", day: "numeric" });
 
-/** @param {string} at @returns {string} Nov 2026, for places already labelled as UTC */
+/** @param {string} at @returns {string} Nov 2026, for places already labeled as UTC */
 export const month = (at) => date(at, { timeZone: "UTC", month: "short", year: "numeric" });
 
 /**
  * @param {string} from `2026-11-18` @param {string} to @param {boolean} [withYear] by default, unless both are in the
  *   current year
- * @returns {string} Nov 18 – 24, for places labelled as UTC
+ * @returns {string} Nov 18 – 24, for places labeled as UTC
  */
 export function days(
   from,
@@ -88,7 +88,7 @@ export function days(
 export const longDay = (day) =>
   `${date(day, { timeZone: "UTC", weekday: "short", year: "numeric", month: "short", day: "numeric" })} UTC`;
 
-/** @param {string} at the beginning of an hour @returns {string} 14:00, for places already labelled as UTC */
+/** @param {string} at the beginning of an hour @returns {string} 14:00, for places already labeled as UTC */
 export const hour = (at) => date(at, { timeZone: "UTC", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 /**

@@ -12,7 +12,7 @@ import { t } from "./words.js";
 /**
  * @param {Part} part @param {Step} by
  * @returns {string} such as "Nov 21, 14:00", "Nov 21, 2026", "Week 47: Nov 16 – 22, 2026" or "Nov 2026" (the days if
- *   the report does not cover the whole month); for places labelled as UTC
+ *   the report does not cover the whole month); for places labeled as UTC
  */
 export function partTitle({ at, end }, by) {
   if (by === "hour") return `${day(at)}, ${hour(at)}`;

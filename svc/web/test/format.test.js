@@ -29,7 +29,7 @@ test("numbers follow the language of the texts", () => {
   language.value = "browser";
 });
 
-test("days are UTC days in every time zone and are labelled as such", () => {
+test("days are UTC days in every time zone and are labeled as such", () => {
   speak(["en-US"]);
   assert.equal(format.day("2026-11-21"), "Nov 21");
   assert.equal(format.longDay("2026-11-21"), "Sat, Nov 21, 2026 UTC");

@@ -1,4 +1,4 @@
-// Backend of the Cache API. There is one cache per zone, data centre and name (`caches.open`; "" is `caches.default`,
+// Backend of the Cache API. There is one cache per zone, data center and name (`caches.open`; "" is `caches.default`,
 // the zone's own). Caches are in memory and survive uploads, as on the platform. workerd accesses them by HTTP: GET,
 // PURGE, and PUT with a complete response as its body.
 /**

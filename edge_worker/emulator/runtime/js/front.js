@@ -21,7 +21,7 @@ const CF = {
  * @typedef {{account: string, script: string}} ScriptProps properties of a script's binding
  * @typedef {object} World state from Python
  * @property {number} offset_ms
- * @property {string} place data centre of this process
+ * @property {string} place data center of this process
  * @property {Record<string, Zone>} zones by name
  * @property {Record<string, FrontAccount>} accounts by id
  * @property {Record<string, {account: string}>} services the scripts' processes by name
@@ -66,7 +66,7 @@ function frontRuleOf(host) {
 }
 
 /**
- * Calls a cache of the URL's zone in this data centre.
+ * Calls a cache of the URL's zone in this data center.
  * @param {string} name "": the zone's default cache, which is also `caches.default`
  * @param {string} method @param {string} url @param {ArrayBuffer} [body]
  */

@@ -274,7 +274,7 @@ function Drawing({ by, slots, bots, at, running, point, pick, leave }) {
       </svg>
       <svg class="names" height="20" aria-hidden="true">
         {slots.map(({ at: when }, i) => {
-          // Hours are labelled from midnight. Other slots are labelled from the last one, which may still be running.
+          // Hours are labeled from midnight. Other slots are labeled from the last one, which may still be running.
           const hourly = by === "hour";
           const step = (hourly ? i : count - 1 - i) / NAMED(count, by);
           // The label of a narrow last slot would extend beyond the chart.

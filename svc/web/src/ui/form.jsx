@@ -141,7 +141,7 @@ function focusFirst(form) {
 }
 
 /**
- * A labelled field with its hint and error. A field without `name` is not sent.
+ * A labeled field with its hint and error. A field without `name` is not sent.
  * @param {{
  *   name: string,
  *   label: string,
