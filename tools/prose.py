@@ -60,6 +60,7 @@ WORDS: Sequence[tuple[str, str]] = (
     ),
     (r"hitherto|so to speak|count audits?", "until now, or the established term"),
     (r"thereby|thereof|therein|whence|hence|whilst", "a plainer word"),
+    (r"(?:behavi|col|fav)our\w*|centres?|labelled|(?:recogn|organ|normal|serial)is(?:e|ed|es)", "American spelling"),
 )
 # The word boundary precedes the alternatives, so that they are not tried within words.
 _ALTERNATIVES = "|".join(f"(?P<w{i}>{word})" for i, (word, _) in enumerate(WORDS))

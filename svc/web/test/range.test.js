@@ -14,7 +14,7 @@ test("without a period, a report has the last seven days by day", () => {
   assert.deepEqual(sent(rangeOf(search("period=today"))), { period: "today", by: "hour" });
   assert.deepEqual(sent(rangeOf(search("period=12mo"))), { period: "12mo" });
   assert.deepEqual(sent(rangeOf(search("from=2026-01-01&to=2026-02-01"))), { from: "2026-01-01", to: "2026-02-01" });
-  assert.deepEqual(sent(rangeOf(search("period=30d&by=week&colour=red"))), { period: "30d", by: "week" });
+  assert.deepEqual(sent(rangeOf(search("period=30d&by=week&color=red"))), { period: "30d", by: "week" });
 });
 
 test("values are not checked, because the service rejects invalid ones with an error", () => {

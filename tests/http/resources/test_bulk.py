@@ -52,7 +52,7 @@ async def test_valid_rows_become_links_and_each_other_row_gets_an_error(large_wo
         {"url": "https://a.example/4", "code": "one"},
         {"url": "https://go.example.com/x"},
         {"url": "https://a.example/", "rules": [{"url": "https://go.example.com/"}], "code": "xyz"},
-        {"code": "no-url", "colour": 1},
+        {"code": "no-url", "color": 1},
         "https://a.example/",
         None,
         [],
@@ -70,7 +70,7 @@ async def test_valid_rows_become_links_and_each_other_row_gets_an_error(large_wo
     assert [results[place]["error"]["code"] for place in (3, 4)] == ["link_exists"] * 2
     issues = [results[place]["error"]["details"]["issues"] for place in (1, 5, 6, 7, 8, 9, 10)]
     assert [[issue["path"] for issue in some] for some in issues] == [
-        ["url"], ["url"], ["rules.0.url"], ["url", "colour"], [""], [""], [""],
+        ["url"], ["url"], ["rules.0.url"], ["url", "color"], [""], [""], [""],
     ]  # fmt: skip
     assert results[2]["link"]["code"] != results[11]["link"]["code"]
     made = [results[place]["link"]["code"] for place in (0, 2, 11)]
