@@ -91,8 +91,8 @@ _DESCRIPTION = (
     "The service imports only UTC days before the day on which the site or link was added. It detects the product"
     " from the file: GoatCounter, Plausible, Umami, Matomo, Google Analytics 4, Counterscale, an export of this"
     " service, or a table with the columns `day` and `views`. If the file names several sites and links, the"
-    " service imports only the totals of the one in the URL. All days are written in one transaction. The body can have at most 1 MiB,"
-    " so compress larger files with gzip. This operation is not part of the original API specification."
+    " service imports only the totals of the one in the URL. All days are written in one transaction. The body can have"
+    " at most 1 MiB, so compress larger files with gzip. This operation is not part of the original API specification."
 )
 _EXAMPLE = {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK", "dry_run": True}
 SITE = Endpoint(

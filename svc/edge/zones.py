@@ -179,7 +179,9 @@ def _host_records(here: Sequence[_Record]) -> HostRecords | None:
     if not here:
         return None
     proxied = [record for record in here if record.proxied and record.type in _ADDRESS_RECORDS]
-    addresses = [AddressRecord(each.type, each.name, each.content or "") for each in here if each.type in _ADDRESS_RECORDS]
+    addresses = [
+        AddressRecord(each.type, each.name, each.content or "") for each in here if each.type in _ADDRESS_RECORDS
+    ]
     unproxied = None if proxied or not addresses else addresses[0]
     return HostRecords(bool(proxied), all(record.is_dummy() for record in proxied), unproxied)
 

@@ -23,7 +23,10 @@ def add(routes: Sequence[ObsoleteRoute]) -> Tx[None]:
     yield many(
         "insert into unwanted_routes (account_id, zone_id, host, pattern, route_id, site_id)"
         " values ($1, $2, $3, $4, $5, $6) on conflict (account_id, zone_id, pattern) do nothing",
-        [(route.account_id, route.zone_id, route.host, route.pattern, route.route_id, route.site_id) for route in routes],
+        [
+            (route.account_id, route.zone_id, route.host, route.pattern, route.route_id, route.site_id)
+            for route in routes
+        ],
     )
 
 

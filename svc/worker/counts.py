@@ -301,7 +301,9 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
         months=tuple(months.covered),
     )
     counts = [
-        count for each in (*live.days.values(), *live.hours.values()) for count in (each.views, each.bots, each.visitors)
+        count
+        for each in (*live.days.values(), *live.hours.values())
+        for count in (each.views, each.bots, each.visitors)
     ]
     if min((*counts, *(n for keys in live.breakdowns.values() for n in keys.values())), default=0) < 0:
         raise ValueError("a count is negative")

@@ -167,7 +167,7 @@ async def test_next_start_completes_an_update_killed_at_any_moment(world: World,
 async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
     world: World, next_bundle_folder: Path
 ) -> None:
-    """One call fails, as in test_faulted.py. The rollout retries the update hours later; users can install immediately."""
+    """One call fails, as in test_faulted.py. The rollout retries hours later, but users can install immediately."""
     chance = random.Random(SEED)  # reproducible, not a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}

@@ -69,7 +69,7 @@ class Finding:
         return self.free.expected if self.free else finding.fill(WORDS[self.kind].expected, self._all_facts)
 
     @property
-    def actual(self) -> str:
+    def found(self) -> str:
         """The actual state, as a verb phrase."""
         actual = self.free.found if self.free else finding.found_text(self._words, self.variant, self._all_facts)
         return ENGLISH.refused.format(found=actual, refusal=self.refusal) if self.refusal else actual

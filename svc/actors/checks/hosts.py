@@ -68,7 +68,11 @@ async def check_hosts(context: Context, access: Access, account: Account) -> lis
     """
     waiting, made, retiring, warned = await _read_wanted(context, access, account)
     problems = waiting
-    zone_ids = {routed.zone_id for routed in made} | {routed.zone_id for routed in retiring} | {site.zone_id for site in warned}
+    zone_ids = (
+        {routed.zone_id for routed in made}
+        | {routed.zone_id for routed in retiring}
+        | {site.zone_id for site in warned}
+    )
     for zone_id in sorted(zone_ids):
         here = [routed for routed in made if routed.zone_id == zone_id]
         old = [routed for routed in retiring if routed.zone_id == zone_id]
@@ -320,7 +324,8 @@ async def _check_route(
     if route is None:
         return [
             _deleted(
-                routed.pattern, findings.repair_by(context, partial(routed.record, "route_pending", None, None, warnings))
+                routed.pattern,
+                findings.repair_by(context, partial(routed.record, "route_pending", None, None, warnings)),
             )
         ]
     if route.script != SCRIPT_NAME:

@@ -42,7 +42,9 @@ class Accounts:
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
         """Return the user's accounts, oldest first."""
-        connected = await self._context.store.read(accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts))
+        connected = await self._context.store.read(
+            accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts)
+        )
         bundle = self._context.bundle.sha256
         return api.AccountList(accounts=tuple(api.Account.from_model(account, bundle) for account in connected))
 

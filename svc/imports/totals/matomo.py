@@ -45,7 +45,9 @@ def read_matomo(table: Table, tally: Tally) -> Reading:
     visitors = _first(table, (*_VISITORS, *_VISITS))
     notes = [SITES_ZONE.format("Matomo"), "Matomo does not export hits of bots"]
     if views in _ACTIONS:
-        notes.append("the report has no page views, so actions are imported, which include downloads, outlinks and searches")
+        notes.append(
+            "the report has no page views, so actions are imported, which include downloads, outlinks and searches"
+        )
     if visitors in _VISITS:
         notes.append("the report has no unique visitors, so visits are imported as visitors")
     if not visitors:
