@@ -216,7 +216,7 @@ def counted(cases: Cases, operation: str) -> int:
 def never_done(cases: Cases) -> list[str]:
     """Return the operations that never succeeded, although some caller has permission to use them.
 
-    The cases of these operations prove little.
+    Operations without a successful case are hardly tested.
     """
     return [
         operation

@@ -436,7 +436,7 @@ _VALUES = re.compile(r"(insert into [^?]* values )(\(\?(?:, \?)*\))([^?]*)")
 
 @functools.lru_cache(maxsize=1_000)
 def _binding(text: str) -> tuple[str, Callable[[tuple[Parameter, ...]], Any]]:
-    """Return the statement's text for SQLite, and a function that converts the parameters of a run for this text.
+    """Return the statement's text for SQLite, and a function that converts its parameters for SQLite.
 
     If each parameter occurs once and in order, the text uses `?`, because binding a tuple takes a third of the time of
     binding names. SQLite has no array parameters, so a list is passed as JSON.

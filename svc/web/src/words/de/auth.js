@@ -83,7 +83,7 @@ const auth = {
   revertEmail: {
     title: "E‑Mail‑Adresse behalten",
     explain:
-      "Ihr Benutzerkonto behält diese E-Mail-Adresse oder bekommt sie zurück. Legen Sie ein neues Passwort fest. Alle Sitzungen werden beendet.",
+      "Sie behalten diese E-Mail-Adresse, auch wenn sie schon geändert wurde. Legen Sie ein neues Passwort fest. Alle Sitzungen werden beendet.",
     submit: "E-Mail-Adresse behalten",
     done: "E‑Mail‑Adresse beibehalten",
     doneText:

@@ -79,7 +79,7 @@ export default {
   },
   revertEmail: {
     title: "Keep your email address",
-    explain: "Your account keeps this email address, or gets it back. Set a new password. All sessions end.",
+    explain: "You keep this email address, even if it was already changed. Set a new password. All sessions end.",
     submit: "Keep email address",
     done: "Email address kept",
     doneText: "Sign in with this email address and your new password. Then review your API keys.",
