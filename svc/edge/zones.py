@@ -162,7 +162,9 @@ async def records_of_all(access: Access, zone_id: str, hosts: Collection[str]) -
     for record in await access.collect(_Record, _records_path(zone_id), {"per_page": _RECORDS_A_PAGE}):
         by_name[record.name].append(record)
     by_host = {host: [_host_records(by_name[name]) for name in _names(host) if name in by_name] for host in hosts}
-    return {host: next((each for each in found if each is not None), _NO_RECORDS) for host, found in by_host.items()}
+    return {
+        host: next((each for each in summaries if each is not None), _NO_RECORDS) for host, summaries in by_host.items()
+    }
 
 
 def _records_path(zone_id: str) -> str:

@@ -163,8 +163,8 @@ async def _carry_out(
     await removal.list_resources()
     with trio.move_on_at(min(deadline, trio.current_time() + context.config.edge.connect_s)) as deadline_scope:
         await removal.run(deadline_scope)
-    left = [found for resource in removal.resources if (found := resource.remaining) is not None]
-    passing = [one.why for one in left if one.why in _PASSING]
+    left = [item for resource in removal.resources if (item := resource.remaining) is not None]
+    passing = [item.why for item in left if item.why in _PASSING]
     if waits and passing:
         raise DisconnectDelayed("daily_limit" if set(passing) == {"daily_limit"} else "unreachable")
     log.info("disconnected", extra={"account": account.id, "left": len(left)})

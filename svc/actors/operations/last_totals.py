@@ -139,5 +139,5 @@ def _build_parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: i
         targets = of_day[day]
         for first in range(0, max(1, len(targets)), _TARGETS_A_PART):
             batch = targets[first : first + _TARGETS_A_PART]
-            their_hours = [hour for one in batch for hour in hours.get((one.target, day), ())]
+            their_hours = [hour for target_counts in batch for hour in hours.get((target_counts.target, day), ())]
             yield recovery.make_part(day, as_of, batch, their_hours, final=as_of == (day + 1) * DAY_MS)

@@ -46,31 +46,31 @@ def add_wanted(
 
     Raises Conflict link_host_required, Forbidden limit_reached, NotFound. In these cases, no link is added.
     """
-    valid = [one for one in wanted if not isinstance(one, ServiceError)]
+    valid = [item for item in wanted if not isinstance(item, ServiceError)]
     if not valid:
         yield UNCHANGED
         return list(wanted)  # type: ignore[arg-type]  # all are ServiceErrors
-    codes = {one.code for one in valid if one.code is not None}
+    codes = {item.code for item in valid if item.code is not None}
     batch = []
-    for one in valid:
-        code = one.code or _new_unused(codes, draw)
+    for item in valid:
+        code = item.code or _new_unused(codes, draw)
         codes.add(code)
-        batch.append(new_link(account, one.url, code, one.rules, now))
+        batch.append(new_link(account, item.url, code, item.rules, now))
     # About one in several thousand batches draws a code that is already taken. This lock prevents other requests from
     # taking a code between the check and the insert.
     yield from lock_user(account.user_id)
-    drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
+    drawn = {link.code for link, item in zip(batch, valid, strict=True) if item.code is None}
     while taken := {*(yield from used_codes(account.id, drawn)), *(yield from disabled_codes(account.id, drawn))}:
         for place, link in enumerate(batch):
             if link.code in taken:
                 batch[place] = replace(link, code=_new_unused(codes, draw))
                 codes.add(batch[place].code)
-        drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
+        drawn = {link.code for link, item in zip(batch, valid, strict=True) if item.code is None}
     results = yield from add_links(batch, default_limit, unstored=unstored)
     if not count_links(results):
         yield UNCHANGED
     added = iter(results)
-    return [one if isinstance(one, ServiceError) else next(added) for one in wanted]
+    return [item if isinstance(item, ServiceError) else next(added) for item in wanted]
 
 
 def count_links(results: Sequence[Link | ServiceError]) -> int:

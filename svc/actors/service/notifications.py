@@ -71,18 +71,18 @@ def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: i
     """
     seen, news, due = {}, [], []
     for name in problems:
-        one = replace(before.get(name, Seen(now)), gone_at=None)
-        report_at = one.since + after_ms + (_NEXT_PUSHES_MS if name == "no_connection" else 0)
-        if not one.told and now >= report_at:
-            one = replace(one, told=True)
+        record = replace(before.get(name, Seen(now)), gone_at=None)
+        report_at = record.since + after_ms + (_NEXT_PUSHES_MS if name == "no_connection" else 0)
+        if not record.told and now >= report_at:
+            record = replace(record, told=True)
             news.append(name)
-        elif not one.told:
+        elif not record.told:
             due.append(report_at)
-        seen[name] = one
-    for name, one in before.items():
-        if name in problems or not one.told:
+        seen[name] = record
+    for name, record in before.items():
+        if name in problems or not record.told:
             continue  # the problem ended before it was reported, so its record is not kept
-        gone = one if one.gone_at is not None else replace(one, gone_at=now)
+        gone = record if record.gone_at is not None else replace(record, gone_at=now)
         forget_at = (gone.gone_at or now) + after_ms
         if now < forget_at:
             seen[name] = gone
@@ -134,7 +134,7 @@ async def notify_when_due(context: Context, account: Account, timers: Timers) ->
         await context.store.run(
             notifications.enqueue(
                 account.id,
-                {name: asdict(one) for name, one in step.seen.items()},
+                {name: asdict(record) for name, record in step.seen.items()},
                 [{"trouble": name, **problems[name]} for name in step.news],
                 well=step.well,
                 due_at=step.due_at,
@@ -148,6 +148,6 @@ def _seen(notified: JsonObject) -> dict[str, Seen]:
     """Return the stored problems by name. Also accepts the formats that other versions of the service store."""
     stored = notified.get("seen")
     seen = {}
-    for name, one in stored.items() if isinstance(stored, dict) else ():
-        seen[name] = Seen(one["since"], one.get("told", False), one.get("gone_at"))
+    for name, fields in stored.items() if isinstance(stored, dict) else ():
+        seen[name] = Seen(fields["since"], fields.get("told", False), fields.get("gone_at"))
     return seen

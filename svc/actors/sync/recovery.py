@@ -120,8 +120,8 @@ def _build_parts(
     A part without rows means that nothing was counted on that day.
     """
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
-    for one in days:
-        of_day[one.day].append(one)
+    for target_counts in days:
+        of_day[target_counts.day].append(target_counts)
     if meta.as_of:
         of_day.setdefault(day_of(meta.as_of - 1), [])
     parts = []
@@ -137,8 +137,8 @@ def make_part(
 ) -> PushedPart:
     """Return the part of a push that the Worker would send for this day and these sites and links."""
     of_hour: dict[int, list[CountRow]] = defaultdict(list)
-    for one in hours:
-        if one.day == day and one.at is not None:
-            of_hour[one.at].append(one.row)
+    for target_counts in hours:
+        if target_counts.day == day and target_counts.at is not None:
+            of_hour[target_counts.at].append(target_counts.row)
     pushed_hours = tuple(PushedHour(at, tuple(rows)) for at, rows in sorted(of_hour.items()))
-    return PushedPart(0, day, as_of, final, pushed_hours, (), tuple(one.row for one in days))
+    return PushedPart(0, day, as_of, final, pushed_hours, (), tuple(target_counts.row for target_counts in days))
