@@ -18,7 +18,7 @@ const SECOND_KEY_MS = 1_500;
 /** How long a key is remembered if it was pressed while a page was loading. */
 const EARLY_KEY_MS = 5_000;
 
-/** The pages on which a shortcut works: the page that registers it, or every page. @typedef {"page" | "everywhere"} Scope */
+/** The pages on which a shortcut works: its own page, or every page. @typedef {"page" | "everywhere"} Scope */
 
 /** All active shortcuts, most recently registered first. */
 export const active = signal(/** @type {{scope: Scope, shortcuts: Shortcut[]}[]} */ ([]));
