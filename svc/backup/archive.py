@@ -141,7 +141,7 @@ def _next_part(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo:
     # Links, folders, devices and sparse files are rejected, because they could refer to other files or become much
     # larger when they are unpacked.
     if member.name != name or member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
-        raise BadBackup(f"it contains a different kind of file in place of its part {name}")
+        raise BadBackup(f"it contains a different entry in place of its part {name}")
     return member
 
 

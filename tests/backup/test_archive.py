@@ -125,10 +125,10 @@ def wrong_members(how, parts):
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("a path outside the folder", "something else"), ("an absolute path", "something else"),
-        ("a link", "something else"), ("a hard link", "something else"), ("a device", "something else"),
-        ("a folder", "something else"), ("another order", "something else"), ("no manifest", "something else"),
-        ("no key", "missing"), ("an additional part", "more parts"), ("the store twice", "something else"),
+        ("a path outside the folder", "a different entry"), ("an absolute path", "something else"),
+        ("a link", "a different entry"), ("a hard link", "something else"), ("a device", "something else"),
+        ("a folder", "a different entry"), ("another order", "something else"), ("no manifest", "something else"),
+        ("no key", "missing"), ("an additional part", "more parts"), ("the store twice", "a different entry"),
         ("a digest", "digest"), ("invalid JSON", "manifest"), ("a list", "manifest"), ("a huge manifest", "too large"),
         ("a part with another name", "manifest"), ("no store", "no store"), ("a newer format", "newer program"),
         ("other rows", "rows do not match"), ("another key", "opens 0 tokens"), ("a newer schema", "newer program"),
