@@ -125,9 +125,9 @@ def wrong_members(how, parts):
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("a path outside the folder", "a different entry"), ("an absolute path", "something else"),
-        ("a link", "a different entry"), ("a hard link", "something else"), ("a device", "something else"),
-        ("a folder", "a different entry"), ("another order", "something else"), ("no manifest", "something else"),
+        ("a path outside the folder", "a different entry"), ("an absolute path", "a different entry"),
+        ("a link", "a different entry"), ("a hard link", "a different entry"), ("a device", "a different entry"),
+        ("a folder", "a different entry"), ("another order", "a different entry"), ("no manifest", "a different entry"),
         ("no key", "missing"), ("an additional part", "more parts"), ("the store twice", "a different entry"),
         ("a digest", "digest"), ("invalid JSON", "manifest"), ("a list", "manifest"), ("a huge manifest", "too large"),
         ("a part with another name", "manifest"), ("no store", "no store"), ("a newer format", "newer program"),

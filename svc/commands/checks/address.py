@@ -26,7 +26,7 @@ def check_push_url(config: Config) -> Finding:
     if config.worker.allow_local_push:
         text = "[worker] allow_local_push is set, so only Workers of an emulated platform on this machine can push"
         return Finding("address", "warn", text)
-    text = f"workers push to {push_url}; bot protection in front of it must allow them (docs/use/cloudflare.md)"
+    text = f"Workers push to {push_url}; bot protection in front of it must allow them (docs/use/cloudflare.md)"
     return Finding("address", "ok", text)
 
 
