@@ -9,11 +9,11 @@ import { OTHER, bytesOf } from "./fold.js";
 import { firstDayOf, monthOf } from "./time.js";
 
 /**
- * Limits of one step. A step with 60,000 characters takes about as much CPU as a fold. There are at most 288 steps a
- * day, so the rows of 10,000 targets are written on at least four days.
+ * Limits of one step. A step with 40,000 characters takes less CPU than a fold. There are at most 288 steps a day, so
+ * the rows of 10,000 targets are written on at least four days.
  */
 const STEP_TARGETS = 8;
-const STEP_CHARS = 60_000;
+const STEP_CHARS = 40_000;
 /** The limit if a target needs several steps, because each of them also reads and writes the row that has begun. */
 const PART_CHARS = 30_000;
 /** The maximum number of days of STEP_TARGETS targets. */
