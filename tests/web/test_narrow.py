@@ -129,6 +129,25 @@ def test_texts_below_totals_do_not_overlap(narrow: Page, furnished: Place) -> No
         assert texts.evaluate_all(clipped) == [0, 0, 0]
 
 
+def test_destinations_of_imported_links_have_space(narrow: Page, furnished: Place) -> None:
+    narrow.goto(f"{furnished.url}/links/import")
+    narrow.get_by_role("textbox", name="Links").fill("shop.example/menu,menu")
+    narrow.get_by_role("button", name="Vorschau").click()
+    target = narrow.get_by_text("https://shop.example/menu")
+    expect(target).to_be_visible()
+    assert target.evaluate("(one) => one.getBoundingClientRect().width") > 150
+
+
+def test_progress_of_steps_is_next_to_their_titles(browser: Browser, place: Place) -> None:
+    """Titles that need two lines do not move the progress to a line of its own."""
+    with signed_in_tab(browser, place, locale="de-DE", viewport={"width": WIDTHS[-1], "height": 844}) as tab:
+        tab.goto(place.url)
+        marks = tab.locator(".first-steps .mark")
+        expect(marks).to_have_count(4)
+        ends = "(all) => all.map((one) => Math.round(one.getBoundingClientRect().right))"
+        assert len(set(marks.evaluate_all(ends))) == 1
+
+
 def test_arrow_of_source_is_not_alone_on_a_line(narrow: Page, furnished: Place) -> None:
     narrow.goto(furnished.at("/sites/:id") + "?period=30d")
     wait_until_loaded(narrow)

@@ -339,30 +339,34 @@ function Table({ lines, label }) {
   const { columns } = words;
   return (
     <>
-      <table class="rows" aria-label={label}>
-        <thead>
-          <tr>
-            <th scope="col">{columns.line}</th>
-            <th scope="col">{columns.target}</th>
-            <th scope="col">{columns.code}</th>
-            <th scope="col">{columns.found}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lines.slice(0, SHOWN).map((line) => (
-            <tr key={line.line}>
-              <th scope="row">{line.line}</th>
-              <td data-label={columns.target}>
-                <span class="clip">{"row" in line && line.row ? line.row.url : line.text}</span>
-              </td>
-              <td data-label={columns.code}>
-                {"row" in line && line.row && (line.row.code ? <code>{line.row.code}</code> : <em>{words.random}</em>)}
-              </td>
-              <td data-label={columns.found}>{line.says}</td>
+      <div class="table">
+        <table class="rows" aria-label={label}>
+          <thead>
+            <tr>
+              <th scope="col">{columns.line}</th>
+              <th scope="col">{columns.target}</th>
+              <th scope="col">{columns.code}</th>
+              <th scope="col">{columns.found}</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {lines.slice(0, SHOWN).map((line) => (
+              <tr key={line.line}>
+                <th scope="row">{line.line}</th>
+                <td data-label={columns.target}>
+                  <span class="clip">{"row" in line && line.row ? line.row.url : line.text}</span>
+                </td>
+                <td data-label={columns.code}>
+                  {"row" in line &&
+                    line.row &&
+                    (line.row.code ? <code>{line.row.code}</code> : <em>{words.random}</em>)}
+                </td>
+                <td data-label={columns.found}>{line.says}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
       {lines.length > SHOWN && <p class="hint">{words.rest(lines.length - SHOWN)}</p>}
     </>
   );
