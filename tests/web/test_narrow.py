@@ -139,7 +139,7 @@ def test_destinations_of_imported_links_have_space(narrow: Page, furnished: Plac
 
 
 def test_progress_of_steps_is_next_to_their_titles(browser: Browser, place: Place) -> None:
-    """Titles that need two lines do not move the progress to a line of its own."""
+    """Titles that need two lines do not move the progress to another line."""
     with signed_in_tab(browser, place, locale="de-DE", viewport={"width": WIDTHS[-1], "height": 844}) as tab:
         tab.goto(place.url)
         marks = tab.locator(".first-steps .mark")

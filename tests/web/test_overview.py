@@ -117,8 +117,9 @@ def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
     row.get_by_text("First view received").wait_for()  # before the Worker has pushed it
     assert row.locator(".number").all_inner_texts()[:2] == ["\N{EN DASH}", "\N{EN DASH}"]
     assert page.locator(".overview-totals").count() == 0
-    tops = "(one) => one.getBoundingClientRect().top - document.querySelector('.periods').getBoundingClientRect().bottom"
-    assert page.get_by_role("heading", name="Sites").evaluate(tops) >= 20
+    gap = """(heading) => heading.getBoundingClientRect().top
+        - document.querySelector(".periods").getBoundingClientRect().bottom"""
+    assert page.get_by_role("heading", name="Sites").evaluate(gap) >= 20
     beside(place, partial(push_view, hour_at))
     page.keyboard.press("r")
     # Shortly after midnight, the view belongs to yesterday.
