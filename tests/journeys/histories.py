@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from edge_worker.harness.visitors import clicks, views
 from tests.journeys.recount import DAY_MS, HOUR_MS, Target
+from tests.journeys.retained import Retained, Setting, first_day_of, month_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,8 @@ class Plan:
     days: int
     moments: int
     most: int  # maximum number of sites and links per account
+    months_kept: int | None = None  # some accounts keep this number of months
+    ranges: int = 4  # reports over random periods, per site or link, at the end
     only: int | None = None  # run only this account
     until_moment: int | None = None  # stop after this moment
 
@@ -54,11 +57,15 @@ class Plan:
         """Return the maximum number of sites and links for one account. For some accounts, the maximum is two."""
         return chance.choice((2, self.most // 4, self.most // 2, self.most, self.most))
 
+    def retention(self, chance: random.Random) -> Setting:
+        """Return the retention of one account."""
+        return Setting(chance.choice((35, 14, 20)), chance.choice((None, self.months_kept)))
+
     def rerun_command(self, number: int, moment_number: int) -> str:
         """Return the command that reruns one account, up to a moment."""
         settings = {
             "SEED": self.seed, "ACCOUNTS": self.accounts, "DAYS": self.days, "MOMENTS": self.moments, "MOST": self.most,
-            "ONLY": number, "UNTIL": moment_number,
+            "MONTHS": self.months_kept or 0, "ONLY": number, "UNTIL": moment_number,
         }  # fmt: skip
         named = " ".join(f"SVC_TEST_{name}={value}" for name, value in settings.items())
         return f"{named} .venv/bin/python -m pytest tests/journeys/test_reports.py -k rerun"
@@ -128,11 +135,15 @@ class RandomAccount:
     account_id: str = ""
     sites: list[Site] = field(default_factory=list)
     away: int = 0  # number of moments without crons
+    away_since: int = 0  # epoch ms: the beginning of that time
     connected: bool = True
     leaving: bool = False  # True if its user will disconnect it
     level: int = 0  # level of the write budget
     level_day: int = -1
     range_chance: random.Random = field(default_factory=random.Random)  # separate, so that the history stays the same
+    retention: Setting = field(default_factory=Setting)
+    retained: Retained | None = None  # what its Worker's database has, if known
+    months_due: bool = False  # True if a month has ended that the Worker has not added up yet
     ever_short: bool = False  # True if the write budget was nearly used up on any day
     ran_at: int = 0  # epoch ms: the last time that its crons ran until idle
     since_level: int = 0  # epoch ms: first event that must wait for the end of its day (write budget), or 0
@@ -234,11 +245,19 @@ class Seen:
     reports: int = 0
     incomplete: int = 0
     disconnected: int = 0
+    months: int = 0  # months whose rows reports contain
+    mixed: int = 0  # reports that contain both months and kept days
     actions: dict[str, int] = field(default_factory=dict)
 
     def count(self, action: str) -> None:
         """Count an action."""
         self.actions[action] = self.actions.get(action, 0) + 1
+
+
+def month_starts(after: int, before: int) -> list[int]:
+    """Return the times (epoch ms) between two times at which a month begins."""
+    months = range(month_of(after // DAY_MS) + 1, month_of(before // DAY_MS) + 1)
+    return [first_day_of(month) * DAY_MS for month in months]
 
 
 def moments(plan: Plan, begin: int, chance: random.Random) -> list[Moment]:

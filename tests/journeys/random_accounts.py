@@ -34,8 +34,10 @@ from tests.journeys.histories import (
     Site,
     Visit,
     moments,
+    month_starts,
 )
 from tests.journeys.recount import DAY_MS, DAYS, HOUR_MS, Event, Target
+from tests.journeys.retained import Retained, month_of, read_retained
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -44,16 +46,19 @@ if TYPE_CHECKING:
 
 # An idle cron run reads three rows, and occasionally records itself.
 _IDLE_STATEMENTS = 5
-_MAX_RUNS = 120
+_MAX_RUNS = 400
+# After this time of a month's first day, the last day of the month before is closed. The Worker then adds up a part of
+# the month every five minutes.
+_MONTH_ENDED_MS, _STEP_MS, _MAX_STEPS = 20 * MINUTE_MS, 5 * MINUTE_MS, 30
 # Workers send closed hours and days within this time.
 _PUSHED_MS = 61 * MINUTE_MS
+# The service does not accept counts that are more than 37 days old.
+_LONGEST_AWAY_MS = 25 * DAY_MS
 # Time for the crons before a moment, and for user actions. The clock keeps running, for minutes on a slow machine.
 _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
 # Accounts mostly wait, because after its first write, a Worker's configuration is written only every ten seconds.
 _CONCURRENT = 24
-# Reports over random periods, per site or link, at the end.
-_RANGES = 4
 # The emulator restarts all Workers for each installation, one after the other.
 _CONCURRENT_INSTALLS = 6
 # Visits end this long before the end of the hour, so that responses arrive in time even on a slow machine.
@@ -97,6 +102,7 @@ class RandomAccounts:
             await self._each(self._leave)
             await self.world.emulator.settled()
             await self._each(self._visit_dead_ends)
+            await self.world.emulator.settled()  # the requests may have run an overdue cron job
             for _ in range(self._chance.choice((0, 0, 2 * self.plan.accounts))):
                 await self.world.push_again(self._chance.randrange(10**6))
             await self._each(self._check_some)
@@ -145,6 +151,8 @@ class RandomAccounts:
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         account.account_id = (await self._call(account, "POST", "/v1/accounts", body))["account"]["id"]
         await self._installed(account)
+        account.retention = self.plan.retention(account.range_chance)
+        await self._call(account, "PATCH", f"/v1/accounts/{account.account_id}", account.retention.body())
         await self._call(account, "PUT", f"/v1/accounts/{account.account_id}/link-host", {"host": f"go.{account.zone}"})
         await self._add(account, ["site", "link", *account.kinds()])
         await self._synced(account)
@@ -192,7 +200,7 @@ class RandomAccounts:
         elif action == "short budget" and not here.boundary:
             await self._use_up_rows(account, account.chance.choice((1, 1, 2)), today)
         elif action == "no crons":
-            account.away = account.chance.randint(1, 4)
+            account.away, account.away_since = account.chance.randint(1, 4), self.world.clock()
         elif action == "disconnect":
             account.leaving = True
         else:
@@ -247,18 +255,24 @@ class RandomAccounts:
 
     async def _use_up_rows(self, account: RandomAccount, level: int, today: int) -> None:
         """Make the Worker assume that it has used most of the day's write budget."""
-        headers = {"Authorization": f"Bearer {account.token}"}
-        databases = f"{self.world.emulator.api}/accounts/{account.customer.account_id}/d1/database"
-        [database] = (await self.world.api.get(databases, headers=headers)).json()["result"]
         written = {"day": today, "rows": {1: 65_000, 2: 85_000}[level]}
         sql = "update meta set value = json_set(value, '$.written', json(?)) where key = 'state'"
-        body = {"sql": sql, "params": [json.dumps(written)]}
-        done = await self.world.api.post(f"{databases}/{database['uuid']}/query", json=body, headers=headers)
-        assert done.is_success, done.text
+        await self._query(account, sql, json.dumps(written))
         for _ in range(2):
             await self._cron(account, self.world.clock())
         account.level, account.level_day, account.since_level = level, today, 0
         account.ever_short = True
+
+    async def _query(self, account: RandomAccount, text: str, *parameters: str) -> list[dict[str, Any]]:
+        """Run a statement in the account's database, with the customer's own token, and return the rows."""
+        headers = {"Authorization": f"Bearer {account.token}"}
+        databases = f"{self.world.emulator.api}/accounts/{account.customer.account_id}/d1/database"
+        [database] = (await self.world.api.get(databases, headers=headers)).json()["result"]
+        body = {"sql": text, "params": parameters}
+        done = await self.world.api.post(f"{databases}/{database['uuid']}/query", json=body, headers=headers)
+        assert done.is_success, done.text
+        rows: list[dict[str, Any]] = done.json()["result"][0]["results"]
+        return rows
 
     async def _leave(self, account: RandomAccount) -> None:
         """Disconnect the account if its user has decided to do so."""
@@ -311,10 +325,20 @@ class RandomAccounts:
 
     async def _pass_time(self, before: int, here: Moment) -> None:
         """Run crons between two moments: after the hour ends, an hour before the next moment, and right before it."""
+        for account in self.accounts:
+            if here.at - account.away_since > _LONGEST_AWAY_MS:
+                account.away = 0
         hour_end = (before // HOUR_MS + 1) * HOUR_MS + 4 * MINUTE_MS
         hour_before = here.at - _BEFORE_MS - _PUSHED_MS - MINUTE_MS
         if hour_end < here.at - _BEFORE_MS - 5 * MINUTE_MS:
             await self._crons(hour_end, here)
+        steps_ms = _MAX_STEPS * _STEP_MS
+        for month_start in month_starts(before, here.at):
+            for account in self.accounts:
+                account.months_due = account.connected
+            if hour_end + 5 * MINUTE_MS < month_start + _MONTH_ENDED_MS < hour_before - steps_ms - 5 * MINUTE_MS:
+                await self._crons(month_start + _MONTH_ENDED_MS, here.quiet())
+                await self._add_up_months(month_start + _MONTH_ENDED_MS + _STEP_MS)
         if hour_end < hour_before - 5 * MINUTE_MS:
             await self._crons(hour_before, here.quiet())
         if before < here.at - _BEFORE_MS:
@@ -339,6 +363,34 @@ class RandomAccounts:
         await emulator.clear_faults()
         for account in served:
             self._expect(account, at)
+
+    async def _add_up_months(self, at: int) -> None:
+        """Run the crons every five minutes until they have added up the last month."""
+        due = {
+            account.customer.account_id: account
+            for account in self.accounts
+            if account.months_due and account.connected and not account.away and account.level_day != at // DAY_MS
+        }
+        for number in range(_MAX_STEPS):
+            if not due:
+                return
+            now = at + number * _STEP_MS
+            await self.world.go_to(now)
+            for done in await self.world.emulator.crons([(account_id, now) for account_id in due], "svc-edge"):
+                assert done["outcome"] == "ok", done
+                account = due[done["account_id"]]
+                if done["d1_queries"] > _IDLE_STATEMENTS:
+                    continue
+                if (await self._read_retained(account)).next_month == month_of(at // DAY_MS):
+                    del due[done["account_id"]]
+                    account.months_due = False
+                    self.seen.count("month")
+        assert not due, f"the months of account {next(iter(due.values())).number} are not added up"
+
+    async def _read_retained(self, account: RandomAccount) -> Retained:
+        """Return what the Worker's database has."""
+        [row] = await self._query(account, "select value from meta where key = 'state'")
+        return read_retained(row["value"], account.retention)
 
     async def _until_idle(self, accounts: Sequence[RandomAccount], at: int) -> None:
         """Run the crons of all these accounts concurrently until they have nothing left to do."""
@@ -378,6 +430,7 @@ class RandomAccounts:
 
     async def _check_some(self, account: RandomAccount) -> None:
         """Check a few reports at a moment in between."""
+        account.retained = None
         if account.chance.random() < 0.3 or account.level_day == day_of(self.world.clock()):
             site, period = account.chance.choice(account.sites), account.chance.choice(tuple(DAYS))
             await self._check(account, site.target, period, with_breakdowns=account.chance.random() < 0.5)
@@ -385,12 +438,19 @@ class RandomAccounts:
 
     async def _check_all(self, account: RandomAccount) -> None:
         """Check all reports and both lists at the end."""
+        account.retained = None
         for site in account.sites:
             for period in DAYS:
                 await self._check(account, site.target, period, with_breakdowns=account.chance.random() < 0.7)
-            for _ in range(_RANGES):
+            for _ in range(self.plan.ranges):
                 await self._check_range(account, site.target)
         await self._check_lists(account)
+
+    async def _retained(self, account: RandomAccount) -> Retained:
+        """Return what the Worker's database has at this moment, at which no cron runs."""
+        if account.retained is None:
+            account.retained = await self._read_retained(account)
+        return account.retained
 
     async def _check(self, account: RandomAccount, target: Target, period: str, *, with_breakdowns: bool) -> None:
         """Check every field of a report, and of the live report if the target is a site of a connected account."""
@@ -409,10 +469,14 @@ class RandomAccounts:
             **recount.report(target, period, now, until),
             "as_of": shown["as_of"],
             "incomplete": False,
-            "breakdowns": recount.breakdowns(target, period, now) if with_breakdowns and account.connected else None,
-            "breakdowns_from": shown["from"] if with_breakdowns and account.connected else None,
+            "breakdowns": None,
+            "breakdowns_from": None,
             "unavailable": "not_installed" if with_breakdowns and not account.connected else None,
         }
+        if with_breakdowns and account.connected:
+            wanted |= ranges.first_breakdowns(target, period, now, await self._retained(account))
+        if live and account.connected and period != "today":
+            await self._allow_unknown_days(account, wanted, shown, now)
         if not live and account.level_day == now // DAY_MS:
             # The hour may not have ended, or its push may not be due yet.
             wanted["incomplete"] = shown["incomplete"] or account.incomplete_day == account.level_day
@@ -421,6 +485,12 @@ class RandomAccounts:
         self.seen.reports += 1
         self.seen.incomplete += shown["incomplete"]
         self.seen.disconnected += not account.connected
+
+    async def _allow_unknown_days(
+        self, account: RandomAccount, wanted: dict[str, Any], shown: dict[str, Any], now: int
+    ) -> None:
+        busy_days = {event.at // DAY_MS for site in account.sites for event in site.target.events}
+        ranges.without_unknown_days(wanted, shown, now, await self._retained(account), busy_days)
 
     async def _check_range(self, account: RandomAccount, target: Target) -> None:
         """Check every field of a report over a random period, step and comparison."""
@@ -436,13 +506,22 @@ class RandomAccounts:
         until = 0 if shown["as_of"] is None else recount.moment(shown["as_of"])
         has_live_counts = "live=1" in path or target.kind == "link"
         wanted = ranges.report(target, query, now, until)
+        if has_live_counts and account.connected and query["by"] != "hour":
+            await self._allow_unknown_days(account, wanted, shown, now)
+            if "comparison" in wanted:
+                await self._allow_unknown_days(account, wanted["comparison"], shown["comparison"], now)
         may_lack_hours = ranges.check_hours(shown, wanted, now, has_live_counts=has_live_counts)
         assert may_lack_hours or not shown["incomplete"], path
         if shown["incomplete"]:
             assert account.ever_short or target.imported, path
         if with_breakdowns:
-            reason = None if account.connected else shown["unavailable"] or "not_kept"
-            wanted |= ranges.breakdowns(target, shown, now, reason, int(query.get("limit", "10")))
+            reason = shown["unavailable"] or "not_kept"
+            retained = await self._retained(account) if account.connected else reason
+            wanted |= ranges.breakdowns(target, shown, now, retained, int(query.get("limit", "10")))
+            if isinstance(retained, Retained):
+                used = retained.used_months(*map(ranges.day_number, (shown["from"], shown["to"])))
+                self.seen.months += len(used)
+                self.seen.mixed += bool(used) and shown["to"] >= ranges.day_text(retained.kept_from)
         else:
             wanted |= {"breakdowns": None, "breakdowns_from": None}
         for name in ("as_of", "incomplete", "unavailable"):

@@ -11,12 +11,14 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.journeys.recount import DAY_MS, DAYS, HOUR_MS, counts, day_counts, listed, ranked, text
+from tests.journeys.retained import first_day_of, month_of
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from tests.journeys.recount import Target
+    from tests.journeys.retained import Retained
 
 _EPOCH = date(1970, 1, 1)
 _PERIODS = (*DAYS, "yesterday", "month", "last_month", "12mo", "year", "all")
@@ -29,8 +31,10 @@ _CHANNELS = {
     "qr": "qr",
     "(internal)": "internal",
 }
-# The Worker of these tests keeps the breakdowns of this many days.
-_KEPT_DAYS = 35
+# The service does not accept the counts of older days, so it knows that none are missing.
+_OLDEST_PUSHED_DAYS = 37
+# The Worker's database can have days of this age that wait for their month.
+_STORED_DAYS = 67
 
 
 def random_query(chance: random.Random, today: int) -> dict[str, str]:
@@ -38,13 +42,13 @@ def random_query(chance: random.Random, today: int) -> dict[str, str]:
     query = {}
     length = 0
     if chance.random() < 0.5:
-        length = chance.choice((1, 1, 2, 7, 20, 33, 100, 400))
-        last = today - chance.choice((0, 0, 1, 2, 9, 30))
-        query = {"from": _text(last - length + 1), "to": _text(last)}
+        length = chance.choice((1, 1, 2, 7, 20, 33, 62, 100, 400))
+        last = today - chance.choice((0, 0, 1, 2, 9, 30, 62))
+        query = {"from": day_text(last - length + 1), "to": day_text(last)}
     else:
         query = {"period": chance.choice(_PERIODS)}
     steps = ["day", "week", "month"]
-    if length and today - 39 < _number(query["from"]):
+    if length and today - 39 < day_number(query["from"]):
         steps.append("hour")
     query["by"] = chance.choice(steps)
     if query.get("period") != "all" and chance.random() < 0.5:
@@ -67,6 +71,25 @@ def report(target: Target, query: Mapping[str, str], now: int, until: int) -> di
     if "compare" in query:
         found["comparison"] = _counted(target, *_compared(query, first, last, today), by, until)
     return found
+
+
+def without_unknown_days(
+    wanted: dict[str, Any], shown: dict[str, Any], now: int, retained: Retained, busy_days: Set[int]
+) -> None:
+    """Remove the points from the expected report, or comparison, that the report may lack.
+
+    If an account counted nothing on a day, its Worker reports nothing about this day. After the Worker has deleted the
+    day, its counts are unknown for a few weeks. `busy_days`: the days on which the account counted something.
+    """
+    days = range(now // DAY_MS - _OLDEST_PUSHED_DAYS, retained.kept_from)
+    present = {point["at"] for point in shown["series"]}
+    starts = [day_number(point["at"][:10]) for point in wanted["series"]]
+    ends = [*starts[1:], day_number(wanted["to"]) + 1]
+    wanted["series"] = [
+        point
+        for point, start, end in zip(wanted["series"], starts, ends, strict=True)
+        if point["at"] in present or not all(day in days and day not in busy_days for day in range(start, end))
+    ]
 
 
 def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_live_counts: bool) -> bool:
@@ -98,34 +121,69 @@ def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_
     return True
 
 
-def breakdowns(target: Target, shown: dict[str, Any], now: int, reason: str | None, limit: int) -> dict[str, Any]:
-    """Return the expected breakdowns. `reason`: why the account's database is not available, or None.
+def day_text(day: int) -> str:
+    """Return a day number as YYYY-MM-DD."""
+    return (_EPOCH + timedelta(day)).isoformat()
 
-    `limit`: the maximum length of each list, except that of channels.
 
-    The day from which the Worker keeps breakdowns is the one in `shown`, which is checked.
+def day_number(day: str) -> int:
+    """Return the day number of YYYY-MM-DD."""
+    return (date.fromisoformat(day) - _EPOCH).days
+
+
+def first_breakdowns(target: Target, period: str, now: int, retained: Retained) -> dict[str, Any]:
+    """Return the expected breakdowns of a report as in version 0.8.0, for a period that ends `now`."""
+    last = now // DAY_MS
+    first = last - DAYS[period] + 1
+    return {
+        "breakdowns": listed(target, retained.listed_days(first, last)),
+        "breakdowns_from": day_text(retained.listed_from(first, last)),
+    }
+
+
+def breakdowns(target: Target, shown: dict[str, Any], now: int, retained: Retained | str, limit: int) -> dict[str, Any]:
+    """Return the expected breakdowns of a report over the days of `shown`.
+
+    `retained`: what the account's database has, or the reason why the database is not available. `limit`: the maximum
+    length of each list, except that of channels.
     """
-    first, last, today = _number(shown["from"]), _number(shown["to"]), now // DAY_MS
-    if reason is not None:
-        missing = [{"from": shown["from"], "to": shown["to"], "reason": reason}]
+    first, last = day_number(shown["from"]), day_number(shown["to"])
+    if isinstance(retained, str):
+        missing = [{"from": shown["from"], "to": shown["to"], "reason": retained}]
         return {"breakdowns": None, "breakdowns_from": None, "breakdowns_missing": missing}
-    kept_from = last + 1 if shown["breakdowns_from"] is None else _number(shown["breakdowns_from"])
-    assert first <= kept_from, shown
-    assert kept_from == first or kept_from <= today - _KEPT_DAYS + 1, shown
-    was_read = last >= today - _KEPT_DAYS or shown["breakdowns_from"] is not None
+    # If the database can have neither days nor months of the range, the service does not read it.
+    was_read = last >= now // DAY_MS - _STORED_DAYS or _has_whole_month(first, last)
     imported = [day for day in sorted(target.imported) if first <= day <= last] if was_read else []
-    missing = [{"from": _text(imported[0]), "to": _text(imported[-1]), "reason": "imported"}] if imported else []
+    missing = [{"from": day_text(imported[0]), "to": day_text(imported[-1]), "reason": "imported"}] if imported else []
     created_on = (target.created_at - HOUR_MS) // DAY_MS
     begin = max([first, created_on, *(day + 1 for day in imported)]) if was_read else first
-    if begin < kept_from:
-        missing.append({"from": _text(begin), "to": _text(kept_from - 1), "reason": "not_kept"})
-    if shown["breakdowns_from"] is None:
+    days = retained.listed_days(first, last) if was_read else set()
+    missing += _gaps([day for day in range(begin, last + 1) if day not in days])
+    if not days:
         return {"breakdowns": None, "breakdowns_from": None, "breakdowns_missing": missing}
-    events = [event for event in target.events if kept_from <= event.at // DAY_MS <= last]
-    sources = [event.key("sources") for event in events]
+    sources = [event.key("sources") for event in target.events if event.at // DAY_MS in days]
     channels = ranked([None if source is None else _CHANNELS[source] for source in sources])
-    lists = {**listed(target, kept_from, last, limit), "channels": channels}
-    return {"breakdowns": lists, "breakdowns_from": _text(kept_from), "breakdowns_missing": missing}
+    return {
+        "breakdowns": {**listed(target, days, limit), "channels": channels},
+        "breakdowns_from": day_text(retained.listed_from(first, last)),
+        "breakdowns_missing": missing,
+    }
+
+
+def _has_whole_month(first: int, last: int) -> bool:
+    month = month_of(first - 1) + 1  # the first month that begins on `first` or later
+    return first_day_of(month + 1) - 1 <= last
+
+
+def _gaps(days: Sequence[int]) -> list[dict[str, str]]:
+    """Return the first and the last day of each group of consecutive days."""
+    all_days = set(days)
+    begins = [day for day in days if day - 1 not in all_days]
+    ends = [day for day in days if day + 1 not in all_days]
+    return [
+        {"from": day_text(begin), "to": day_text(end), "reason": "not_kept"}
+        for begin, end in zip(begins, ends, strict=True)
+    ]
 
 
 def _counted(target: Target, first: date, last: date, by: str, until: int) -> dict[str, Any]:
@@ -204,11 +262,3 @@ def _earlier(day: date, months: int) -> date:
 
 def _sum(several: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return {name: sum(each[name] for each in several) for name in ("views", "bots", "visitors")}
-
-
-def _text(day: int) -> str:
-    return (_EPOCH + timedelta(day)).isoformat()
-
-
-def _number(day: str) -> int:
-    return (date.fromisoformat(day) - _EPOCH).days

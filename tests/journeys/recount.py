@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Sequence, Set
 
     from edge_worker.harness.visitors import Hit
 
@@ -125,14 +125,9 @@ def report(target: Target, period: str, now: int, until: int | None) -> dict[str
     }
 
 
-def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the ten most frequent keys of each dimension in the events of a period that ends `now`."""
-    return listed(target, now // DAY_MS - DAYS[period] + 1, now // DAY_MS)
-
-
-def listed(target: Target, first_day: int, last_day: int, limit: int = 10) -> dict[str, list[dict[str, Any]]]:
+def listed(target: Target, days: Set[int], limit: int = 10) -> dict[str, list[dict[str, Any]]]:
     """Return the most frequent keys of each dimension in the events of these days. Ties are sorted by key."""
-    events = [event for event in target.events if first_day <= event.at // DAY_MS <= last_day]
+    events = [event for event in target.events if event.at // DAY_MS in days]
     names = (*DIMENSIONS, *VISIT_LISTS[target.kind])
     lists = {name: ranked([event.key(name) for event in events])[:limit] for name in names}
     for entry in lists.get("arrivals", ()):

@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 
     from svc.config import StoreConfig
 
-SMALL = Plan(1, accounts=6, days=36, moments=8, most=6)
-LARGE = Plan(1, accounts=12, days=40, moments=20, most=48)
-# A large world usually has more sites and links than this.
+SMALL = Plan(1, accounts=6, days=36, moments=8, most=6, ranges=3)
+# The days of two or three months are deleted.
+LARGE = Plan(1, accounts=12, days=100, moments=20, most=48)
+# Whole months are deleted as well.
+LONG = Plan(1, accounts=24, days=300, moments=20, most=24, months_kept=6)
+# One of this number of worlds is long.
+_LONG_EVERY = 8
+# A large or long world usually has more sites and links than this.
 _TARGETS_PER_WORLD = 225
-RULES = pytest.mark.rule("R1", "R2", "R3", "R4", "R7", "L4", "W2", "W3", "A17")
+RULES = pytest.mark.rule("R1", "R2", "R3", "R4", "R7", "L4", "W2", "W3", "A17", "Y10")
 
 
 def setting(name: str, otherwise: int) -> int:
@@ -77,7 +82,10 @@ if setting("HISTORIES", 0):
     @pytest.mark.parametrize("number", range(-(-setting("HISTORIES", 0) // _TARGETS_PER_WORLD)))
     async def test_many_histories(number, tmp_path):
         seed = setting("SEED", 1_000) + number
-        await run(replace(LARGE, seed=seed), sqlite_config(tmp_path), tmp_path)
+        plan = LONG if number % _LONG_EVERY == _LONG_EVERY - 1 else LARGE
+        seen = await run(replace(plan, seed=seed), sqlite_config(tmp_path), tmp_path)
+        assert seen.months > 0
+        assert seen.mixed > 0
 
 
 if "SVC_TEST_ONLY" in os.environ:
@@ -85,7 +93,8 @@ if "SVC_TEST_ONLY" in os.environ:
     @pytest.mark.timeout(7_200)
     async def test_rerun_of_one_account(tmp_path):
         plan = Plan(
-            setting("SEED", 1), setting("ACCOUNTS", 1), setting("DAYS", 30), setting("MOMENTS", 1), setting("MOST", 6)
-        )
+            setting("SEED", 1), setting("ACCOUNTS", 1), setting("DAYS", 30), setting("MOMENTS", 1), setting("MOST", 6),
+            setting("MONTHS", 0) or None,
+        )  # fmt: skip
         plan = replace(plan, only=setting("ONLY", 0), until_moment=setting("UNTIL", 1_000))
         await run(plan, sqlite_config(tmp_path), tmp_path)
