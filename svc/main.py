@@ -37,7 +37,7 @@ from svc.metrics import Metrics, counting_log_lines
 from svc.process.systemd import Systemd
 from svc.security.vault import open_vault
 from svc.store import open_store, users
-from svc.store.working_tokens import sealed_tokens
+from svc.store.sealed_secrets import sealed_secrets
 from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ async def open_service(config: Config, clock: Clock, bundle: WorkerBundle, syste
         open_store(config.store, serving=True, metrics=metrics) as store,
         open_edge(config.edge, metrics=metrics) as edge,
     ):
-        vault = open_vault(config.vault, await store.read(sealed_tokens()))
+        vault = open_vault(config.vault, await store.read(sealed_secrets()))
         # Listen only after the store has been acquired. If the port is 0, the URL is known only after binding.
         listeners, host, port = _systemd_listeners(systemd) or await _listen("http", config.http.bind)
         url = f"http://{host}:{port}"

@@ -79,6 +79,9 @@ AccountAction = Literal[
     "note.create",
     "note.change",
     "note.delete",
+    "share.create",
+    "share.change",
+    "share.delete",
 ]
 Action = Literal[OwnAction, AccountAction]
 OWN_ACTIONS: tuple[OwnAction, ...] = get_args(OwnAction)
@@ -105,7 +108,8 @@ SITE_WARNINGS: tuple[SiteWarning, ...] = get_args(SiteWarning)
 SiteState = Literal[RouteState, "deleted"]
 SiteOrder = Literal["oldest", "newest", "host"]
 LinkState = Literal["active", "deleted"]
-NoteTarget = Literal["site", "link", "account"]  # the object whose reports show a note
+TargetKind = Literal["site", "link", "account"]
+NoteTarget = TargetKind  # the object whose reports show a note
 # Kinds of notes that the service writes; see `svc.api.note_texts`.
 NoteKind = Literal[
     "imported", "snippet_rotated", "worker_updated", "hours_refused", "route_missing", "link_host_route_missing"
@@ -765,3 +769,27 @@ class Note:
     created_at: int
     kind: NoteKind | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A public page with the counts of a site, a link or an account. Its URL contains a secret.
+
+    `until`: the last day (epoch day) on which the page is available; None if it does not end. `periods`: the periods
+    that viewers can select; None if they can select any days. `lists`: True if the page shows breakdowns. `embed`: the
+    origins of the sites whose pages may show the page in a frame.
+    """
+
+    id: str
+    user_id: int
+    account_id: str  # the target's account, or the target itself
+    target_kind: TargetKind
+    target: str
+    name: str
+    sealed_secret: bytes = field(repr=False)
+    password_hash: str | None = field(repr=False)
+    until: int | None
+    periods: tuple[ReportPeriod, ...] | None
+    lists: bool
+    embed: tuple[str, ...]
+    created_at: int

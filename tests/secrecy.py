@@ -61,6 +61,7 @@ _FORMS = {
     "device's token": f"svd_{_RANDOM}",
     MAIL_TOKEN: f"svm_{_RANDOM}",
     "worker key": f"svcw_{_RANDOM}",
+    "share's secret": "shs_[a-z2-7]{20}",
     "API key": "svc_[0-9A-Za-z]{36}",
     "platform's token": "cfat_[0-9A-Za-z]{40}[0-9a-f]{8}",
 }
@@ -69,7 +70,7 @@ _IS_ONE: Mapping[str, Callable[[str], bool]] = {
     "platform's token": lambda text: text[-8:] == f"{crc32(text[5:-8].encode()):08x}",
 }
 # Prefixes that cover all formats.
-_STEMS = (b"sv", b"cfat_")
+_STEMS = (b"sv", b"shs_", b"cfat_")
 _LONGEST = 80
 
 _PATTERNS = {kind: re.compile(form.encode()) for kind, form in _FORMS.items()}

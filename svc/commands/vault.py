@@ -1,4 +1,4 @@
-"""`svc vault rotate`: replace the key that encrypts working tokens."""
+"""`svc vault rotate`: replace the key that encrypts tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    vault = commands.add_parser("vault", help="manage the key that encrypts working tokens").add_subparsers(
+    vault = commands.add_parser("vault", help="manage the key that encrypts tokens").add_subparsers(
         required=True, metavar="ACTION"
     )
     rotate = vault.add_parser(
@@ -61,7 +61,7 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
         raise ConfigError(f"The key file {path} cannot be changed: {error.strerror or error}") from error
     print(f"Re-encrypted {plural(resealed, 'token')} with the newest key in {path}.")
     if lost:
-        print(f"No key decrypts {plural(lost, 'token')}. The accounts with these tokens need new tokens.")
+        print(f"No key decrypts {plural(lost, 'token')}. Accounts with these tokens need new tokens.")
     if not drop:
         print("Old keys are kept. To remove them, stop the service and run svc vault rotate --drop-old.")
     print("Earlier backups contain the keys they need.")
@@ -77,16 +77,16 @@ async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
     it can be repeated.
     """
     from svc.security.vault import Vault
-    from svc.store.working_tokens import reseal, sealed_tokens
+    from svc.store.sealed_secrets import reseal, sealed_secrets
 
     newest, every = Vault(keys[:1]), Vault(keys)
     resealed = 0
     while True:
-        found = (await store.read(sealed_tokens())).items()
-        older = {account_id: box for account_id, box in found if not newest.opens(box, account_id)}
-        pending = {account_id: box for account_id, box in older.items() if every.opens(box, account_id)}
-        for account_id, box in pending.items():
-            again = newest.seal(every.open(box, account_id), account_id)
-            resealed += await store.run(reseal(account_id, box, again))
+        found = (await store.read(sealed_secrets())).items()
+        older = {owner_id: box for owner_id, box in found if not newest.opens(box, owner_id)}
+        pending = {owner_id: box for owner_id, box in older.items() if every.opens(box, owner_id)}
+        for owner_id, box in pending.items():
+            again = newest.seal(every.open(box, owner_id), owner_id)
+            resealed += await store.run(reseal(owner_id, box, again))
         if not pending:  # includes tokens that a running service has encrypted in the meantime
             return resealed, len(older)

@@ -1,6 +1,7 @@
-"""Encrypts working tokens at rest, with AES-GCM and a key from the key file.
+"""Encrypts tokens at rest, with AES-GCM and a key from the key file.
 
-An encrypted token can be decrypted only for the account for which it was encrypted.
+These are working tokens, and the tokens in the URLs of shares. An encrypted token can be decrypted only for its owner,
+which is the account or the share for which it was encrypted.
 
 The key file has one key per line (32 bytes in base64), newest key first. Encryption (`seal`) uses the first key, and
 decryption (`open`) tries all keys, so `svc vault rotate` adds a new key at the top. If the service cannot decrypt a
@@ -110,7 +111,7 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
             keys = read_keys(path)
         elif sealed and not accept:
             raise ConfigError(
-                f"The key file {path} does not exist, but tokens need it (accounts: {len(sealed)}). {_FIX}"
+                f"The key file {path} does not exist, but the store has tokens that need it ({len(sealed)}). {_FIX}"
             )
         elif make:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,17 +124,15 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
     vault = Vault(keys, path)
     lost = sum(not vault.opens(box, owner_id) for owner_id, box in sealed.items())
     if lost and not accept:
-        raise ConfigError(
-            f"The key file {path} does not decrypt the tokens of {lost} of {len(sealed)} accounts. {_FIX}"
-        )
+        raise ConfigError(f"The key file {path} does not decrypt {lost} of {len(sealed)} tokens. {_FIX}")
     if lost:
-        log.warning("tokens cannot be decrypted", extra={"lost": lost, "accounts": len(sealed)})
+        log.warning("tokens cannot be decrypted", extra={"lost": lost, "tokens": len(sealed)})
     return vault
 
 
 _FIX = (
     "Add the missing key to the file as a line. If you have no copy of the key, set [vault] lost_tokens to accept;"
-    " these accounts then need new tokens."
+    " accounts then need new tokens, and users can no longer see the URLs of their shares."
 )
 
 

@@ -8,11 +8,12 @@ from svc.model import LinkState
 from svc.store.events import event_of
 from svc.store.links import link_of
 from svc.store.notes import note_of
+from svc.store.shares import share_of
 from svc.store.sites import sites_of_rows
 from svc.store.tx import Tx, sql
 
 if TYPE_CHECKING:
-    from svc.model import Event, Link, Note, Site
+    from svc.model import Event, Link, Note, Share, Site
 
 PAGE = 500
 _PAGE = (
@@ -20,6 +21,7 @@ _PAGE = (
     " order by created_at, id limit $5"
 )
 _NOTES = _PAGE.format(table="notes", state=" and hidden = 0")
+_SHARES = _PAGE.format(table="shares", state="")
 _SITES = _PAGE.format(table="sites", state="")
 # Each state is read in order from the index that lists use (`links_by_age`). Sorting all of a user's links for each
 # page would take minutes, because there is no limit on deleted links.
@@ -53,6 +55,13 @@ def notes_page(user_id: int, made_until: int, after: Note | None = None) -> Tx[l
     begun = (0, "") if after is None else (after.created_at, after.id)
     rows = yield sql(_NOTES, user_id, made_until, *begun, PAGE)
     return [note_of(row) for row in rows]
+
+
+def shares_page(user_id: int, made_until: int, after: Share | None = None) -> Tx[list[Share]]:
+    """Return a page of the user's shares, like `sites_page`."""
+    begun = (0, "") if after is None else (after.created_at, after.id)
+    rows = yield sql(_SHARES, user_id, made_until, *begun, PAGE)
+    return [share_of(row) for row in rows]
 
 
 def events_page(user_id: int, made_until: int, after: Event | None = None) -> Tx[list[Event]]:

@@ -113,7 +113,7 @@ def delete_operations(before: int) -> Tx[int]:
 
 
 def delete_former_accounts(before: int) -> Tx[int]:
-    """Delete former accounts that no longer have any sites, links or operations, and the notes on these accounts.
+    """Delete former accounts that no longer have any sites, links or operations, with their notes and shares.
 
     Until then, the account's row is needed to find all data of a user who is being deleted, because some tables have no
     user id.
@@ -127,7 +127,9 @@ def delete_former_accounts(before: int) -> Tx[int]:
         before,
     )
     if rows:
-        yield sql("delete from notes where target = any($1)", tuple(sorted(row["id"] for row in rows)))
+        former = tuple(sorted(row["id"] for row in rows))
+        yield sql("delete from notes where target = any($1)", former)
+        yield sql("delete from shares where target = any($1)", former)
     return len(rows)
 
 

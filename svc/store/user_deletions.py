@@ -142,6 +142,11 @@ def forget_notes(user_id: int) -> Tx[bool]:
     return (yield from _delete("notes", "id", "user_id = $1", user_id)) == BATCH
 
 
+def forget_shares(user_id: int) -> Tx[bool]:
+    """Delete a batch of the user's shares. Returns True if more may remain."""
+    return (yield from _delete("shares", "id", "user_id = $1", user_id)) == BATCH
+
+
 def forget_refused_hours(user_id: int) -> Tx[bool]:
     """Delete a batch of the records of hours with refused points. Returns True if more may remain."""
     return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
@@ -168,7 +173,15 @@ def forget_responses(user_id: int) -> Tx[bool]:
 
 # The transactions that delete the user's data. They run in this order, each until it returns False. Deleting the user's
 # row would also delete all rows that reference it, but in one long transaction.
-FORGET = (forget_totals, forget_notes, forget_refused_hours, forget_operations, forget_events, forget_responses)
+FORGET = (
+    forget_totals,
+    forget_notes,
+    forget_shares,
+    forget_refused_hours,
+    forget_operations,
+    forget_events,
+    forget_responses,
+)
 
 _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
 

@@ -117,20 +117,3 @@ def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """Set the state `revoked`, because the working token has expired."""
     yield from states.move(account_id, EXPIRING, "revoked", error, now)
     yield from accounts.remove_warning(account_id, "token_expires_soon")
-
-
-def reseal(account_id: str, old: bytes, new: bytes) -> Tx[bool]:
-    """Replace the encrypted token `old` with `new`, which is the same token encrypted with another key.
-
-    Returns False if the account's encrypted token is no longer `old`.
-    """
-    rows = yield sql(
-        "update accounts set sealed_token = $3 where id = $1 and sealed_token = $2 returning id", account_id, old, new
-    )
-    return bool(rows)
-
-
-def sealed_tokens() -> Tx[dict[str, bytes]]:
-    """Return the encrypted working tokens by account id."""
-    rows = yield sql("select id, sealed_token from accounts where sealed_token is not null")
-    return {row["id"]: row["sealed_token"] for row in rows}

@@ -39,7 +39,7 @@ from svc.backup import run
 from svc.security.vault import open_vault
 from svc.store import open_store
 from svc.store.engines import copies
-from svc.store.working_tokens import sealed_tokens
+from svc.store.sealed_secrets import sealed_secrets
 from tests.backup.places import config_of, without
 from tests.databases import postgres_config, sqlite_config, stores_aside
 from tests.store.whole_store import all_rows
@@ -128,7 +128,7 @@ def _rows(config: Config, *, serving: bool = False) -> str:
 
     async def read() -> Any:
         async with open_store(config.store, serving=serving) as store:
-            open_vault(config.vault, await store.read(sealed_tokens()), make=False)
+            open_vault(config.vault, await store.read(sealed_secrets()), make=False)
             return await store.read(all_rows())
 
     rows = without(without(trio.run(read), "serving", "epoch", "looks"), "accounts", "suspected_at")

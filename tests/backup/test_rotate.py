@@ -10,14 +10,14 @@ import trio
 from edge_worker.harness.service import eventually
 from svc.security.vault import Vault, changing, open_vault, read_keys, write_keys
 from svc.store import open_store
+from svc.store.sealed_secrets import reseal, sealed_secrets
 from svc.store.tx import sql
-from svc.store.working_tokens import reseal, sealed_tokens
 from tests.backup.places import config_of, done, fill
 from tests.backup.test_archive import begun, svc
 
 
 def sealed(config):
-    return done(config, sealed_tokens())
+    return done(config, sealed_secrets())
 
 
 def put(account_id, box):
@@ -96,6 +96,6 @@ async def test_reseal_keeps_a_token_that_was_renewed_concurrently(store):
     account_id = await store.run(an_account())
     await store.run(put(account_id, b"renewed"))
     assert not await store.run(reseal(account_id, b"old", b"resealed"))
-    assert await store.read(sealed_tokens()) == {account_id: b"renewed"}
+    assert await store.read(sealed_secrets()) == {account_id: b"renewed"}
     assert await store.run(reseal(account_id, b"renewed", b"resealed"))
-    assert await store.read(sealed_tokens()) == {account_id: b"resealed"}
+    assert await store.read(sealed_secrets()) == {account_id: b"resealed"}

@@ -375,7 +375,7 @@ def test_start_fails_without_key_of_sealed_tokens_and_creates_no_key(tmp_path):
     for command in ("check", "serve"):
         response = svc(tmp_path, command, SVC_HTTP_BIND="127.0.0.1:0")
         assert response.returncode == 1
-        assert "does not exist, but tokens need it (accounts: 1)" in response.stdout + response.stderr
+        assert "does not exist, but the store has tokens that need it (1)" in response.stdout + response.stderr
         assert "Traceback" not in response.stderr
         assert not key_file.exists()
     key_file.touch(0o600)

@@ -109,7 +109,7 @@ def test_key_removed_too_early_is_detected(tmp_path):
     both = {**old, "acc_b": opened(path, old).seal("cfat_other", "acc_b")}
     assert opened(path, both).open(both["acc_b"], "acc_b") == "cfat_other"
     path.write_text(second)
-    with pytest.raises(ConfigError, match=r"1 of 2 accounts"):
+    with pytest.raises(ConfigError, match=r"1 of 2 tokens"):
         opened(path, both)
     path.write_text(f"{first}\n{second}")
     opened(path, both)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from svc.clock import day_of
-from svc.ids import new_id
-from svc.model import Link, Note, Site
-from svc.store import accounts, link_hosts, links, notes, operations, sites, users
+from svc.ids import digest, new_id
+from svc.model import Link, Note, Share, Site
+from svc.store import accounts, link_hosts, links, notes, operations, shares, sites, users
 from svc.store.sessions import Issued, Session
 from tests.clock import START_MS
 
 if TYPE_CHECKING:
-    from svc.model import NoteTarget
+    from svc.model import NoteTarget, TargetKind
     from svc.store.tx import Tx
 
 _numbers = count(1)
@@ -109,6 +110,26 @@ def new_note(
     return Note(new_id("note"), user_id, account_id, kind, target, day, text, at)
 
 
+def new_share(user_id: int, account_id: str, target: str, kind: TargetKind = "site", **more: Any) -> Share:
+    """Return a share that is not stored yet. `more`: fields that differ from the defaults."""
+    share = Share(
+        id=new_id("shr"),
+        user_id=user_id,
+        account_id=account_id,
+        target_kind=kind,
+        target=target,
+        name="Shop",
+        sealed_secret=b"sealed",
+        password_hash=None,
+        until=None,
+        periods=None,
+        lists=False,
+        embed=(),
+        created_at=START_MS,
+    )
+    return replace(share, **more)
+
+
 def a_site(account_id: str, host: str = "shop.example.com") -> Tx[str]:
     """Add a site and return its id."""
     user_id = yield from owner_of(account_id)
@@ -119,6 +140,16 @@ def a_note(account_id: str, target: str, kind: str = "site", **more: Any) -> Tx[
     """Add a note and return it. `kind`: a `NoteTarget`. `more`: see `new_note`."""
     user_id = yield from owner_of(account_id)
     return (yield from notes.add_note(new_note(user_id, account_id, target, cast("NoteTarget", kind), **more)))
+
+
+def a_share(account_id: str, target: str, kind: str = "site", **more: Any) -> Tx[str]:
+    """Share a target. Return the secret. `kind`: a `TargetKind`. `more`: see `new_share`."""
+    user_id = yield from owner_of(account_id)
+    secret = new_id("shs")
+    yield from shares.add_share(
+        new_share(user_id, account_id, target, cast("TargetKind", kind), **more), digest(secret)
+    )
+    return secret
 
 
 def a_link(account_id: str, code: str = "sale26") -> Tx[str]:

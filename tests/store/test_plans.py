@@ -19,6 +19,7 @@ from svc.store import (
     notes,
     open_store,
     retention,
+    shares,
     sites,
     worker_keys,
 )
@@ -49,6 +50,7 @@ LARGE = (
     "pushed",
     "events",
     "notes",
+    "shares",
 )
 ALIASES = ("s", "t", "d", "e")
 
@@ -86,6 +88,10 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "a page by clicks": lambda user, account, site, link: listed(LinkFilter(user), [link]),
     "notes": lambda user, account, site, link: notes.list_notes([account, site], TODAY, TODAY, 9, (1, 1, "")),
     "a note": lambda user, account, site, link: notes.get_note(user, "note"),
+    "an available share": lambda user, account, site, link: shares.available_share("digest", TODAY),
+    "shares": lambda user, account, site, link: shares.list_shares(site),
+    "totals of an account's sites": lambda user, account, site, link: shares.site_totals(account, TODAY, TODAY),
+    "the first day of an account": lambda user, account, site, link: shares.first_day_of_sites(account),
     "events": lambda user, account, site, link: events.page(user, "newest", None, 100),
     "events of an account": lambda user, account, site, link: events.page(user, "oldest", 1, 100, ["e"], own=False),
     "events of an export": lambda user, account, site, link: exports.events_page(user, START_MS),

@@ -15,8 +15,8 @@ from svc.errors import ServiceError, StoreUnavailable
 from svc.store import open_store, outbox, rollouts
 from svc.store.engines.migrate import NotReady
 from svc.store.engines.watch import small_write
+from svc.store.sealed_secrets import sealed_secrets
 from svc.store.service_state import backed_up_at
-from svc.store.working_tokens import sealed_tokens
 from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def read_store(config: Config, *, as_is: bool) -> InStore:
                     _backup(await store.read(backed_up_at()), system_clock()),
                     await _workers(config, store),
                     emails_finding(await store.read(outbox.backlog())),
-                    await store.read(sealed_tokens()),
+                    await store.read(sealed_secrets()),
                 )
     except (ConfigError, ServiceError, OSError, trio.TooSlowError) as error:
         text = f"{error}; check [store] url"

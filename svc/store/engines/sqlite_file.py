@@ -14,6 +14,7 @@ from svc.config import ConfigError
 from svc.store.engines.migrate import migrations, pending
 from svc.store.engines.sqlite import change, connect, migrate
 from svc.store.engines.sqlite_tables import check_tables, columns_by_table, make_tables, schema_version
+from svc.store.sealed_secrets import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ class NotAStore(Exception):
 
 @dataclass(frozen=True)
 class Contents:
-    """A summary of a file: its schema version, the number of rows by table, and the encrypted tokens by account id."""
+    """A summary of a file: its schema version, the number of rows by table, and the encrypted tokens by owner id."""
 
     schema: int
     rows: dict[str, int]
@@ -75,8 +76,7 @@ def contents(path: Path) -> Contents:
                 check_tables(schema, columns_by_table(file))
             except ConfigError as error:
                 raise NotAStore(f"it is not a store of this service. {error}") from None
-            sealed = dict(file.execute("select id, sealed_token from accounts where sealed_token is not null"))
-            return Contents(schema, row_counts(file), sealed)
+            return Contents(schema, row_counts(file), _sealed(file))
     except sqlite3.Error as error:
         raise NotAStore(f"it is not a database, or it is damaged: {error}") from error
 
@@ -156,6 +156,17 @@ def set_counter(file: sqlite3.Connection, table: str, last: int) -> None:
     """Set the last assigned id of a table, so that its next row gets a higher id."""
     file.execute("delete from sqlite_sequence where name = ?", (table,))
     file.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, last))
+
+
+def _sealed(file: sqlite3.Connection) -> dict[str, bytes]:
+    """Return the encrypted tokens by owner id. Tables that the file's schema does not have yet contain none."""
+    existing = columns_by_table(file)
+    return {
+        owner_id: box
+        for table, column in COLUMNS.items()
+        if table in existing
+        for owner_id, box in file.execute(f"select id, {column} from {table} where {column} is not null")  # noqa: S608  # names of the schema
+    }
 
 
 def _create(path: Path) -> None:
