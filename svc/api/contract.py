@@ -24,6 +24,8 @@ from svc.api import (
     push,
     reports,
     sessions,
+    shared,
+    shares,
     sites,
     totals,
 )
@@ -33,6 +35,7 @@ from svc.api.endpoint import Endpoint, Tag
 TAGS: dict[Tag, str] = {
     "reports": "Counts of sites and links.",
     "links": "Short links and their QR codes.",
+    "shares": "The public pages of shares. These paths are outside /v1, and need no credential.",
     "sites": "Hosts whose page views are counted.",
     "accounts": "Connected Cloudflare accounts with their Worker, zones and link host.",
     "keys": "API keys.",
@@ -60,6 +63,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *overview.ENDPOINTS,
     *totals.ENDPOINTS,
     *notes.ENDPOINTS,
+    *shares.ENDPOINTS,
+    *shared.ENDPOINTS,
     *imports.ENDPOINTS,
     *export.ENDPOINTS,
     *ledger.ENDPOINTS,

@@ -23,7 +23,7 @@ B = TypeVar("B", bound=BaseModel, default=NoBody)
 Q = TypeVar("Q", bound=Query, default=NoQuery)
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Tag = Literal["sign-in", "me", "events", "keys", "accounts", "sites", "links", "reports", "worker", "service"]
+Tag = Literal["sign-in", "me", "events", "keys", "accounts", "sites", "links", "reports", "shares", "worker", "service"]
 # user: a sign-in session, or an API key with one of `scopes`. session: a sign-in session only. Worker: an installed
 # Worker, which sends its key. cookie: the refresh cookie of a sign-in session. anybody: no credential is needed.
 Access = Literal["user", "session", "worker", "cookie", "anybody"]
@@ -36,6 +36,8 @@ ID_PREFIXES: Mapping[str, str] = {
     "site_id": "site",
     "link_id": "lnk",
     "note_id": "note",
+    "share_id": "shr",
+    "secret": "shs",
     "key_id": "key",
     "session_id": "ses",
 }
@@ -95,7 +97,7 @@ class Endpoint(Generic[B, Q]):
 
     @property
     def is_form(self) -> bool:
-        """True if the endpoint is a form of /auth, which accepts a body without an `Authorization` header."""
+        """True if the endpoint is a form, which accepts a body without an `Authorization` header."""
         return self.body is not None and self.access in ("anybody", "cookie")
 
     @property

@@ -13,7 +13,7 @@ from svc.api.fields import Day, Moment, MonthsKept
 from svc.api.links import Rule
 from svc.api.notes import text_of
 from svc.api.shape import ResponseBody, optional_field
-from svc.model import AccountState, EdgePlan, Language, LinkState, Location, Plan, SiteState
+from svc.model import AccountState, EdgePlan, Language, LinkState, Location, Plan, ReportPeriod, SiteState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,11 +25,11 @@ EXPORT = Endpoint(
     path="/v1/export",
     tag="me",
     summary="Export all your data as a ZIP file",
-    description="The ZIP file contains your accounts, sites, links, notes, all totals, and one year of events, as JSON"
-    " and CSV. It includes disconnected accounts and deleted sites and links. README.txt describes the other files. The"
-    " service sends the ZIP file while it creates it, so an interrupted download is incomplete. The request requires a"
-    " sign-in session, or an API key with all scopes that is not limited to specific accounts. This operation is not"
-    " part of the original API specification.",
+    description="The ZIP file contains your accounts, sites, links, notes, shares, all totals, and one year of events,"
+    " as JSON and CSV. It includes disconnected accounts and deleted sites and links. README.txt describes the other"
+    " files. The service sends the ZIP file while it creates it, so an interrupted download is incomplete. The request"
+    " requires a sign-in session, or an API key with all scopes that is not limited to specific accounts. This"
+    " operation is not part of the original API specification.",
     response=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),
@@ -199,6 +199,41 @@ class Note(ResponseBody):
         )
 
 
+class Share(ResponseBody):
+    """An item of shares.json. It has either `site_id` or `link_id`; a share of an account has neither."""
+
+    id: str
+    account_id: str
+    edge_account_id: str
+    site_id: str | None = optional_field()
+    link_id: str | None = optional_field()
+    name: str
+    password: bool
+    until: Day | None
+    periods: tuple[ReportPeriod, ...] | None
+    lists: bool
+    embed: tuple[str, ...]
+    created_at: Moment
+
+    @classmethod
+    def from_model(cls, share: model.Share, edge_account_id: str) -> Share:
+        """Return the item for a share, without its secret."""
+        return cls(
+            id=share.id,
+            account_id=share.account_id,
+            edge_account_id=edge_account_id,
+            site_id=share.target if share.target_kind == "site" else None,
+            link_id=share.target if share.target_kind == "link" else None,
+            name=share.name,
+            password=share.password_hash is not None,
+            until=share.until,
+            periods=share.periods,
+            lists=share.lists,
+            embed=share.embed,
+            created_at=share.created_at,
+        )
+
+
 DAILY_COLUMNS = (
     *("target", "kind", "edge_account_id", "name", "day", "views", "bots", "visitors"),
     *("final", "imported", "estimated"),
@@ -247,6 +282,9 @@ links.json         Short links: code, target (url) and rules. Links with the sta
 links.csv          The links as a table; rules is a JSON list in its cell.
 notes.json         Notes on days. A note with site_id or link_id is on that site or link, any
                    other note is on the whole account. The service wrote the automatic ones.
+shares.json        Public pages with your counts: name, settings, and whether the page has a
+                   password. A share with site_id or link_id shows that site or link, any
+                   other share shows the sites of the whole account.
 daily_totals.csv   Counts, with one line per day for each site or link. target is the id,
                    kind is site or link, and name is the host or code. views and visitors
                    count people, and visitors are unique per day. bots counts everything
@@ -258,8 +296,8 @@ hourly_totals.csv  Counts per hour. at is the start of the hour. The service kee
 events.csv         The changes of the last year, oldest first: time (at), actor (via), IP
                    address (ip), change (action, target, count) and result (outcome).
 
-Not included: passwords, API keys and Cloudflare tokens (create new ones), and
-breakdowns (top pages, sources, countries ...), which are in your own database at
+Not included: passwords, API keys, Cloudflare tokens and the URLs of shares (create new
+ones), and breakdowns (top pages, sources, countries ...), which are in your own database at
 Cloudflare.
 
 To import the data into another installation of the service, ask its operator for help:

@@ -77,6 +77,8 @@ _URL = (
     rf"({_URL_LABEL}(\.{_URL_LABEL})*\.?|\[{_IPV6}\])(:{_PORT}?)?"
     rf"([/?#][{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]*)?$"
 )
+# An origin that may show a page in a frame. `http` is allowed only for development.
+_ORIGIN = rf"^(https://({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?|http://localhost)(:{_PORT})?$"
 # Requests may contain the ASCII form above, or a form with non-ASCII characters that can be converted to it.
 _BEYOND_ASCII = r"[^\x00-\x7F]"
 _HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
@@ -185,6 +187,12 @@ def _network(value: str) -> str:
     return value
 
 
+def _origin(value: str) -> str:
+    if not _fits(_ORIGIN, value):
+        raise Wrong("must be an origin without a path, e.g. https://www.example.com", "wrong_form")
+    return value.lower().removesuffix(":443" if value.startswith("https:") else ":80")
+
+
 def _without_duplicates(values: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(values))
 
@@ -284,6 +292,7 @@ Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=N
 # Short, because the percent-encoded text and the link list's other parameters must fit into the longest allowed query
 # string.
 ShortSearch = Annotated[Text, Field(max_length=50), _string(maxLength=50, pattern=NO_NUL)]
+Label = Annotated[Text, Field(max_length=40), _string(maxLength=40, pattern=NO_NUL, examples=["visits"])]
 Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL)]
 Host = Annotated[
     str,
@@ -319,6 +328,13 @@ NoteText = Annotated[
     _string(minLength=1, maxLength=500, pattern=_NOTE, examples=["Newsletter sent"]),
 ]
 NoteDay = Annotated[int, BeforeValidator(_note_day), _string(format="date", examples=["2026-11-21"])]
+Origin = Annotated[
+    str,
+    Field(max_length=_LONGEST_HOST + 14),
+    AfterValidator(_origin),
+    _string(pattern=_ORIGIN, maxLength=_LONGEST_HOST + 14, examples=["https://www.example.com"]),
+]
+Origins = Annotated[tuple[Origin, ...], Field(max_length=10, fail_fast=True), AfterValidator(_without_duplicates)]
 EdgeAccountId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", examples=["023e105f4ecef8ad9ca31a8372d0c353"])]
 Network = Annotated[
     str, AfterValidator(_network), _string(format="cidr", pattern=_NETWORK, examples=["192.0.2.7", "2001:db8::/32"])

@@ -16,8 +16,8 @@ from svc.model import Compare, ReportPeriod, ShownPeriod, Step, UnavailableReaso
 _FIRST_PERIODS = ("today", "7d", "30d")
 
 
-class ReportQuery(Query):
-    """The period and the content of a report."""
+class RangeQuery(Query):
+    """The period of a report, and its breakdowns."""
 
     period: ReportPeriod = Field(
         "today",
@@ -45,10 +45,6 @@ class ReportQuery(Query):
         " report also includes entry pages and arrivals. A link's report also includes targets."
     )
     limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
-    statement: Literal["1"] | None = optional_field(
-        "Include the statement of counts for the report's last day. It uses the same read of the Worker's"
-        " database as breakdowns and live counts."
-    )
 
     @property
     def is_extended(self) -> bool:
@@ -60,6 +56,15 @@ class ReportQuery(Query):
     def needs_first_day(self) -> bool:
         """True if the report begins on the first day with counts."""
         return self.from_ is None and (self.to is not None or self.period == "all")
+
+
+class ReportQuery(RangeQuery):
+    """The period and the content of a report."""
+
+    statement: Literal["1"] | None = optional_field(
+        "Include the statement of counts for the report's last day. It uses the same read of the Worker's"
+        " database as breakdowns and live counts."
+    )
 
 
 class SiteReportQuery(ReportQuery):

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import outcome
 import trio
-from pydantic import SecretStr
 
 from svc.actors.context import Context
 from svc.actors.mailbox import Ask
@@ -26,12 +25,15 @@ from svc.actors.service.user_deletions import UserDeletions
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
 from svc.remaining_resource import RemainingResource
+from svc.security.vault import Vault, new_key
 from svc.store import accounts, disconnects, operations
 from svc.store.tx import constant, sql
 from svc.worker.bundle import WorkerBundle, load_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from pydantic import SecretStr
 
     from svc.actors.checks.health_check import Checked
     from svc.actors.context import Commit
@@ -97,7 +99,7 @@ class StandIn:
         return Context(
             store=self.store,
             edge=cast("Any", StandInEdge(self)),
-            vault=cast("Any", StandInVault()),
+            vault=StandInVault(),
             config=self.config,
             clock=self.clock,
             bundle=built_worker(),
@@ -126,12 +128,14 @@ class StandIn:
             raise self.refusal
 
 
-class StandInVault:
-    """A vault that opens every sealed token."""
+class StandInVault(Vault):
+    """A vault that also opens every working token, which these tests do not seal."""
 
-    def open(self, sealed: bytes, account_id: str) -> SecretStr:
-        del sealed, account_id
-        return SecretStr("token")
+    def __init__(self) -> None:
+        super().__init__([new_key()])
+
+    def open(self, sealed: bytes, owner_id: str) -> str:
+        return "token" if owner_id.startswith("acc_") else super().open(sealed, owner_id)
 
 
 class StandInEdge:
@@ -179,8 +183,17 @@ class StandInReads:
     def __init__(self, world: StandIn) -> None:
         self._world = world
 
-    async def read(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
-        del user_id, account
+    async def read(
+        self,
+        user_id: int,
+        account: Account,
+        asked: TargetDays,
+        kept_s: float | None = None,
+        admit: Callable[[], bool] | None = None,
+    ) -> Live | Unavailable:
+        del user_id, account, kept_s
+        if admit is not None and not admit():
+            return Unavailable("rate_limited")
         await self._world.ask(f"live {asked.target_id} {asked.first_day} {asked.last_day}")
         return self._world.readable
 

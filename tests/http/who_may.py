@@ -12,7 +12,8 @@ from svc.model import Scope
 if TYPE_CHECKING:
     from svc.errors import Code
 
-# `needs`: a key needs at least one of these scopes (`all`: every scope; `-`: none; `session`: keys are rejected).
+# `needs`: a key needs at least one of these scopes (with `+`, all of them; `all`: every scope; `-`: none; `session`:
+# keys are rejected).
 # The other columns contain the response to a sign-in session, a key with the scopes, a key with all other scopes, a key
 # limited to another account, another user, and a user with an unconfirmed address. Endpoints that delete the caller or
 # end the caller's session come last.
@@ -70,6 +71,14 @@ GET    /v1/notes                           reports        | 200     200 scope   
 POST   /v1/notes                           sites          | 201     201 scope   404     404      201
 PATCH  /v1/notes/{note_id}                 sites          | 200     200 scope   404     404      200
 DELETE /v1/notes/{note_id}                 sites          | 200     200 scope   404     404      200
+GET    /v1/sites/{site_id}/shares          reports        | 200     200 scope   404     404      200
+POST   /v1/sites/{site_id}/shares          sites          | 201     201 scope   404     404      201
+GET    /v1/links/{link_id}/shares          reports        | 200     200 scope   404     404      200
+POST   /v1/links/{link_id}/shares          links          | 201     201 scope   404     404      201
+GET    /v1/accounts/{account_id}/shares    reports        | 200     200 scope   404     404      200
+POST   /v1/accounts/{account_id}/shares    sites+links    | 201     201 scope   404     404      201
+PATCH  /v1/shares/{share_id}               sites          | 200     200 scope   404     404      200
+DELETE /v1/shares/{share_id}               sites          | 200     200 scope   404     404      200
 POST   /v1/links/{link_id}/totals          links          | 200     200 scope   404     404      200
 GET    /v1/overview                        reports        | 200     200 scope   200     200      200
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
@@ -77,8 +86,14 @@ DELETE /v1/me                              session        | 200     session sess
 """
 # The additional scope that a query needs: sorting by clicks reveals data from reports.
 ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports")}
-# The necessary scope depends on the note's target. The table has the scope for a note on a site.
-OF_TARGET = ("POST /v1/notes", "PATCH /v1/notes/{note_id}", "DELETE /v1/notes/{note_id}")
+# The necessary scope depends on the target of the note or share. The table has the scope for a site.
+OF_TARGET = (
+    "POST /v1/notes",
+    "PATCH /v1/notes/{note_id}",
+    "DELETE /v1/notes/{note_id}",
+    "PATCH /v1/shares/{share_id}",
+    "DELETE /v1/shares/{share_id}",
+)
 # Endpoints that ignore the credentials of /v1. They need no credential, or a different kind.
 OPEN = """
 GET    /auth/settings                200
@@ -101,6 +116,10 @@ GET    /openapi.yaml                 200
 GET    /reference.md                 200
 GET    /reference                    200
 GET    /.well-known/security.txt     404
+GET    /s/{secret}                   404
+GET    /s/{secret}/report            200
+POST   /s/{secret}/report            200
+GET    /s/{secret}/badge.svg         200
 """
 
 
@@ -118,7 +137,12 @@ class Wanted(NamedTuple):
     @property
     def scopes(self) -> tuple[Scope, ...]:
         """The scopes of which a key needs at least one. If empty, the endpoint accepts all keys or rejects all keys."""
-        return tuple(scope for scope in get_args(Scope) if scope in self.needs.split(","))
+        return tuple(scope for scope in get_args(Scope) if scope in self.needs.replace("+", ",").split(","))
+
+    @property
+    def needs_all_scopes(self) -> bool:
+        """True if a key needs all of `scopes`."""
+        return "+" in self.needs
 
 
 CODES: dict[str, Code] = {

@@ -10,7 +10,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svc.api import accounts, bulk, email_changes, explain, imports, keys, link_hosts, links, me, notes, sessions, sites
+from svc.api import (
+    accounts,
+    bulk,
+    email_changes,
+    explain,
+    imports,
+    keys,
+    link_hosts,
+    links,
+    me,
+    notes,
+    sessions,
+    shares,
+    sites,
+)
 from svc.store.tx import Tx, sql
 from tests.journeys.conftest import ZONE
 
@@ -35,7 +49,7 @@ class Place:
     emulator: Emulator
     customer: Customer
     store: Store
-    ids: dict[str, str] = field(default_factory=dict)  # ids of the account, site, link, note, key and session
+    ids: dict[str, str] = field(default_factory=dict)  # ids of the account, site, link, note, share, key and session
 
     async def counts(self) -> Counter[str]:
         """For each kind of object that a write could create twice, return the number of such objects."""
@@ -140,6 +154,7 @@ KINDS = (
     Kind(notes.DELETE, {"notes": -1, "notes with this text": -1}),
     Kind(imports.SITE, {"imported days": 1, "automatic notes": 1}, _fields(file=EARLIER_DAY)),
     Kind(sites.ROTATE, {"old paths": 1, "routes": 1, "versions": 1, "automatic notes": 1}),
+    Kind(shares.ADD_TO_SITE, {"shares": 1}, _fields(name="Site"), made=("share_id", "share")),
     Kind(sites.DELETE, {"live sites": -1, "routes": -2, "versions": 1}),
     Kind(
         links.ADD,
@@ -155,6 +170,10 @@ KINDS = (
         _in_account(links=[{"url": f"https://example.org/{n}"} for n in range(3)]),
     ),
     Kind(explain.EXPLAIN, {}, _fields(**EXPLAINED)),
+    Kind(shares.ADD_TO_LINK, {"shares": 1}, _fields(name="Link", lists=True), made=("share_id", "share")),
+    Kind(shares.ADD_TO_ACCOUNT, {"shares": 1}, _fields(name="Account"), made=("share_id", "share")),
+    Kind(shares.CHANGE, {"shares with this name": 1}, _fields(name="this name")),
+    Kind(shares.DELETE, {"shares": -1, "shares with this name": -1}),
     Kind(links.DELETE, {"live links": -1, "versions": 1}),
     Kind(
         accounts.DISCONNECT,
@@ -197,6 +216,8 @@ def _rows() -> Tx[dict[str, int]]:
         "notes": "notes where kind is null",
         "automatic notes": "notes where kind is not null",
         "notes with this text": "notes where text = 'this text'",
+        "shares": "shares",
+        "shares with this name": "shares where name = 'this name'",
         "users": "users",
         "users without emails": "users where notify = 0",
         "sessions": "sessions",

@@ -43,6 +43,7 @@ _CREATES = {
     "POST /v1/sites": ("site_id", "site"),
     "POST /v1/links": ("link_id", "link"),
     "POST /v1/notes": ("note_id", "note"),
+    "POST /v1/sites/{site_id}/shares": ("share_id", "share"),
     "POST /v1/keys": ("key_id", None),
 }
 
@@ -65,7 +66,7 @@ def refusal_of(kind: str, endpoint: str) -> Code | None:
     if kind == "unconfirmed":  # this user does not own the requested resources
         return CODES.get("email" if row.unconfirmed == "email" else row.stranger)
     if kind in get_args(Scope):
-        kind = "key" if kind in row.scopes else "without"
+        kind = "key" if kind in row.scopes and not row.needs_all_scopes else "without"
     return CODES.get(getattr(row, kind))
 
 

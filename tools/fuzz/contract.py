@@ -52,7 +52,8 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
 # Requests that match the schema can correctly get errors: 422 for an unknown bootstrap token or a host outside every
-# zone, and 400 for an unknown email token, an invalid cursor, a future day, or a note without exactly one target.
+# zone, and 400 for an unknown email token, an invalid cursor, a future day, a share that ends in the past, or a note
+# without exactly one target.
 # Invalid parts of a push are rejected individually. Deleted sites and links can still be read.
 _CONFIG = """
 [generation]
@@ -71,7 +72,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403",
 include-path = "/edge/push"
 checks.negative_data_rejection.expected-statuses = ["4xx", "200"]
 [[operations]]
-include-path-regex = "^/v1/notes"
+include-path-regex = "^/(v1/notes|v1/.*/?shares|s/)"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409"]
 [[operations]]
 include-path-regex = "^/v1/(sites|links)/"
@@ -163,9 +164,13 @@ async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str,
     link = await service.call("POST", "/v1/links", {"account_id": account_id, "url": "https://example.org/"})
     body = {"site_id": site["site"]["id"], "day": "2026-11-21", "text": "Newsletter sent"}
     note = await service.call("POST", "/v1/notes", body)
+    path = f"/v1/sites/{site['site']['id']}/shares"
+    share = (await service.call("POST", path, {"name": "Shop", "lists": True}))["share"]
     return {
         "account_id": account_id,
         "note_id": note["note"]["id"],
+        "share_id": share["id"],
+        "secret": share["url"].rpartition("/")[2],
         "edge_account_id": customer.account_id,
         "site_id": site["site"]["id"],
         "link_id": link["link"]["id"],

@@ -91,9 +91,19 @@ class LiveReads:
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
 
-    async def read(self, user_id: int, account: Account, days: TargetDays) -> Live | Unavailable:
-        """Return the current counts for a site or link on these days, and the statement of counts for the last day."""
-        return await self.ask(user_id, account, days, partial(self._read_with_statement, days))
+    async def read(
+        self,
+        user_id: int,
+        account: Account,
+        days: TargetDays,
+        kept_s: float | None = None,
+        admit: Callable[[], bool] | None = None,
+    ) -> Live | Unavailable:
+        """Return the current counts for a site or link on these days, and the statement of counts for the last day.
+
+        `kept_s`, `admit`: see `ask`.
+        """
+        return await self.ask(user_id, account, days, partial(self._read_with_statement, days), kept_s, admit)
 
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
         """Return the current counts for a site that has not had its first view yet.
@@ -132,13 +142,15 @@ class LiveReads:
         key: Hashable,
         read: Callable[[Access, str], Awaitable[T]],
         kept_s: float | None = None,
+        admit: Callable[[], bool] | None = None,
     ) -> T | Unavailable:
         """Return the result of a cached read, a running read, or a new read.
 
         Only new reads count against the user's rate limit.
 
         Failures are not cached, so retries also count against the rate limit. `key` identifies the read within the
-        account. `kept_s`: how long to cache the result; None means `report_cache_s`. `read` receives the account's
+        account. `kept_s`: how long to cache the result; None means `report_cache_s`. `admit`: called before a
+        new read; if it returns False, the result is unavailable (`rate_limited`). `read` receives the account's
         `Access` and the database id, and must not change the database. `read` raises ValueError, KeyError or TypeError
         if the database contains data that the Worker did not write.
         """
@@ -157,6 +169,9 @@ class LiveReads:
         reading = self._under_way.get(cache_key)
         if reading is None:
             if not self._limit.count(str(user_id), now).allowed:
+                return Unavailable("rate_limited")
+            if admit is not None and not admit():
+                self._limit.give_back(str(user_id))
                 return Unavailable("rate_limited")
             reading = self._under_way[cache_key] = _Reading()
             self._nursery.start_soon(self._run, reading, cache_key, account, read, now)

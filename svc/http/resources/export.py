@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read
-    from svc.model import Account, FormerAccount, Link, Note, Site, User
+    from svc.model import Account, FormerAccount, Link, Note, Share, Site, User
     from svc.store.tx import Row, Store, Tx
 
 T = TypeVar("T")
@@ -143,10 +143,14 @@ class _Contents:
         def note_of(note: Note) -> api.Note:
             return api.Note.from_model(note, edges[note.account_id])
 
+        def share_of(share: Share) -> api.Share:
+            return api.Share.from_model(share, edges[share.account_id])
+
         for files in (
             self._json("sites.json", self._sites(), site_of),
             self._json("links.json", self._links(), link_of),
             self._json("notes.json", self._notes(), note_of),
+            self._json("shares.json", self._shares(), share_of),
             self._csv("sites.csv", api.Site, self._sites(), site_of),
             self._csv("links.csv", api.Link, self._links(), link_of),
             self._totals("daily_totals.csv", api.DAILY_COLUMNS, edges),
@@ -167,6 +171,9 @@ class _Contents:
 
     def _notes(self) -> AsyncGenerator[list[Note], None]:
         return self._pages(partial(exports.notes_page, self.user.id, self.now))
+
+    def _shares(self) -> AsyncGenerator[list[Share], None]:
+        return self._pages(partial(exports.shares_page, self.user.id, self.now))
 
     async def _pages(self, page_after: Callable[[T | None], Tx[list[T]]]) -> AsyncGenerator[list[T], None]:
         after = None

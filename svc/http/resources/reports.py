@@ -120,12 +120,12 @@ class Reports:
         target_id: str,
         account: _AnyAccount,
         created_at: int,
-    ) -> _Asked:
+    ) -> Asked:
         """Return the days of a report with their stored counts. Raises Invalid."""
         now = self._clock()
         # Some hours of the previous day may already have been deleted.
         hours_from = day_of(now - self._hours_kept_ms) + 1
-        return await self._store.read(_asked(read.query, target_id, account, created_at, now, hours_from))
+        return await self._store.read(asked_report(read.query, target_id, account, created_at, now, hours_from))
 
     async def _live(
         self, user_id: int, account: _AnyAccount, days: TargetDays | None
@@ -140,7 +140,7 @@ class Reports:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """A requested report: its days, the stored counts of these days, and the days of the comparison.
 
     `statement`: True if the report includes the statement of counts for its last day. `created_on`: the first day
@@ -224,9 +224,9 @@ def _first_open_day(span: Span, created_on: int, stored: Stored) -> int | None:
     return next(open_days, span.today if span.has_today else None)
 
 
-def _asked(
-    query: api.ReportQuery, target_id: str, account: _AnyAccount, created_at: int, now: int, hours_from: int
-) -> Tx[_Asked]:
+def asked_report(
+    query: api.RangeQuery, target_id: str, account: _AnyAccount, created_at: int, now: int, hours_from: int
+) -> Tx[Asked]:
     """Read the stored counts of a site or link in one transaction, so that they are consistent. Raises Invalid."""
     created_on = day_of(created_at - _SLOWEST_CLOCK_MS)
     counted_from = day_of(created_at)
@@ -239,14 +239,14 @@ def _asked(
     if query.compare is not None:
         earlier = compared_span(span, query.compare)
         compared = Compared(earlier, (yield from _stored(target_id, account, created_at, earlier)))
-    return _Asked(
+    return Asked(
         target_id,
         span,
         stored,
         compared,
         query.breakdowns is not None,
-        query.statement is not None,
-        created_on,
+        statement=isinstance(query, api.ReportQuery) and query.statement is not None,
+        created_on=created_on,
         has_months=not isinstance(account, FormerAccount) and (account.edge_schema or 0) >= SCHEMA,
     )
 

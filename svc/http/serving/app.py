@@ -36,6 +36,8 @@ from svc.http.resources.probes import Probes
 from svc.http.resources.push import Push
 from svc.http.resources.reports import Reports
 from svc.http.resources.sessions import Sessions
+from svc.http.resources.shared import SharedPages
+from svc.http.resources.shares import Shares
 from svc.http.resources.sites import Sites
 from svc.http.resources.totals import Totals
 from svc.http.serving.bodies import Bodies
@@ -78,6 +80,8 @@ def create_app(deps: Deps) -> QuartTrio:
     EmailChanges(deps, endpoints, passwords, auth_events, auth.count_try)
     Me(deps, endpoints, passwords)
     Sessions(deps, endpoints, passwords)
+    Shares(deps, endpoints, passwords)
+    SharedPages(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)
     resources = (
         Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, Bulk, Explain, Reports, Overview,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from svc.api.shape import ResponseBody
     from svc.http.serving.direct import Handler
     from svc.http.serving.gate import Gate
-    from svc.http.serving.requests import Form, Read, RequestInfo, Write
+    from svc.http.serving.requests import Form, PublicRead, Read, RequestInfo, Write
     from svc.http.serving.responses import Streamed
     from svc.store.idempotency import StoredResponse
 
@@ -47,15 +47,21 @@ class Endpoints:
 
         self._add(endpoint, serve)
 
-    def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredResponse]]) -> None:
+    def write(
+        self,
+        endpoint: Endpoint[B, Any],
+        handler: Callable[[Write[B]], Awaitable[StoredResponse]],
+        complete: Callable[[StoredResponse], StoredResponse] | None = None,
+    ) -> None:
         """Register the handler of a write request.
 
-        If the response is stored, the handler runs once per Idempotency-Key.
+        If the response is stored, the handler runs once per Idempotency-Key. `complete`: adds what must not be stored
+        to the response.
         """
         model = _model_of(endpoint)
 
         async def serve(**path: str) -> Response:
-            return await self._gate.write(endpoint, model, handler, path)
+            return await self._gate.write(endpoint, model, handler, complete, path)
 
         self._add(endpoint, serve)
 
@@ -65,14 +71,24 @@ class Endpoints:
         handler: Callable[[Form[B]], Awaitable[ResponseBody | Response]],
         admit: Callable[[RequestInfo], None] | None = None,
     ) -> None:
-        """Register the handler of a form of /auth, which needs no credential.
+        """Register the handler of a form, which needs no credential.
 
         `admit`: called before the body is read; may raise an error to reject the request.
         """
         model = _model_of(endpoint)
 
-        async def serve() -> Response:
-            return await self._gate.form(endpoint, model, handler, admit)
+        async def serve(**path: str) -> Response:
+            return await self._gate.form(endpoint, model, handler, admit, path)
+
+        self._add(endpoint, serve)
+
+    def public(
+        self, endpoint: Endpoint[Any, Q], handler: Callable[[PublicRead[Q]], Awaitable[ResponseBody | Response]]
+    ) -> None:
+        """Register the handler of a read request that needs no credential, but has a query or an id in its path."""
+
+        async def serve(**path: str) -> Response:
+            return await self._gate.public(endpoint, handler, path)
 
         self._add(endpoint, serve)
 

@@ -24,7 +24,7 @@ from svc.http.serving.credentials import Caller, Credentials, RateLimited, requi
 from svc.http.serving.direct import not_json
 from svc.http.serving.origin import is_cross_origin
 from svc.http.serving.request_parts import idempotency_key, path_id, query_of, raw_body, request_info
-from svc.http.serving.requests import Form, Read, Write
+from svc.http.serving.requests import Form, PublicRead, Read, Write
 from svc.http.serving.responses import Streamed, response_of, stream_response, to_response
 from svc.store.idempotency import Claim
 
@@ -74,9 +74,13 @@ class Gate:
         endpoint: Endpoint[B, Any],
         model: type[B],
         handler: Callable[[Write[B]], Awaitable[StoredResponse]],
+        complete: Callable[[StoredResponse], StoredResponse] | None,
         path: Mapping[str, str],
     ) -> Response:
-        """Serve a write request. The handler runs once per Idempotency-Key if the endpoint stores responses."""
+        """Serve a write request. The handler runs once per Idempotency-Key if the endpoint stores responses.
+
+        `complete`: adds what must not be stored to the response, also to a stored response that is sent again.
+        """
         info = request_info(self._credentials)
         caller = await self._caller(endpoint, info)
         key = idempotency_key(required=caller.key is not None)
@@ -90,7 +94,8 @@ class Gate:
             body, digest = await self._bodies.parse_and_digest(model, raw, f"{caller.user.id} {key}")
             claim = Claim(caller.user.id, caller.edge_accounts, info.method, request.path, key, digest)
         write = Write(caller, object_id, body, info, claim, endpoint, self._idempotency)
-        return response_of(await self._idempotency.once(claim, lambda: handler(write)))
+        response = await self._idempotency.once(claim, lambda: handler(write))
+        return response_of(response if complete is None else complete(response))
 
     async def form(
         self,
@@ -98,8 +103,9 @@ class Gate:
         model: type[B],
         handler: Callable[[Form[B]], Awaitable[ResponseBody | Response]],
         admit: Callable[[RequestInfo], None] | None,
+        path: Mapping[str, str],
     ) -> Response:
-        """Serve a form of /auth.
+        """Serve a form, which needs no credential.
 
         Requests from pages of other origins are rejected. Even an empty body must be declared as JSON, because browsers
         send JSON to another origin only after a preflight request.
@@ -113,9 +119,21 @@ class Gate:
         if request.mimetype != JSON_TYPE:
             raise not_json()
         query_of(endpoint)
+        object_id = path_id(endpoint, path)
         idempotency_key(required=False)
         body = parse_body(model, await raw_body(model.most_bytes))
-        return to_response(await handler(Form(body, info)), endpoint.status)
+        return to_response(await handler(Form(body, info, object_id)), endpoint.status)
+
+    async def public(
+        self,
+        endpoint: Endpoint[Any, Q],
+        handler: Callable[[PublicRead[Q]], Awaitable[ResponseBody | Response]],
+        path: Mapping[str, str],
+    ) -> Response:
+        """Serve a read request that needs no credential."""
+        info = request_info(self._credentials)
+        query = query_of(endpoint)
+        return to_response(await handler(PublicRead(path_id(endpoint, path), query, info)), endpoint.status)
 
     async def open(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[ResponseBody | Response]]

@@ -57,11 +57,21 @@ class Read(Generic[Q]):
 
 
 @dataclass(frozen=True)
+class PublicRead(Generic[Q]):
+    """A read request that needs no credential: the id in its path ("" if there is none), and the query."""
+
+    id: str = field(repr=False)  # may be a secret
+    query: Q
+    request: RequestInfo
+
+
+@dataclass(frozen=True)
 class Form(Generic[B]):
-    """A form of /auth, which needs no credential."""
+    """A form, which needs no credential. `id`: the id in its path ("" if there is none)."""
 
     body: B
     request: RequestInfo
+    id: str = field(default="", repr=False)  # may be a secret
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from svc.errors import NotFound
 from svc.logs import add_log_context
-from svc.store import accounts, disconnects, links, notes, sites
+from svc.store import accounts, disconnects, links, notes, shares, sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from svc.http.serving.credentials import Caller
-    from svc.model import Account, FormerAccount, Link, Note, Site
+    from svc.model import Account, FormerAccount, Link, Note, Share, Site
     from svc.store.tx import Store, Tx
 
 A = TypeVar("A", bound="Account | FormerAccount")
-Owned = TypeVar("Owned", bound="Site | Link | Note")
+Owned = TypeVar("Owned", bound="Site | Link | Note | Share")
 
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
@@ -54,6 +54,12 @@ async def readable_note(store: Store, caller: Caller, note_id: str) -> tuple[Not
     """Return the caller's note and its account, which may be disconnected. Raises NotFound."""
     note, account = await store.peek(_with_account(notes.get_note(caller.user.id, note_id), _account_or_former))
     return note, require_visible(caller, account)
+
+
+async def readable_share(store: Store, caller: Caller, share_id: str) -> tuple[Share, Account | FormerAccount]:
+    """Return the caller's share and its account, which may be disconnected. Raises NotFound."""
+    share, account = await store.peek(_with_account(shares.get_share(caller.user.id, share_id), _account_or_former))
+    return share, require_visible(caller, account)
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:

@@ -24,7 +24,7 @@ from svc.identity.operator import DEFAULT_IDENTITY
 from svc.identity.pages import application_page, help_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from svc.identity.operator import Identity
 
@@ -52,6 +52,7 @@ METHODS = ("GET", "HEAD")
 ASSETS = "/assets/{file}"
 HELP = "/help/{page}"
 LLMS = "/llms.txt"
+SHARE = "/s/{secret}"
 # The page that shows all user interface components. Only demonstrations serve this page.
 COMPONENTS = "/components"
 
@@ -91,7 +92,9 @@ class File:
 class Web:
     """The web application's files by path. `bytes`: their total size in all encodings."""
 
-    def __init__(self, files: Mapping[str, File], shells: Mapping[str, File], shell: File, no_help: File) -> None:
+    def __init__(
+        self, files: Mapping[str, File], shells: Mapping[str, File], shell: File, no_help: File, share: File
+    ) -> None:
         self._files = {**files, **{path: page for path, page in shells.items() if ":" not in path}}
         templates = [page for path, page in shells.items() if ":" in path]
         self._templates = dict(enumerate(templates, start=1))
@@ -99,7 +102,10 @@ class Web:
         self._page = re.compile("|".join(patterns) or "(?!)")
         self._shell = shell
         self._no_help = no_help
-        self.bytes = sum(len(body) for file in [*files.values(), shell, no_help] for _, body in file.forms.values())
+        self._share = share
+        self.bytes = sum(
+            len(body) for file in [*files.values(), shell, no_help, share] for _, body in file.forms.values()
+        )
 
     def find(self, path: str) -> File | None:
         """Return the file at a path; None if the path does not belong to the web application."""
@@ -112,15 +118,29 @@ class Web:
         """Return the status, headers and body of the shell, for a page that shares its path with an endpoint."""
         return self._shell.response(request_headers)
 
+    def share_page(self, request_headers: Headers, embed: Sequence[str]) -> tuple[Headers, bytes]:
+        """Return the headers and body of the page of a share, which pages of the origins in `embed` may frame."""
+        headers, body = _without_cache(self._share, request_headers)
+        if not embed:
+            return headers, body
+        policy = POLICY.replace("frame-ancestors 'none'", f"frame-ancestors {' '.join(embed)}")
+        changed = {b"content-security-policy": policy.encode(), b"cross-origin-resource-policy": b"cross-origin"}
+        return [(name, changed.get(name, value)) for name, value in headers], body
+
     def missing(self, path: str, request_headers: Headers) -> tuple[Headers, bytes]:
         """Return the headers and body of the response for an unknown path.
 
         Below /help, the body is the documentation's page for unknown paths. Elsewhere, the body is the shell, which
         then shows "not found".
         """
-        asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
-        _, headers, body = (self._no_help if path.startswith("/help/") else self._shell).response(asked)
-        return [(name, value) for name, value in headers if name != b"etag"], body
+        return _without_cache(self._no_help if path.startswith("/help/") else self._shell, request_headers)
+
+
+def _without_cache(file: File, request_headers: Headers) -> tuple[Headers, bytes]:
+    """Return the headers and body of a page that is not cached under its own path."""
+    asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
+    _, headers, body = file.response(asked)
+    return [(name, value) for name, value in headers if name != b"etag"], body
 
 
 def load_web(
@@ -149,6 +169,9 @@ def load_web(
             else _file(built / each["file"], LLMS if path == LLMS else HELP, each["type"], page)
             for path, each in manifest["help"]["pages"].items()
         }
+        # Whether the page is available depends on the share, so that no copy may be used later.
+        share_headers = {**always, "Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
+        share = _page(built / "share.html", SHARE, share_headers, partial(application_page, identity=identity))
         no_help = _page(built / manifest["help"]["missing"], HELP, page, in_help)
         files = {
             **help_pages,
@@ -170,7 +193,7 @@ def load_web(
     shells = {path: File(re.sub(":([a-z]+)", r"{\1}", path), shell.etag, shell.forms) for path in pages}
     for endpoint in ENDPOINTS:
         shells.pop(endpoint.path, None)
-    return Web(files, shells, shell, no_help)
+    return Web(files, shells, shell, no_help, share)
 
 
 def _shell(identity: Identity, demonstration: str, page: str) -> str:

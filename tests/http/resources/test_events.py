@@ -98,11 +98,16 @@ ALL: list[tuple[str, str, str, Any]] = [
     ("site.change", "PATCH", "/v1/sites/{site}", {"respect_gpc": True}),
     ("totals.import", "POST", "/v1/sites/{site}/totals", {"file": "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"}),
     ("site.rotate", "POST", "/v1/sites/{site}/rotate", None),
+    ("share.create", "POST", "/v1/sites/{site}/shares", {"name": "Site"}),
     ("site.delete", "DELETE", "/v1/sites/{site}", None),
     ("link.create", "POST", "/v1/links", {"account_id": "{account}", "url": "https://example.org", "code": "abc"}),
     ("link.change", "PATCH", "/v1/links/{link}", {"url": "https://example.org/2"}),
     ("nothing", "POST", "/v1/links/{link}/explain", {}),
     ("totals.import", "POST", "/v1/links/{link}/totals", {"file": "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"}),
+    ("share.create", "POST", "/v1/links/{link}/shares", {"name": "Link"}),
+    ("share.create", "POST", "/v1/accounts/{account}/shares", {"name": "Account"}),
+    ("share.change", "PATCH", "/v1/shares/{share}", {"name": "Sites"}),
+    ("share.delete", "DELETE", "/v1/shares/{share}", None),
     ("link.delete", "DELETE", "/v1/links/{link}", None),
     (
         "link.create",
@@ -125,7 +130,7 @@ def filled(value: Any, ids: dict[str, str]) -> Any:
 def made_id(response: Response) -> str | None:
     """Return the id of the object in a response, or None."""
     shown = response.body
-    for name in ("site", "link", "account"):
+    for name in ("site", "link", "account", "share"):
         if name in shown:
             return str(shown[name]["id"])
     found = shown.get("id")
@@ -145,12 +150,16 @@ async def test_every_write_is_logged_once_even_if_repeated(world: World) -> None
         for kind in ("key", "site", "link"):
             if path == f"/v1/{kind}s" and target is not None:
                 ids[kind] = target
+        if action == "share.create" and target is not None:
+            ids["share"] = target
         if action == "key.revoke":
             target = ids["key"]
         if action == "totals.import":
             target = ids[path.split("{")[1].split("}")[0]]
-        if "{account}" in path or path.endswith("/bulk"):
+        if ("{account}" in path and action != "share.create") or path.endswith("/bulk"):
             target = account.id
+        if action == "share.delete":
+            target = ids["share"]
         if action != "nothing":
             expected.append((action, target, "accepted" if responses[0].status == 202 else "done"))
     logged = await events_of(world, session)
@@ -165,8 +174,9 @@ async def test_every_write_is_logged_once_even_if_repeated(world: World) -> None
 
 def test_list_of_writes_is_complete() -> None:
     """ALL contains every write except those that other tests cover."""
-    tried = {(method, path.replace("{key}", "{key_id}")) for _, method, path, _ in ALL}
-    tried = {(method, path.format(account="{account_id}", site="{site_id}", link="{link_id}", key_id="{key_id}"))
+    tried = {(method, path.replace("{key}", "{key_id}").replace("{share}", "{share_id}")) for _, method, path, _ in ALL}
+    tried = {(method, path.format(account="{account_id}", site="{site_id}", link="{link_id}", key_id="{key_id}",
+                                  share_id="{share_id}"))
              for method, path in tried}  # fmt: skip
     remaining = {(each.method, each.path) for each in ENDPOINTS if each.changes} - tried
     assert remaining == {

@@ -48,6 +48,7 @@ FILES = [
     "sites.json",
     "links.json",
     "notes.json",
+    "shares.json",
     "sites.csv",
     "links.csv",
     "daily_totals.csv",

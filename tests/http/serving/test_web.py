@@ -40,7 +40,7 @@ def built(folder: Path) -> Path:
     dist = folder / "dist"
     (dist / "assets").mkdir(parents=True)
     (dist / "help").mkdir()
-    files = {"assets/app-AB12.js": SCRIPT, "index.html": SHELL, "favicon.svg": b"<svg/>", **HELP}
+    files = {"assets/app-AB12.js": SCRIPT, "index.html": SHELL, "share.html": SHELL, "favicon.svg": b"<svg/>", **HELP}
     for name, body in files.items():
         (dist / name).write_bytes(body)
         if len(body) > 1_024:

@@ -11,17 +11,17 @@ from svc.api.contract import ENDPOINTS
 from svc.errors import CATALOGUE
 from svc.ids import digest, new_id, new_secret
 from svc.security.passwords import hash_password
-from svc.store import keys, links, notes, sessions, sites, users
+from svc.store import keys, links, notes, sessions, shares, sites, users
 from svc.store.tx import sql
 from tests.http.conftest import SCOPES, config_of, open_world
-from tests.http.who_may import ALIKE, CODES, ROWS
+from tests.http.who_may import ALIKE, CODES, ROWS, Wanted
 from tests.store import makers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from svc.model import Link, Note, Scope, Site, User
+    from svc.model import Link, Note, Site, User
     from svc.store.tx import Store, Tx
     from tests.clock import FrozenClock
     from tests.http.conftest import Response, World
@@ -52,6 +52,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/links/{link_id}/explain": {},
     "POST /v1/notes": {"site_id": "{site_id}", "day": "2026-11-21", "text": "Newsletter sent"},
     "PATCH /v1/notes/{note_id}": {"text": "Newsletter"},
+    "POST /v1/sites/{site_id}/shares": {"name": "Shop"},
+    "POST /v1/links/{link_id}/shares": {"name": "Shop"},
+    "POST /v1/accounts/{account_id}/shares": {"name": "Shop"},
+    "PATCH /v1/shares/{share_id}": {"name": "Shop"},
+    "POST /s/{secret}/report": {"password": PASSWORD},
     "POST /auth/sign-up": {"email": "somebody@example.com", "password": PASSWORD},
     "POST /auth/invitation": {"invitation": "abc"},
     "POST /auth/confirm": {"token": "abc"},
@@ -79,6 +84,7 @@ ABSENT = {
     "site_id": f"site_{'a' * 20}",
     "link_id": f"lnk_{'a' * 20}",
     "note_id": f"note_{'a' * 20}",
+    "share_id": f"shr_{'a' * 20}",
     "key_id": f"key_{'a' * 20}",
     "session_id": f"ses_{'a' * 20}",
 }
@@ -94,12 +100,14 @@ class Place(NamedTuple):
 
 
 async def new_place(world: World, *, confirmed: bool = True) -> Place:
-    """Create a user with an account, a site, a link, a note, a key and a session."""
+    """Create a user with an account, a site, a link, a note, a share, a key and a session."""
     user = await world.user(plan="api")
     account = await world.account(user, f"{user.id:032x}", link_host="go.example.com")
     site, link = makers.new_site(user.id, account.id), makers.new_link(user.id, account.id)
     note = makers.new_note(user.id, account.id, site.id)
+    share, secret = makers.new_share(user.id, account.id, site.id), new_id("shs")
     await world.store.run(_furnish(user.id, site, link, note, confirmed))
+    await world.store.run(shares.add_share(share, digest(secret)))
     await world.key(user)
     [key] = await world.store.read(keys.list_keys(user.id))
     await world.session(user)
@@ -109,6 +117,8 @@ async def new_place(world: World, *, confirmed: bool = True) -> Place:
         "site_id": site.id,
         "link_id": link.id,
         "note_id": note.id,
+        "share_id": share.id,
+        "secret": secret,
         "key_id": key.id,
         "session_id": session.id,
     }
@@ -185,7 +195,7 @@ async def test_each_credential_gets_the_responses_of_the_table(unlimited_world, 
         await unlimited_world.store.run(
             users.set_password_hash(stranger.user.id, HASH)
         )  # one of the endpoints changes the hash
-        for headers in await credentials(unlimited_world, who, place.user, stranger.user, wanted.scopes):
+        for headers in await credentials(unlimited_world, who, place.user, stranger.user, wanted):
             response = await ask(unlimited_world, endpoint, place.ids, headers)
             is_as_wanted(response, getattr(wanted, who), f"{endpoint}, {who}")
             if who == "without" and response.code == "scope_required":
@@ -201,12 +211,13 @@ async def test_each_credential_gets_the_responses_of_the_table(unlimited_world, 
             unlimited_world.supervisor.asked.clear()
 
 
-async def credentials(
-    world: World, who: str, user: User, stranger: User, scopes: tuple[Scope, ...]
-) -> list[dict[str, str]]:
-    """Return the headers for a column of the table. `scopes`: any one of them is sufficient for a key."""
+async def credentials(world: World, who: str, user: User, stranger: User, wanted: Wanted) -> list[dict[str, str]]:
+    """Return the headers for a column of the table. `wanted`: the row of the endpoint."""
+    scopes = wanted.scopes
     others = tuple(scope for scope in SCOPES if scope not in scopes)
     match who:
+        case "key" if wanted.needs_all_scopes:
+            return [await world.key(user, *scopes)]
         case "key":
             return [await world.key(user, scope) for scope in scopes] or [await world.key(user)]
         case "without":

@@ -1,0 +1,154 @@
+"""/s/{secret}: the public pages of shares, with their reports, password check and badge."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, Field
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import Day, Label, Moment, Password
+from svc.api.reports import Counts, RangeQuery, Report
+from svc.api.shape import Body, Query, ResponseBody, optional_field
+from svc.model import ReportPeriod, ShownPeriod, TargetKind
+
+HTML_TYPE, SVG_TYPE = "text/html", "image/svg+xml"
+
+
+class PageQuery(Query):
+    """The state of the page, such as the selected period. Only the page's script reads it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class SharedReportQuery(RangeQuery):
+    """The period of a shared report, and its breakdowns."""
+
+    period: ReportPeriod = Field(
+        "30d", description="As in the report of a site. If the share does not offer `30d`, its first period."
+    )
+
+
+class BadgeQuery(Query):
+    """The content of a badge."""
+
+    period: ReportPeriod | None = optional_field("Default: `30d`, or the first period that the share offers.")
+    label: Label | None = optional_field("The text on the left. Default: `views`, or `clicks` for a link.")
+
+
+class SharePassword(Body):
+    """The password of a share."""
+
+    password: Password
+
+
+class ViewerToken(ResponseBody):
+    """The proof that a viewer has entered the password of a share."""
+
+    token: str | None = Field(
+        description="Send the token as `Authorization: Bearer`. Null if the share does not have a password."
+    )
+    expires_at: Moment
+
+
+class Shared(ResponseBody):
+    """The settings of a share that its viewers need."""
+
+    kind: TargetKind
+    name: str
+    title: str | None = optional_field("The host of the site, or the short URL of the link without `https://`.")
+    periods: tuple[ReportPeriod, ...] | None = optional_field(
+        "The periods that can be selected. If the field is absent, any days can be selected."
+    )
+    lists: bool
+
+
+class SharedSite(ResponseBody):
+    """A site of a shared account."""
+
+    host: str
+    totals: Counts
+
+
+class SharedSites(ResponseBody):
+    """The counts of an account's sites over a period, most views first."""
+
+    period: ShownPeriod
+    from_: Day = Field(serialization_alias="from")
+    to: Day
+    as_of: Moment | None = Field(description="The time up to which today's counts are included.")
+    totals: Counts
+    sites: tuple[SharedSite, ...] = Field(json_schema_extra={"maxItems": 1000})
+
+
+class SharedReport(ResponseBody):
+    """The counts that a share shows. It has a `report` for a site or link, and `account` for an account."""
+
+    share: Shared
+    report: Report | None = optional_field(
+        "The report, with the counts that the Worker has sent. `statement` is always absent."
+    )
+    account: SharedSites | None = optional_field()
+    lists_at: Moment | None = optional_field(
+        "The time from which on breakdowns can be requested again. Present if `unavailable` is `rate_limited`."
+    )
+
+
+_ADDED = "This operation is not part of the original API specification."
+_WRONG = (
+    "The secret in the path takes the place of a credential. At most 30 unknown secrets are accepted per minute from"
+    f" one network. {_ADDED}"
+)
+
+PAGE = Endpoint(
+    method="GET",
+    path="/s/{secret}",
+    tag="shares",
+    summary="Show the page of a share",
+    description=f"Browsers also get a page for errors. {_WRONG}",
+    access="anybody",
+    query=PageQuery,
+    response=None,
+    media_types=(HTML_TYPE,),
+    codes=("rate_limited",),
+)
+REPORT = Endpoint(
+    method="GET",
+    path="/s/{secret}/report",
+    tag="shares",
+    summary="Get the counts of a share",
+    description="Totals come from the counts that the Worker has sent. For breakdowns, the service reads the Worker's"
+    " database at most once in 5 minutes for each period, regardless of the number of viewers. If the share has"
+    " `periods`, the request can select one of them, and neither `from`, `to`, nor `compare`. If the share has a"
+    f" password, the request needs a token. {_WRONG}",
+    access="anybody",
+    query=SharedReportQuery,
+    response=SharedReport,
+    codes=("rate_limited", "unauthorized"),
+)
+SIGN_IN = Endpoint(
+    method="POST",
+    path="/s/{secret}/report",
+    tag="shares",
+    action="nothing",
+    summary="Get a token for a share with a password",
+    description="The token is valid for 12 hours, and until the password of the share is changed. The number of wrong"
+    f" passwords per network is limited. {_WRONG}",
+    access="anybody",
+    body=SharePassword,
+    response=ViewerToken,
+    codes=("rate_limited", "invalid_password"),
+    example={"password": "correct horse battery"},
+)
+BADGE = Endpoint(
+    method="GET",
+    path="/s/{secret}/badge.svg",
+    tag="shares",
+    summary="Get the number of views as an image",
+    description="The number comes from the counts that the Worker has sent, and can be cached for 10 minutes. The"
+    " response is always an image: if there is no number to show, the image says so. " + _WRONG,
+    access="anybody",
+    query=BadgeQuery,
+    response=None,
+    media_types=(SVG_TYPE,),
+)
+
+ENDPOINTS = (PAGE, REPORT, SIGN_IN, BADGE)

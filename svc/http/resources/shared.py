@@ -1,0 +1,362 @@
+"""/s/{secret}: the public pages of shares, with their reports, password check and badge.
+
+A request with an unknown secret gets the same response after the same work as a request for a share that has ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from quart import Response
+from werkzeug.datastructures import Headers
+
+from svc.actors.requests.live_reads import Unavailable
+from svc.api import shared as api
+from svc.api.reports import Counts
+from svc.clock import DAY_MS, day_of
+from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError, Unauthorized
+from svc.http.resources import badge
+from svc.http.resources.report import site_report
+from svc.http.resources.reports import asked_report
+from svc.http.resources.spans import chosen_span
+from svc.http.serving.credentials import RateLimited, admit, bearer, networks_of
+from svc.http.serving.front import headers_of
+from svc.ids import digest
+from svc.limits import SlidingLimit
+from svc.logs import add_log_context
+from svc.model import Account, Link, Site
+from svc.model import Counts as Sum
+from svc.store import shares, totals
+
+if TYPE_CHECKING:
+    from svc.clock import Clock
+    from svc.http.resources.password_check import PasswordCheck
+    from svc.http.resources.reports import Asked
+    from svc.http.resources.spans import Span
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Form, PublicRead, RequestInfo
+    from svc.model import Share, UnavailableReason
+    from svc.store.shares import AvailableShare
+    from svc.store.tx import Store, Tx
+    from svc.worker.counts import Live
+
+WRONG_SECRETS_PER_MINUTE = 30
+# Breakdowns: for each share, target and days, one read of the Worker's database in this time. The result is shown as
+# long.
+LISTS_S = 300
+# The maximum number of reads per minute for all shares of a user. The user's own reports have a limit of 30.
+LIST_READS_PER_MINUTE = 10
+VIEWER_TOKEN_S = 12 * 3600
+BADGE_S = 600
+_NO_INDEX = {"X-Robots-Tag": "noindex"}
+_LABELS = {"site": "views", "link": "clicks", "account": "views"}
+
+
+class SharedPages:
+    """The handlers of /s/{secret}."""
+
+    def __init__(self, deps: Deps, endpoints: Endpoints, passwords: PasswordCheck) -> None:
+        self._store = deps.context.store
+        self._clock = deps.context.clock
+        self._web = deps.web
+        self._supervisor = deps.supervisor
+        self._passwords = passwords
+        self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
+        self._lookups = _Lookups(self._store, self._clock)
+        self._list_reads = SlidingLimit(1, window_s=LISTS_S)  # by share, target and days
+        self._user_reads = SlidingLimit(LIST_READS_PER_MINUTE)  # by user id
+        endpoints.public(api.PAGE, self.page)
+        endpoints.public(api.REPORT, self.report)
+        endpoints.form(api.SIGN_IN, self.sign_in)
+        endpoints.public(api.BADGE, self.badge)
+
+    async def page(self, read: PublicRead[api.PageQuery]) -> Response:
+        """Return the page. Browsers get a page for errors, too."""
+        status, headers = HTTPStatus.OK, dict(_NO_INDEX)
+        embed: tuple[str, ...] = ()
+        try:
+            embed = (await self._find(read.id, read.request)).share.embed
+        except (NotFound, RateLimited) as error:
+            if "text/html" not in read.request.accept:
+                raise
+            status, headers = HTTPStatus(error.status), {**headers, **headers_of(error)}
+        if self._web is None:
+            raise NotFound
+        listed, body = self._web.share_page(read.request.headers, embed)
+        response = Response(body, status, Headers([(name.decode(), value.decode()) for name, value in listed]))
+        response.headers.update(headers)
+        return response
+
+    async def report(self, read: PublicRead[api.SharedReportQuery]) -> Response:
+        """Return the counts that the share shows. Raises NotFound, Unauthorized, RateLimited, Invalid."""
+        found = await self._find(read.id, read.request)
+        share = found.share
+        if share.password_hash is not None and not self._is_signed_in(share, read.request.authorization):
+            raise Unauthorized("This page requires a password.")
+        query = _allowed(read.query, share)
+        if isinstance(found.target, Account):
+            shown = await self._store.read(_account_report(found, query, self._clock(), self._hours_from()))
+        else:
+            shown = await self._target_report(found, found.target, query)
+        return Response(shown.to_bytes(), headers=_NO_INDEX, content_type="application/json")
+
+    async def sign_in(self, form: Form[api.SharePassword]) -> Response:
+        """Return a token for a viewer who has entered the password. Raises NotFound, Forbidden, RateLimited."""
+        found = await self._find(form.id, form.request)
+        share, expires_at = found.share, self._clock() + VIEWER_TOKEN_S * 1000
+        token = None
+        if share.password_hash is not None:
+            own_network, _ = networks_of(form.request.client)
+            # Without a user, no event is recorded: the viewer does not try to sign in as the owner.
+            matches = await self._passwords.is_correct(
+                f"share {share.id} {own_network}",
+                share.password_hash,
+                form.body.password,
+                None,
+                via="nobody",
+                client=form.request.client,
+            )
+            if not matches:
+                raise Forbidden("invalid_password")
+            token = viewer_token(share.id, share.password_hash, expires_at // 1000)
+        shown = api.ViewerToken(token=token, expires_at=expires_at)
+        return Response(shown.to_bytes(), headers=_NO_INDEX, content_type="application/json")
+
+    async def badge(self, read: PublicRead[api.BadgeQuery]) -> Response:
+        """Return the badge. If there is no number to show, the badge says so."""
+        label, value, is_muted, kept = read.query.label or "views", "not available", True, f"public, max-age={BADGE_S}"
+        try:
+            found = await self._find(read.id, read.request)
+            label = read.query.label or _LABELS[found.share.target_kind]
+            if found.share.password_hash is not None:
+                value = "private"
+            else:
+                value, is_muted = f"{await self._badge_views(found, read.query):,}", False
+        except (NotFound, Invalid):  # Invalid: the share does not offer the period
+            pass
+        except ServiceError:  # too many unknown secrets, or the store does not respond
+            value, kept = "try again later", "no-store"
+        return Response(
+            badge.svg(label, value, muted=is_muted),
+            headers={**_NO_INDEX, "Cache-Control": kept, "Cross-Origin-Resource-Policy": "cross-origin"},
+            content_type=api.SVG_TYPE,
+        )
+
+    async def _badge_views(self, found: AvailableShare, asked: api.BadgeQuery) -> int:
+        """Return the number of views that a badge shows. Raises Invalid if the share does not offer the period."""
+        given = {} if asked.period is None else {"period": asked.period}
+        query = _allowed(api.SharedReportQuery.model_validate(given), found.share)
+        return await self._store.read(_views(found, query, self._clock(), self._hours_from()))
+
+    async def _find(self, secret: str, request: RequestInfo) -> AvailableShare:
+        """Return the share with this secret.
+
+        Raises NotFound if there is none; RateLimited if the client's network has sent too many unknown secrets.
+        """
+        own_network, _ = networks_of(request.client)
+        found = await self._lookups.find(own_network, digest(secret))
+        if found is None:
+            raise NotFound
+        add_log_context(account=found.account.id)
+        return found
+
+    async def _target_report(
+        self, found: AvailableShare, target: Site | Link, query: api.SharedReportQuery
+    ) -> api.SharedReport:
+        """Return the report of a site or link, with totals from the store. Raises Invalid."""
+        if not query.is_extended:  # with a step, the report also has the fields that version 0.8.0 does not have
+            query = query.model_copy(update={"by": "hour" if query.period == "today" else "day"})
+        asked = await self._store.read(
+            asked_report(query, target.id, found.account, target.created_at, self._clock(), self._hours_from())
+        )
+        lists = await self._lists(found, asked)
+        report = site_report(asked.span, asked.stored, lists.live, lists.unavailable, query.limit, asked.compared)
+        return api.SharedReport(
+            share=_shown(found), report=asked.response(report, lists.live).report, lists_at=lists.again_at
+        )
+
+    async def _lists(self, found: AvailableShare, asked: Asked) -> _Lists:
+        """Return the breakdowns, which are read at most once in `LISTS_S` for these days, even if the read fails."""
+        days = asked.days_to_read(current=False)
+        if days is None:
+            return _Lists()
+        now, owner = self._clock(), str(found.share.user_id)
+        name = f"{found.share.id} {days.target_id} {days.first_day} {days.last_day}"
+        waits_s: list[int] = []
+
+        def is_admitted() -> bool:
+            of_user = self._user_reads.count(owner, now)
+            if not of_user.allowed:
+                waits_s.append(of_user.reset_s)
+                return False
+            if not self._list_reads.count(name, now).allowed:
+                self._user_reads.give_back(owner)
+                return False
+            return True
+
+        reads = self._supervisor.live_reads
+        live = await reads.read(found.share.user_id, found.account, days, LISTS_S, is_admitted)
+        if not isinstance(live, Unavailable):
+            return _Lists(live)
+        if live.reason == "not_installed":
+            return _Lists(unavailable=live.reason)
+        own = self._list_reads.count(name, now)
+        if own.allowed:
+            self._list_reads.give_back(name)
+        else:
+            waits_s.append(own.reset_s)
+        return _Lists(unavailable=live.reason, again_at=now + 1000 * max(waits_s, default=60))
+
+    def _hours_from(self) -> int:
+        """Return the first day whose hours are all stored."""
+        return day_of(self._clock() - self._hours_kept_ms) + 1
+
+    def _is_signed_in(self, share: Share, authorization: str | None) -> bool:
+        try:
+            token = bearer(authorization)
+        except Unauthorized:
+            return False
+        expires, _, _ = token.partition(".")
+        if share.password_hash is None or not (expires.isascii() and expires.isdecimal()):
+            return False
+        expected = viewer_token(share.id, share.password_hash, int(expires))
+        return hmac.compare_digest(token.encode(), expected.encode()) and int(expires) * 1000 > self._clock()
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The counts from the Worker's database for breakdowns, or the reason why they are unavailable.
+
+    `again_at`: when they can be requested again (epoch ms).
+    """
+
+    live: Live | None = None
+    unavailable: UnavailableReason | None = None
+    again_at: int | None = None
+
+
+class _Lookups:
+    """Finds shares by their secret, and limits the number of unknown secrets per network.
+
+    A secret counts before the lookup, so that parallel requests cannot exceed the limit. If the share exists, the
+    secret does not count. Parallel requests from one network with the same secret count once, so that many viewers can
+    open a page at the same time.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._unknown = SlidingLimit(WRONG_SECRETS_PER_MINUTE)
+        self._under_way: Counter[tuple[str, str]] = Counter()  # by network and digest
+
+    async def find(self, network: str, secret_digest: str) -> AvailableShare | None:
+        """Return the share; None if there is none. Raises RateLimited."""
+        now, name = self._clock(), (network, secret_digest)
+        if not self._under_way[name]:
+            admit(self._unknown, network, now)
+        self._under_way[name] += 1
+        is_unknown = False
+        try:
+            found = await self._store.peek(shares.available_share(secret_digest, day_of(now)))
+            is_unknown = found is None
+            return found
+        finally:
+            self._under_way[name] -= 1
+            if not self._under_way[name]:
+                del self._under_way[name]
+                if not is_unknown:  # a failed or cancelled lookup reveals nothing
+                    self._unknown.give_back(network)
+
+
+def viewer_token(share_id: str, password_hash: str, expires_at_s: int) -> str:
+    """Return the token of a viewer who has entered the password: its expiry (epoch s), and an authentication code.
+
+    The key is the stored hash of the password, so the token is invalid once the password is changed.
+    """
+    text = f"{share_id} {expires_at_s}"
+    code = hmac.new(password_hash.encode(), text.encode(), hashlib.sha256).hexdigest()
+    return f"{expires_at_s}.{code}"
+
+
+def _allowed(query: api.SharedReportQuery, share: Share) -> api.SharedReportQuery:
+    """Return the query with the share's default period. Raises Invalid if the share does not offer the request."""
+    if query.breakdowns is not None and not share.lists:
+        raise Invalid([Issue("breakdowns", "is not offered by this share", "not_offered")])
+    if share.periods is None:
+        return query
+    given = {"from": query.from_, "to": query.to, "compare": query.compare}
+    issues = [Issue(name, "is not offered by this share", "not_offered") for name, value in given.items() if value]
+    if issues:
+        raise Invalid(issues)
+    if "period" in query.model_fields_set:
+        if query.period not in share.periods:
+            raise Invalid([Issue("period", f"must be one of {', '.join(share.periods)}", "not_offered")])
+        return query
+    default = query.period if query.period in share.periods else share.periods[0]
+    return query.model_copy(update={"period": default})
+
+
+def _shown(found: AvailableShare) -> api.Shared:
+    share, target = found.share, found.target
+    title = None  # the name of an account may contain the owner's email address
+    if isinstance(target, Site):
+        title = target.host
+    elif isinstance(target, Link):
+        host = found.account.link_host
+        title = target.code if host is None else f"{host.host}/{target.code}"
+    return api.Shared(
+        kind=share.target_kind,
+        name=share.name,
+        title=title,
+        periods=share.periods,
+        lists=share.lists and not isinstance(target, Account),
+    )
+
+
+def _span(found: AvailableShare, query: api.SharedReportQuery, now: int, hours_from: int) -> Tx[Span]:
+    """Return the days of a badge, or of an account's page. Raises Invalid."""
+    counted_from = day_of(found.target.created_at)
+    if query.needs_first_day:
+        of_account = isinstance(found.target, Account)
+        first = yield from (shares.first_day_of_sites if of_account else totals.first_day)(found.target.id)
+        counted_from = counted_from if first is None else min(counted_from, first)
+    return chosen_span(query, now, hours_from, counted_from)
+
+
+def _views(found: AvailableShare, query: api.SharedReportQuery, now: int, hours_from: int) -> Tx[int]:
+    """Return the number of views over the period, from stored totals. Raises Invalid."""
+    span = yield from _span(found, query, now, hours_from)
+    if isinstance(found.target, Account):
+        sites = yield from shares.site_totals(found.account.id, span.first_day, span.last_day)
+        return sum(site.counts.views for site in sites)
+    days = yield from totals.day_counts(found.target.id, span.first_day, span.last_day)
+    return sum(counts.views for counts, _, _ in days.values())
+
+
+def _account_report(
+    found: AvailableShare, query: api.SharedReportQuery, now: int, hours_from: int
+) -> Tx[api.SharedReport]:
+    """Return the totals of an account's sites. Raises Invalid."""
+    given = {"by": query.by, "compare": query.compare, "breakdowns": query.breakdowns}
+    issues = [Issue(name, "is not offered for an account", "not_offered") for name, value in given.items() if value]
+    if issues:
+        raise Invalid(issues)
+    span = yield from _span(found, query, now, hours_from)
+    sites = yield from shares.site_totals(found.account.id, span.first_day, span.last_day)
+    return api.SharedReport(
+        share=_shown(found),
+        account=api.SharedSites(
+            period=span.period,
+            from_=span.first_day,
+            to=span.last_day,
+            as_of=(yield from totals.pushed_as_of(found.account.id)),
+            totals=Counts.model_validate(sum((site.counts for site in sites), Sum())),
+            sites=tuple(api.SharedSite(host=site.host, totals=Counts.model_validate(site.counts)) for site in sites),
+        ),
+    )

@@ -1,0 +1,87 @@
+"""Shares over real sockets: the pages of viewers, their headers, and what the service logs and stores."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from edge_worker.harness.service import eventually
+from svc.http.serving.web import POLICY
+from svc.ids import new_id
+from tests.journeys.conftest import ZONE, connect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edge_worker.emulator.client import Customer
+    from edge_worker.harness.service import Service
+
+HTML = {"Accept": "text/html,application/xhtml+xml"}
+
+
+async def share_of(service: Service, target: str, **more: Any) -> str:
+    """Share a target. Return the path of its page."""
+    body = {"name": "Shop", **more}
+    made = await service.call("POST", f"{target}/shares", body, expect=201)
+    return str(made["share"]["url"]).removeprefix(service.url)
+
+
+@pytest.mark.rule("Y13")
+async def test_viewer_gets_the_page_and_the_secret_leaves_no_trace(
+    service: Service, customer: Customer, tmp_path: Path
+) -> None:
+    account = await connect(service, customer)
+    site = (await service.call("POST", "/v1/sites", {"account_id": account, "host": ZONE}, expect=202))["site"]
+    path = await share_of(service, f"/v1/sites/{site['id']}", embed=["https://www.example.com"], lists=True)
+    closed = await share_of(service, f"/v1/accounts/{account}", password="a long password")
+    unknown = f"/s/{new_id('shs')}"
+
+    async def get(path: str, **headers: str) -> Any:
+        return await service.client.get(service.url + path, headers=headers)
+
+    page = await get(path, **HTML)
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["cache-control"] == "no-store"
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["x-robots-tag"] == "noindex"
+    assert page.headers["cross-origin-resource-policy"] == "cross-origin"
+    policy = page.headers["content-security-policy"]
+    assert policy == POLICY.replace("frame-ancestors 'none'", "frame-ancestors https://www.example.com")
+    assert path.rpartition("/")[2] not in page.text
+    # A page that may not be framed, and a page for an unknown secret, have the strict policy.
+    for other, status in ((closed, 200), (unknown, 404)):
+        response = await get(other, **HTML)
+        assert (response.status_code, response.headers["content-security-policy"]) == (status, POLICY)
+        assert response.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "<html" in response.text
+    assert (await get(unknown)).json()["error"]["code"] == "not_found"
+    for script in re.findall(r'(?:src|href)="(/assets/[^"]+)"', page.text):
+        assert (await get(script)).status_code == 200
+
+    report = await get(f"{path}/report?breakdowns=1")
+    assert report.json()["share"]["title"] == ZONE
+    assert report.json()["report"]["breakdowns"] is not None
+    assert (await get(f"{closed}/report")).status_code == 401
+    granted = await service.client.post(f"{service.url}{closed}/report", json={"password": "a long password"})
+    token = granted.json()["token"]
+    opened = await get(f"{closed}/report", Authorization=f"Bearer {token}")
+    assert [each["host"] for each in opened.json()["account"]["sites"]] == [ZONE]
+    badge = await get(f"{path}/badge.svg?label=seen")
+    assert badge.text.startswith("<svg")
+
+    async def logged() -> str | None:  # a request is logged after its response
+        log = (tmp_path / "svc/log").read_text()
+        routes = {line.get("route") for line in map(json.loads, log.splitlines()) if line["message"] == "request"}
+        return log if {"/s/{secret}", "/s/{secret}/report", "/s/{secret}/badge.svg"} <= routes else None
+
+    log = await eventually(logged)
+    for kept in (path, closed, unknown, token):
+        assert kept.rpartition("/")[2] not in log
+    for file in (tmp_path / "svc").glob("svc.db*"):
+        content = file.read_bytes()
+        assert path.rpartition("/")[2].encode() not in content
+        assert closed.rpartition("/")[2].encode() not in content
