@@ -10,7 +10,7 @@ WIRE := svc/web/src/wire.d.ts
 HELP := svc/web/help/rendered.json
 DOCS := $(shell find docs/use docs/operate -name '*.md') docs/README.md
 WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js -not -name german.js -not -name import-columns.js -not -name known-sources.js) \
-	$(addprefix svc/web/,build.js index.html favicon.svg pages.json) edge_worker/tools/licences.js
+	$(addprefix svc/web/,build.js index.html share.html favicon.svg pages.json) edge_worker/tools/licences.js
 WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,build.js patterns.js licences.js)
 # With this variable, each process that the tests start would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -1,18 +1,19 @@
 /**
- * Builds the web application and the documentation. `node build.js FOLDER HELP` writes index.html, components.html,
- * favicon.svg, assets/NAME-HASH.js and .css, licences.txt and manifest.json. HELP is the file that
+ * Builds the web application and the documentation. `node build.js FOLDER HELP` writes index.html, share.html,
+ * components.html, favicon.svg, assets/NAME-HASH.js and .css, licences.txt and manifest.json. HELP is the file that
  * `python -m svc.web.help` writes; its pages become files in help/. Files over 1 KB are also written as .gz and .br.
  * The build is reproducible.
  *
  * In manifest.json, `files` maps the URL path of each file to its type and its sizes in bytes. `first` lists the files
  * that a report needs if it is the first page that the user opens. `components` lists the files of components.html, the
- * page that shows all components, which only demonstrations serve. `help` describes the documentation: `pages` maps URL
- * paths to files and types, `missing` is the file for unknown paths, and `files` lists the URL paths of the other files
- * that the documentation needs.
+ * page that shows all components, which only demonstrations serve. `share` lists the files of share.html, the public
+ * page of a share: `first` those that each viewer loads, and `all`. `help` describes the documentation: `pages` maps
+ * URL paths to files and types, `missing` is the file for unknown paths, and `files` lists the URL paths of the other
+ * files that the documentation needs.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, extname, join, resolve } from "node:path";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
@@ -59,9 +60,14 @@ function gzip(bytes) {
  * @typedef {{pages: Record<string, Page>, missing: Page, assets: Record<string, string>}} Help
  */
 
-/** @param {Record<string, string>} entryPoints @param {boolean} splitting whether entries share chunks */
-const bundle = (entryPoints, splitting) =>
+/**
+ * @param {Record<string, string>} entryPoints
+ * @param {boolean} splitting whether entries share chunks
+ * @param {import("esbuild").Plugin[]} [plugins]
+ */
+const bundle = (entryPoints, splitting, plugins = []) =>
   build({
+    plugins,
     entryPoints,
     absWorkingDir: root,
     outdir: "/",
@@ -80,6 +86,18 @@ const bundle = (entryPoints, splitting) =>
     metafile: true,
   });
 
+/**
+ * Replaces modules that use the session or the browser's storage with those in src/share.
+ * @type {import("esbuild").Plugin}
+ */
+const FOR_SHARES = {
+  name: "for shares",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\.\.?\/(api\.js|settings\.js|report-part\.jsx)$/ }, ({ path }) => ({
+      path: join(root, "src/share", basename(path)),
+    })),
+};
+
 /** @param {string} folder is replaced @param {Help} help */
 async function writeApplication(folder, help) {
   const { metafile, outputFiles } = await bundle(
@@ -94,6 +112,7 @@ async function writeApplication(folder, help) {
   );
   // A separate build, so that the application's chunks do not depend on this page.
   const components = await bundle({ components: "src/components/main.jsx" }, false);
+  const share = await bundle({ share: "src/share/main.jsx", "share-style": "src/share/share.css" }, true, [FOR_SHARES]);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, "assets"), { recursive: true });
 
@@ -116,19 +135,13 @@ async function writeApplication(folder, help) {
   const put = (path, bytes) => {
     files[path] = { type: TYPES[extname(path)] ?? "application/octet-stream", ...write(path, bytes) };
   };
-  for (const { path, contents } of [...outputFiles, ...components.outputFiles]) put(path, Buffer.from(contents));
+  for (const { path, contents } of [...outputFiles, ...components.outputFiles, ...share.outputFiles]) {
+    put(path, Buffer.from(contents));
+  }
   put("/favicon.svg", readFileSync(join(root, "favicon.svg")));
   for (const [path, text] of Object.entries(help.assets)) put(path, Buffer.from(text));
 
-  /** @type {Record<string, string>} */
-  const entries = {};
-  /** @type {import("esbuild").Metafile["outputs"]} */
-  const outputs = {};
-  for (const [name, output] of Object.entries(metafile.outputs)) {
-    const path = toPath(name);
-    outputs[path] = { ...output, imports: output.imports.map((one) => ({ ...one, path: toPath(one.path) })) };
-    if (output.entryPoint) entries[output.entryPoint] = path;
-  }
+  const { entries, outputs } = byPath(metafile);
   const script = entries["src/main.jsx"] ?? "";
   const style = entries["src/styles/app.css"] ?? "";
   const scripts = neededBy(outputs, script);
@@ -149,6 +162,14 @@ async function writeApplication(folder, help) {
   const page = components.outputFiles.map(({ path }) => path);
   const restLink = `<link rel="stylesheet" href="${restStyle}" />\n  </head>`;
   writeFileSync(join(folder, "components.html"), withAssets(template, style, page).replace("</head>", restLink));
+  const ofShare = byPath(share.metafile);
+  const shareStyle = ofShare.entries["src/share/share.css"] ?? "";
+  const shareScripts = neededBy(ofShare.outputs, ofShare.entries["src/share/main.jsx"] ?? "");
+  const sharePage = withAssets(readFileSync(join(root, "share.html"), "utf8"), style, shareScripts);
+  write(
+    "share.html",
+    Buffer.from(sharePage.replace("</head>", () => `  <link rel="stylesheet" href="${shareStyle}" />\n  </head>`)),
+  );
   writeFileSync(join(folder, "licences.txt"), licencesOf(metafile, root));
 
   const helpStyle = entries["src/help/help.css"] ?? "";
@@ -160,6 +181,7 @@ async function writeApplication(folder, help) {
     files,
     first: [style, ...scripts],
     components: page,
+    share: { first: [style, shareStyle, ...shareScripts], all: Object.keys(ofShare.outputs) },
     help: {
       pages: Object.fromEntries(Object.entries(help.pages).map(([path, { file, type }]) => [path, { file, type }])),
       missing: help.missing.file,
@@ -167,6 +189,24 @@ async function writeApplication(folder, help) {
     },
   };
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/**
+ * @param {import("esbuild").Metafile} metafile
+ * @returns {{entries: Record<string, string>, outputs: import("esbuild").Metafile["outputs"]}} the URL path of each
+ *   entry point, and the outputs by URL path
+ */
+function byPath(metafile) {
+  /** @type {Record<string, string>} */
+  const entries = {};
+  /** @type {import("esbuild").Metafile["outputs"]} */
+  const outputs = {};
+  for (const [name, output] of Object.entries(metafile.outputs)) {
+    const path = toPath(name);
+    outputs[path] = { ...output, imports: output.imports.map((one) => ({ ...one, path: toPath(one.path) })) };
+    if (output.entryPoint) entries[output.entryPoint] = path;
+  }
+  return { entries, outputs };
 }
 
 /** @param {string} name esbuild's name of an output @returns {string} its URL path */

@@ -57,13 +57,21 @@ def test_application_is_within_size_limits():
     sizes = {
         path: file.get("gz", file["bytes"])
         for path, file in manifest["files"].items()
-        if path not in (*manifest["help"]["files"], *manifest["components"])
+        if path not in (*manifest["help"]["files"], *manifest["components"], *manifest["share"]["all"])
     }
     first = {path: sizes[path] for path in manifest["first"]}
     assert sum(size for path, size in first.items() if path.endswith(".js")) <= 42 * KB
     assert sum(size for path, size in first.items() if path.endswith(".css")) <= 7 * KB
     assert sum(first.values()) + shell <= 50 * KB
     assert sum(sizes.values()) + shell <= 146 * KB
+
+
+def test_page_of_a_share_is_within_size_limits():
+    """The page of a share is a separate bundle. The rest of its files are German texts."""
+    manifest = json.loads((ROOT / "svc/web/dist/manifest.json").read_text())
+    sizes = {path: file.get("gz", file["bytes"]) for path, file in manifest["files"].items()}
+    assert sum(sizes[path] for path in manifest["share"]["first"] if path.endswith(".js")) <= 34 * KB
+    assert sum(sizes[path] for path in manifest["share"]["all"]) <= 60 * KB
 
 
 def test_first_files_match_manifest(page, place):

@@ -1,5 +1,6 @@
 /**
  * The notes below a report's chart: marks at their days, the list of notes, and the dialogs to write and delete a note.
+ * Next to the button for a new note is the button that shares the report.
  */
 
 import { signal, useSignal } from "@preact/signals";
@@ -13,6 +14,7 @@ import { t } from "../words.js";
 import { Confirm, Dialog } from "./dialog.jsx";
 import { Field, Form } from "./form.jsx";
 import { Note as Box } from "./parts.jsx";
+import { ShareButton } from "./shares.jsx";
 
 /**
  * @typedef {import("../wire").Note} Note
@@ -84,6 +86,7 @@ export function Notes({ accountId, day, ...of }) {
         <button type="button" class="quiet" onClick={() => (day.value = report.to)}>
           {words.add}
         </button>
+        <ShareButton kind={kind} id={id} />
         {notes.length > FEW && (
           <button type="button" class="quiet" aria-expanded={all.value} onClick={() => (all.value = !all.value)}>
             {all.value ? words.showFewer : words.showAll(number(notes.length))}

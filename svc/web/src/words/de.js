@@ -22,6 +22,7 @@ import range from "./de/range.js";
 import reference from "./de/reference.js";
 import report from "./de/report.js";
 import session from "./de/session.js";
+import shares from "./de/shares.js";
 import sites from "./de/sites.js";
 import statement from "./de/statement.js";
 import errors from "./de/errors.js";
@@ -50,6 +51,7 @@ const de = {
   reference,
   report,
   session,
+  shares,
   sites,
   statement,
   errors,

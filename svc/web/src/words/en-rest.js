@@ -12,6 +12,7 @@ import missing from "./en/missing.js";
 import palette from "./en/palette.js";
 import profile from "./en/profile.js";
 import reference from "./en/reference.js";
+import shares from "./en/shares.js";
 
 export default {
   account,
@@ -26,4 +27,5 @@ export default {
   palette,
   profile,
   reference,
+  shares,
 };

@@ -68,6 +68,9 @@ const events = {
     "note.create": "Notiz erstellt",
     "note.change": "Notiz geändert",
     "note.delete": "Notiz gelöscht",
+    "share.create": "Freigabe erstellt",
+    "share.change": "Freigabe geändert",
+    "share.delete": "Freigabe beendet",
   },
   via: {
     session: "Angemeldeter Benutzer",

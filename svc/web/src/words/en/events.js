@@ -50,6 +50,9 @@ const actions = {
   "note.create": "Note created",
   "note.change": "Note changed",
   "note.delete": "Note deleted",
+  "share.create": "Share created",
+  "share.change": "Share changed",
+  "share.delete": "Share ended",
 };
 
 /** @type {Record<string, string | undefined>} labels by an event's `via`, except if it is the id of an API key */
