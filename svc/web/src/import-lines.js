@@ -38,9 +38,12 @@ export function readLines(text) {
     }
   }
   return csv(rest, declared ?? simpleDelimiter(rest)).map(({ line, text: own, fields }) =>
-    shifted(checked(line, own, asUrl(fields[0] ?? ""), fields[1] ?? ""), declared ? 1 : 0),
+    shifted(checked(line, own, withScheme(fields[0] ?? ""), fields[1] ?? ""), declared ? 1 : 0),
   );
 }
+
+/** @param {string} url @returns {string} the URL; with https if it has no scheme */
+const withScheme = (url) => (/^[a-z]+:/i.test(url) ? url : asUrl(url));
 
 /** @param {Line} line @param {number} by number of preceding lines @returns {Line} */
 const shifted = (line, by) => ({ ...line, line: line.line + by });

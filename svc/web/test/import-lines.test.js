@@ -16,7 +16,7 @@ test("lines contain a URL with or without a code", () => {
   assert.deepEqual(short("https://a.example\tone"), [[1, "https://a.example", "one"]]);
   assert.deepEqual(short("a.example/menu\nhttp://b.example,two\nnot a URL"), [
     [1, "https://a.example/menu", null],
-    [2, "https://b.example", "two"],
+    [2, "http://b.example", "two"],
     [3, "not a URL", null],
   ]);
 });
