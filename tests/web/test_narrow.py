@@ -127,6 +127,9 @@ def test_texts_below_totals_do_not_overlap(narrow: Page, furnished: Place) -> No
         expect(texts).to_have_count(3)
         clipped = "(all) => all.map((one) => one.scrollHeight - one.offsetHeight)"
         assert texts.evaluate_all(clipped) == [0, 0, 0]
+    narrow.set_viewport_size({"width": 390, "height": 844})
+    tops = "(all) => all.map((one) => Math.round(one.getBoundingClientRect().top))"
+    assert len(set(narrow.locator(".totals .figure").evaluate_all(tops))) == 1
 
 
 def test_destinations_of_imported_links_have_space(narrow: Page, furnished: Place) -> None:
