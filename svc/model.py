@@ -82,6 +82,9 @@ AccountAction = Literal[
     "share.create",
     "share.change",
     "share.delete",
+    "mailing.change",
+    "mailing.confirm",
+    "mailing.unsubscribe",
 ]
 Action = Literal[OwnAction, AccountAction]
 OWN_ACTIONS: tuple[OwnAction, ...] = get_args(OwnAction)
@@ -114,6 +117,10 @@ NoteTarget = TargetKind  # the object whose reports show a note
 NoteKind = Literal[
     "imported", "snippet_rotated", "worker_updated", "hours_refused", "route_missing", "link_host_route_missing"
 ]
+MailingTarget = Literal["site", "account"]  # the object that an email report is about
+MailingKind = Literal["weekly", "monthly"]
+MAILING_KINDS: tuple[MailingKind, ...] = get_args(MailingKind)
+RecipientState = Literal["unconfirmed", "confirmed", "unsubscribed"]
 LinkOrder = Literal["newest", "oldest", "clicks", "code"]
 ConfigState = Literal["pending", "synced"]  # synced: the account's Worker has the current version
 # Location of a database: a region, or a jurisdiction that it must not leave.
@@ -793,3 +800,40 @@ class Share:
     lists: bool
     embed: tuple[str, ...]
     created_at: int
+
+
+@dataclass(frozen=True)
+class Recipient:
+    """A recipient of email reports.
+
+    `asked_at`: when the last confirmation email to this address was queued (epoch ms); None if none was.
+    """
+
+    id: str
+    email: str
+    language: Language
+    state: RecipientState
+    asked_at: int | None = None
+
+
+@dataclass(frozen=True)
+class Mailing:
+    """The email reports about a site, or about all sites of an account.
+
+    `weekly_day`, `monthly_day`: the day (day number) on which the next report is due; None if these reports are off.
+    `minute`: how many minutes after midnight UTC reports are due.
+    """
+
+    target: str
+    target_kind: MailingTarget
+    user_id: int
+    account_id: str
+    weekly_day: int | None
+    monthly_day: int | None
+    minute: int
+    created_at: int
+    recipients: tuple[Recipient, ...] = ()
+
+    def next_day(self, kind: MailingKind) -> int | None:
+        """The day on which the next report of this kind is due; None if these reports are off."""
+        return self.weekly_day if kind == "weekly" else self.monthly_day

@@ -25,6 +25,7 @@ from svc.actors.checks.worker_database import STOPPED_MS
 from svc.actors.duty import Timers, spread
 from svc.actors.requests.live_reads import LiveReads
 from svc.actors.service import housekeeping, rollout
+from svc.actors.service.mailings import Mailings
 from svc.actors.service.operator_disconnects import OperatorDisconnects
 from svc.actors.service.user_deletions import UserDeletions
 from svc.errors import ServiceError, StoreUnavailable
@@ -279,7 +280,7 @@ _CRASH = ServiceError("internal", "The service failed repeatedly on this account
 
 @asynccontextmanager
 async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
-    """Run a supervisor, the rollout and the store's housekeeping.
+    """Run a supervisor, the rollout, the email reports and the store's housekeeping.
 
     At exit, the mailboxes are closed and running work has `drain_s` to finish before it is cancelled. A cancelled
     operation keeps its `running` row in the store, and the service resumes it at the next start.
@@ -295,6 +296,7 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
                 loop.start_soon(supervisor.watch_commands)
                 loop.start_soon(supervisor.watch_silence)
                 loop.start_soon(rollout.run_rollout, context)
+                loop.start_soon(Mailings(context, supervisor.live_reads).run)
                 for chore in housekeeping.chores(context.config.timing):
                     loop.start_soon(housekeeping.run_periodically, context, chore)
                 with context.store.changes.subscribe(supervisor.wake):

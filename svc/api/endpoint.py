@@ -38,6 +38,7 @@ ID_PREFIXES: Mapping[str, str] = {
     "note_id": "note",
     "share_id": "shr",
     "secret": "shs",
+    "token": "mlt",
     "key_id": "key",
     "session_id": "ses",
 }

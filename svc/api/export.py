@@ -11,6 +11,8 @@ from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, Moment, MonthsKept
 from svc.api.links import Rule
+from svc.api.mailings import Mailings as ShownMailings
+from svc.api.mailings import Recipient
 from svc.api.notes import text_of
 from svc.api.shape import ResponseBody, optional_field
 from svc.model import AccountState, EdgePlan, Language, LinkState, Location, Plan, ReportPeriod, SiteState
@@ -25,11 +27,11 @@ EXPORT = Endpoint(
     path="/v1/export",
     tag="me",
     summary="Export all your data as a ZIP file",
-    description="The ZIP file contains your accounts, sites, links, notes, shares, all totals, and one year of events,"
-    " as JSON and CSV. It includes disconnected accounts and deleted sites and links. README.txt describes the other"
-    " files. The service sends the ZIP file while it creates it, so an interrupted download is incomplete. The request"
-    " requires a sign-in session, or an API key with all scopes that is not limited to specific accounts. This"
-    " operation is not part of the original API specification.",
+    description="The ZIP file contains your accounts, sites, links, notes, shares, email reports, all totals, and one"
+    " year of events, as JSON and CSV. It includes disconnected accounts and deleted sites and links. README.txt"
+    " describes the other files. The service sends the ZIP file while it creates it, so an interrupted download is"
+    " incomplete. The request requires a sign-in session, or an API key with all scopes that is not limited to specific"
+    " accounts. This operation is not part of the original API specification.",
     response=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),
@@ -234,6 +236,30 @@ class Share(ResponseBody):
         )
 
 
+class Mailings(ResponseBody):
+    """An item of mailings.json: the email reports about a site, or about an account if it has no `site_id`."""
+
+    account_id: str
+    site_id: str | None = optional_field()
+    weekly: bool
+    monthly: bool
+    recipients: tuple[Recipient, ...]
+    created_at: Moment
+
+    @classmethod
+    def from_model(cls, mailing: model.Mailing) -> Mailings:
+        """Return the item for email reports."""
+        shown = ShownMailings.from_model(mailing)
+        return cls(
+            account_id=mailing.account_id,
+            site_id=mailing.target if mailing.target_kind == "site" else None,
+            weekly=shown.weekly,
+            monthly=shown.monthly,
+            recipients=shown.recipients,
+            created_at=mailing.created_at,
+        )
+
+
 DAILY_COLUMNS = (
     *("target", "kind", "edge_account_id", "name", "day", "views", "bots", "visitors"),
     *("final", "imported", "estimated"),
@@ -285,6 +311,8 @@ notes.json         Notes on days. A note with site_id or link_id is on that site
 shares.json        Public pages with your counts: name, settings, and whether the page has a
                    password. A share with site_id or link_id shows that site or link, any
                    other share shows the sites of the whole account.
+mailings.json      Email reports, with their recipients. One with site_id is about that site,
+                   any other is about all sites of the account.
 daily_totals.csv   Counts, with one line per day for each site or link. target is the id,
                    kind is site or link, and name is the host or code. views and visitors
                    count people, and visitors are unique per day. bots counts everything

@@ -241,6 +241,10 @@ def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error
         headers["WWW-Authenticate"] = _header("WWW-Authenticate")
     if endpoint.changes:
         headers["Idempotent-Replayed"] = _header("Idempotent-Replayed")
+    # Browsers get a page instead of the error object.
+    page: Json = {}
+    if status == HTTPStatus.NOT_FOUND and endpoint.media_types == ("text/html",):
+        page = {"text/html": {"schema": {"type": "string"}}}
     only_these = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
     return {
         "description": " ".join(f"`{code}`: {CATALOGUE[code].message}" for code in codes),
@@ -249,7 +253,8 @@ def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error
             JSON_TYPE: {
                 "schema": {"allOf": [error, only_these]},
                 "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
-            }
+            },
+            **page,
         },
     }
 

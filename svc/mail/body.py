@@ -44,7 +44,11 @@ def as_html(title: str, text: str, language: Language, button: str = "", foot: s
     `foot`: the last paragraph. Each of its lines may end with a URL, which becomes a link.
     """
     paragraphs = [part for part in re.split(r"\n{2,}", text.strip()) if part]
-    markup = "\n".join(_paragraph(part, button) for part in paragraphs)
+    return as_page(title, "\n".join(_paragraph(part, button) for part in paragraphs), language, foot)
+
+
+def as_page(title: str, markup: str, language: Language, foot: str = "") -> str:
+    """Return an HTML page with the body `markup`, which is HTML. `foot`: see `as_html`."""
     if foot:
         lines = (_LINK.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in foot.split("\n"))
         markup += '\n<p style="font-size: small">' + "<br>\n".join(lines) + "</p>"

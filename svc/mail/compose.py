@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from svc.identity.marks import DEFAULT_NAME
-from svc.ids import digest
+from svc.ids import digest, new_id
 from svc.mail import messages
 from svc.mail.messages import Link, Service
+from svc.mail.report import Addressee, report_email
 from svc.model import DEFAULT_LANGUAGE
 from svc.remaining_resource import RemainingResource
-from svc.store import accounts, email_changes, invitations, outbox, users
+from svc.store import accounts, email_changes, invitations, mailings, outbox, users
 from svc.store.tx import constant
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from svc.mail.messages import Email
     from svc.model import Language, User
+    from svc.store.mailings import Subscription
     from svc.store.outbox import MailKind, Waiting
     from svc.store.tx import Tx
 
@@ -56,6 +58,10 @@ class Terms:
         """Return the link for a token that changes an email address, or reverts the change."""
         return Link(f"{self.service_url}/{path}?token={token}", round(self.link_s / 3600, 1))
 
+    def recipient_url(self, token: str) -> str:
+        """Return the URL of the page on which a recipient of email reports confirms or unsubscribes."""
+        return f"{self.service_url}/m/{token}"
+
     def invitation_url(self, token: str) -> str:
         """Return the URL of the sign-up page for an invitation's token."""
         return f"{self.service_url}/sign-up?invitation={token}"
@@ -81,10 +87,14 @@ class Draft:
 
 @dataclass(frozen=True)
 class Composed:
-    """An email, and the user who has its address (None if no user has it)."""
+    """An email, and the user who has its address (None if no user has it).
+
+    `recipient_id`: the recipient, for email reports.
+    """
 
     email: Email
     user: User | None
+    recipient_id: str | None = None
 
 
 def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
@@ -261,6 +271,56 @@ def _email_change_notice(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     return Composed(email, user if user.email == row.address else None)
 
 
+def _report_confirm(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose the email that asks a recipient of email reports to confirm, if the user still wants to send reports."""
+    found, user = yield from _recipient_and_user(row)
+    if found is None or user is None or found.recipient.state != "unconfirmed":
+        return None
+    email = messages.confirm_reports(
+        found.recipient.language,
+        row.address,
+        user.email,
+        found.name if found.target_kind == "site" else None,
+        (yield from _recipient_url(found, draft)),
+        draft.terms.service,
+        mail_id=row.id,
+    )
+    return Composed(email, None, found.recipient.id)
+
+
+def _report(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose an email report, unless the recipient has unsubscribed or was removed."""
+    found, user = yield from _recipient_and_user(row)
+    if found is None or user is None or found.recipient.state != "confirmed":
+        return None
+    page = f"{draft.terms.service_url}/{found.target_kind}s/{found.target}"
+    to = Addressee(
+        row.address,
+        found.recipient.language,
+        (yield from _recipient_url(found, draft)),
+        page if row.address == user.email else None,
+        row.id,
+    )
+    return Composed(report_email(row.facts["report"], to, draft.terms.service), None, found.recipient.id)
+
+
+def _recipient_and_user(row: Waiting) -> Tx[tuple[Subscription | None, User | None]]:
+    """Return the recipient of an email report and the user who sends it. None: removed, disabled or being deleted."""
+    if not (yield from mailings.lock_recipient(row.facts["recipient"])):
+        return None, None
+    found = yield from mailings.get_subscription(row.facts["recipient"])
+    user = yield from _get_user(row)
+    is_valid = found is not None and found.listed and user is not None and user.disabled_at is None
+    return (found, user) if is_valid else (None, None)
+
+
+def _recipient_url(found: Subscription, draft: Draft) -> Tx[str]:
+    """Store a new token for the links in an email to this recipient, and return the URL of its page."""
+    token = new_id("mlt")
+    yield from mailings.add_token(found.recipient.id, digest(token), draft.now)
+    return draft.terms.recipient_url(token)
+
+
 def _language(row: Waiting, user: User | None) -> Language:
     """Return the language of the email: the user's choice, otherwise the request's language, otherwise the default.
 
@@ -293,4 +353,6 @@ _KINDS: Mapping[MailKind, Callable[[Waiting, Draft], Tx[Composed | None]]] = {
     "invitation": _invitation,
     "email_change": _email_change,
     "email_change_notice": _email_change_notice,
+    "report_confirm": _report_confirm,
+    "report": _report,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svc import finding, remaining_resource
 from svc.errors import CATALOGUE
+from svc.mail.english_report import REPORT
 from svc.mail.words import Formats, Text, Words
 
 _MONTHS = (
@@ -159,6 +160,15 @@ ENGLISH = Words(
         " Cloudflare plan.",
     },
     upgrade="Upgrade your Cloudflare plan, or count fewer sites with this account.",
+    report_confirm=Text(
+        "Confirm email reports about {about}",
+        "{owner} wants to send you email reports about {about}, with views, visitors and the most viewed pages. To"
+        " confirm or decline, open this link:\n\n{link}\n\n"
+        "You get no reports unless you confirm. This email was sent by {service_url}.",
+        "Confirm or decline",
+    ),
+    several_sites="several sites",
+    report=REPORT,
     errors=CATALOGUE,
     findings=finding.ENGLISH,
     remaining=remaining_resource.ENGLISH,

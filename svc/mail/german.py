@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svc.german.errors import GERMAN_ERRORS
 from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
+from svc.mail.german_report import REPORT
 from svc.mail.words import Formats, Text, Words
 
 _MONTHS = (
@@ -172,6 +173,15 @@ GERMAN = Words(
         " des Kontos), oder wechseln Sie zu einem größeren Cloudflare-Tarif.",
     },
     upgrade="Wechseln Sie zu einem größeren Cloudflare-Tarif, oder zählen Sie mit diesem Konto weniger Websites.",
+    report_confirm=Text(
+        "Bestätigen Sie E-Mail-Berichte über {about}",
+        "{owner} möchte Ihnen E-Mail-Berichte über {about} senden: mit Aufrufen, Besuchern und den meistbesuchten"
+        " Seiten. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
+        "Ohne Ihre Zustimmung erhalten Sie keine Berichte. Diese E-Mail kommt von {service_url}.",
+        "Zustimmen oder ablehnen",
+    ),
+    several_sites="mehrere Websites",
+    report=REPORT,
     errors=GERMAN_ERRORS,
     findings=GERMAN_FINDINGS,
     remaining=GERMAN_REMAINING_RESOURCES,

@@ -54,6 +54,8 @@ class Email:
     id: str = ""  # becomes the Message-ID, so that mail clients recognize a repeated email
     language: Language = DEFAULT_LANGUAGE
     button: str = ""  # the label of the link in HTML; if empty, the link shows its URL
+    page: str = field(default="", repr=False)  # the HTML of the body; if empty, the text is converted to HTML
+    unsubscribe_url: str = field(default="", repr=False)  # for the header List-Unsubscribe (RFC 8058)
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,10 @@ def email_change_requested(
     words = WORDS[language]
     subject, text, button = words.email_change_requested
     text = text.format(
-        new_email=_shown(new_email, LONGEST_EMAIL), link=url, expiry=words.moment(revert_until), service_url=service.url
+        new_email=shown_text(new_email, LONGEST_EMAIL),
+        link=url,
+        expiry=words.moment(revert_until),
+        service_url=service.url,
     )
     return Email(to, subject.format(service=service.name), text, id=mail_id, language=language, button=button)
 
@@ -182,7 +187,7 @@ def account_disconnected(
 
     `token`: the name of the working token; None if it no longer exists.
     """
-    words, safe_name = WORDS[language], _shown(name, _MAX_NAME)
+    words, safe_name = WORDS[language], shown_text(name, _MAX_NAME)
     parts = [words.disconnected.text.format(name=safe_name, service_url=service.url)]
     if token is not None:
         parts += [words.disconnected_tokens, _listed([token])]
@@ -201,14 +206,14 @@ def about_account(
     (see `problems_of` in actors/service/notifications.py). Facts that an earlier version of the service did not store
     may be absent.
     """
-    words, safe_name = WORDS[language], _shown(name, _MAX_NAME)
+    words, safe_name = WORDS[language], shown_text(name, _MAX_NAME)
     if notice.get("well"):
         subject, text, button = words.well
         subject, text = subject.format(name=safe_name), text.format(name=safe_name, link=link)
         return Email(to, subject, text, id=mail_id, language=language, button=button)
     kind: Any = notice.get("trouble")  # another version of the service may have stored it
     problem = words.problems.get(kind, words.other_problem)
-    details = [words.cause.format(cause=_shown(_cause(words, notice) or problem, _MAX_MESSAGE))]
+    details = [words.cause.format(cause=shown_text(_cause(words, notice) or problem, _MAX_MESSAGE))]
     remedy = _remedy(words, notice)
     if remedy is not None:
         details.append(words.remedy.format(remedy=remedy))
@@ -218,14 +223,37 @@ def about_account(
     return Email(to, subject, f"{text}\n\n{words.about_notices}", id=mail_id, language=language, button=button)
 
 
+def confirm_reports(
+    language: Language, to: str, owner: str, host: str | None, url: str, service: Service, *, mail_id: str = ""
+) -> Email:
+    """Create the email that asks a recipient of email reports to confirm.
+
+    `owner`: the address of the user who wants to send the reports. `host`: the site; None for reports about an account.
+    The name of an account is not shown, because users can choose any name and any recipient.
+    """
+    words = WORDS[language]
+    subject, text, button = words.report_confirm
+    about = words.several_sites if host is None else host
+    text = text.format(owner=owner, about=about, link=url, service_url=service.url)
+    return Email(
+        to,
+        subject.format(about=about),
+        text,
+        id=mail_id,
+        language=language,
+        button=button,
+        unsubscribe_url=f"{url}/unsubscribe",
+    )
+
+
 def about_target(language: Language, to: str, facts: Mapping[str, Any], link: str, *, mail_id: str = "") -> Email:
     """Create the email about a site or link that the operator has disabled, with the reason, or enabled again.
 
     `facts`: the stored facts `kind` and `name`, and `reason` if the operator disabled the site or link.
     """
-    words, name, reason = WORDS[language], _shown(facts["name"], _MAX_NAME), facts.get("reason")
+    words, name, reason = WORDS[language], shown_text(facts["name"], _MAX_NAME), facts.get("reason")
     subject, text, button = (words.enabled if reason is None else words.disabled)[facts["kind"]]
-    text = text.format(name=name, reason=_shown(reason or "", MAX_REASON_CHARS), link=link)
+    text = text.format(name=name, reason=shown_text(reason or "", MAX_REASON_CHARS), link=link)
     return Email(to, subject.format(name=name), text, id=mail_id, language=language, button=button)
 
 
@@ -280,10 +308,10 @@ def _remedy(words: Words, notice: Mapping[str, Any]) -> str | None:
 
 
 def _listed(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {_shown(line, _MAX_MESSAGE)}" for line in lines)
+    return "\n".join(f"- {shown_text(line, _MAX_MESSAGE)}" for line in lines)
 
 
-def _shown(text: str, most: int) -> str:
+def shown_text(text: str, most: int) -> str:
     """Return untrusted text on one line, truncated and without control characters, such as bidirectional controls."""
     cut = text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return " ".join("".join(char if char.isprintable() else " " for char in cut).split())

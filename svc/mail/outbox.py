@@ -25,7 +25,7 @@ from svc.mail.compose import Draft, Terms, compose
 from svc.mail.smtp import AddressRefused, NotAccepted, OutcomeUnknown, ServerUnavailable
 from svc.mail.transport import new_sender
 from svc.metrics import MAIL_AWAY, MAIL_EXPIRED, MAIL_TRIES, Metrics
-from svc.store import notifications, outbox
+from svc.store import mailings, notifications, outbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -218,7 +218,7 @@ class Outbox:
             raise
         except AddressRefused as error:
             log.warning("email address refused", extra=self._failure("refused", row, error))
-            await self._store.run(_mark_refused(row.id, None if user is None else user.id, now))
+            await self._store.run(_mark_refused(row.id, composed, now))
         except NotAccepted as error:
             log.warning("email not accepted", extra=self._failure("retried", row, error))
             if error.slow:
@@ -316,9 +316,11 @@ def _mark_sent(mail_id: str, reached_user_id: int | None) -> Tx[None]:
         yield from notifications.address_works(reached_user_id)
 
 
-def _mark_refused(mail_id: str, user_id: int | None, now: int) -> Tx[None]:
-    if user_id is not None:
-        yield from notifications.address_refused(user_id, now)
+def _mark_refused(mail_id: str, composed: Composed, now: int) -> Tx[None]:
+    if composed.user is not None:
+        yield from notifications.address_refused(composed.user.id, now)
+    if composed.recipient_id is not None:
+        yield from mailings.mark_refused(composed.recipient_id)
     yield from outbox.done(mail_id)
 
 

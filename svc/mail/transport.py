@@ -23,7 +23,7 @@ from svc.clock import system_clock
 from svc.identity.links import operator_links
 from svc.identity.operator import DEFAULT_IDENTITY
 from svc.ids import new_id
-from svc.mail.body import as_html, as_plain
+from svc.mail.body import as_html, as_page, as_plain
 from svc.mail.smtp import Connection, MailError, Patience, ServerUnavailable
 
 if TYPE_CHECKING:
@@ -232,10 +232,16 @@ def message_of(
     domain = sender.rpartition("@")[2]
     message["Message-ID"] = f"<{email.id}@{domain}>" if email.id else make_msgid(domain=domain)
     message["Auto-Submitted"] = "auto-generated"
+    if email.unsubscribe_url:
+        message["List-Unsubscribe"] = f"<{email.unsubscribe_url}>"
+        message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     encoding = "8bit" if policy.cte_type == "8bit" else None  # None means 7bit if possible
     foot = _foot(identity, email.language)
     message.set_content(as_plain(f"{email.text}\n\n{foot}"), cte=encoding)
-    page = as_html(email.subject, email.text, email.language, email.button, foot)
+    if email.page:
+        page = as_page(email.subject, email.page, email.language, foot)
+    else:
+        page = as_html(email.subject, email.text, email.language, email.button, foot)
     message.add_alternative(page, subtype="html", cte=encoding)
     # Set last, because earlier `Content-` headers would move to the first part.
     message["Content-Language"] = email.language

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.errors import Code
-    from svc.model import Language, Metric, Suggestion
+    from svc.model import Language, MailingKind, Metric, NoteKind, Suggestion
 
 # The account problems that are reported by email. All except the last two are account states.
 Problem = Literal["revoked", "permission_error", "resource_drift", "no_connection", "token_expires_soon", "over"]
@@ -32,6 +32,57 @@ class Text(NamedTuple):
     subject: str
     text: str
     button: str = ""
+
+
+class NoteText(NamedTuple):
+    """The text for a note that the service wrote. `ended`: the text for a note with the fact `until`; "": none."""
+
+    text: str
+    ended: str = ""
+
+
+class ReportWords(NamedTuple):
+    """The texts of email reports.
+
+    `titles`: by kind of report. `more`, `less`, `same`: the change of a count since the period before; `no_before`: the
+    text if nothing was counted then. `weekdays`: Monday first. `names`: the names of keys in lists; `reasons`: the
+    names of bots. `missing_day`, `missing_days`: days whose counts have not all arrived. `agrees`, `differs`: the
+    result of the statement of counts for the last day.
+    """
+
+    titles: Mapping[MailingKind, str]
+    subject: str
+    span: str
+    views: str
+    visitors: str
+    bots: str
+    more: str
+    less: str
+    same: str
+    no_before: str
+    chart: str
+    weekdays: tuple[str, ...]
+    sites: str
+    more_sites: str
+    pages: str
+    sources: str
+    links: str
+    bot_reasons: str
+    notes: str
+    more_notes: str
+    no_lists: str
+    listed_from: str
+    names: Mapping[str, str]
+    reasons: Mapping[str, str]
+    complete: str
+    missing_day: str
+    missing_days: str
+    agrees: str
+    differs: str
+    open: str
+    why: str
+    unsubscribe: str
+    note_texts: Mapping[NoteKind, NoteText]
 
 
 class ErrorText(Protocol):
@@ -70,8 +121,9 @@ class Words:
     the operator disabled or enabled again. `problems`: account problems; `other_problem`: the text for
     any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do
     about a limit, by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion.
-    `remaining`: sentences about resources that a disconnect could not remove. The web application also uses the texts
-    in `errors`, `findings` and `remaining`.
+    `report_confirm`: asks a recipient of email reports to confirm; `several_sites`: the subject of reports about an
+    account. `remaining`: sentences about resources that a disconnect could not remove. The web application also uses
+    the texts in `errors`, `findings` and `remaining`.
     """
 
     language: Language
@@ -106,6 +158,9 @@ class Words:
     limits: Mapping[Metric, str]
     suggestions: Mapping[Suggestion, str]
     upgrade: str
+    report_confirm: Text
+    several_sites: str
+    report: ReportWords
     errors: Mapping[Code, ErrorText]
     findings: finding.Phrases
     remaining: remaining_resource.Phrases

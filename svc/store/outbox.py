@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 # `sign_up`: the link that confirms the address, or the information that a user with this address already exists.
 # `choose_password`: the link that is sent after a confirmation if the user has no password. `account`: an account has a
 # problem, or all problems are resolved. `target_disabled`, `target_enabled`: the operator disabled or enabled a site or
-# link. `account_disconnected`: the operator disconnected an account.
+# link. `account_disconnected`: the operator disconnected an account. `report_confirm`: asks a recipient of reports
+# to confirm. `report`: an email report.
 MailKind = Literal[
     "sign_up",
     "resend",
@@ -30,6 +31,8 @@ MailKind = Literal[
     "target_disabled",
     "target_enabled",
     "account_disconnected",
+    "report_confirm",
+    "report",
 ]
 
 # How long the service tries to send a notification. After that time, the user has probably seen the problem in the web
@@ -149,12 +152,15 @@ def forget(user_id: int, address: str) -> Tx[None]:
 
 
 def due(now: int, most: int) -> Tx[list[Waiting]]:
-    """Return at most `most` due emails. Emails that users are waiting for come first.
+    """Return at most `most` due emails. Emails that users are waiting for come first, email reports last.
 
     Only the oldest email about an account can be due, so that a problem is reported before its resolution.
     """
     asked = yield sql(
-        "select * from outbox where account_id is null and due_at <= $1 order by due_at, id limit $2", now, most
+        "select * from outbox where account_id is null and kind <> 'report' and due_at <= $1"
+        " order by due_at, id limit $2",
+        now,
+        most,
     )
     notices = yield sql(
         "select o.* from outbox o where o.account_id is not null and o.due_at <= $1 and not exists"
@@ -163,7 +169,13 @@ def due(now: int, most: int) -> Tx[list[Waiting]]:
         now,
         most - len(asked),
     )
-    return [_waiting(row) for row in [*asked, *notices]]
+    found = [*asked, *notices]
+    reports = yield sql(
+        "select * from outbox where kind = 'report' and due_at <= $1 order by due_at, id limit $2",
+        now,
+        most - len(found),
+    )
+    return [_waiting(row) for row in [*found, *reports]]
 
 
 def begin(mail_id: str, due_at: int) -> Tx[Waiting | None]:

@@ -138,6 +138,16 @@ def delete_events(before: int) -> Tx[int]:
     return _delete("events", "user_id, number", "at <= $1", before)
 
 
+def delete_mailing_tokens(before: int) -> Tx[int]:
+    """Delete the tokens of links in old emails to recipients of email reports."""
+    return _delete("mailing_tokens", "digest", "created_at <= $1", before)
+
+
+def delete_mailing_requests(before: int) -> Tx[int]:
+    """Delete the records of emails that asked recipients to confirm. They are needed for a day, for the limits."""
+    return _delete("mailing_requests", "address", "asked_at <= $1", before)
+
+
 def delete_worker_keys(before: int) -> Tx[int]:
     """Delete Worker keys that are no longer accepted (rule W7)."""
     return _delete("worker_keys", "digest", "valid_until <= $1", before)

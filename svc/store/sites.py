@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from svc.errors import Conflict, Forbidden, NotFound
 from svc.ids import new_site_path
 from svc.model import EndedPath, Retiring, RouteState, Site
-from svc.store import unwanted_routes
+from svc.store import mailings, unwanted_routes
 from svc.store.disabled_objects import check_enabled, disabled_host, disabled_of
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, note_from_json, placeholders, sql, to_json
@@ -132,6 +132,7 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
         "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null", site_id, version
     )
     yield from unwanted_routes.add(site.routes)
+    yield from mailings.delete_mailing(site_id)
     ended = tuple(EndedPath(old.path, version) for old in site.retiring)
     return replace(
         site,

@@ -147,6 +147,11 @@ def forget_shares(user_id: int) -> Tx[bool]:
     return (yield from _delete("shares", "id", "user_id = $1", user_id)) == BATCH
 
 
+def forget_mailings(user_id: int) -> Tx[bool]:
+    """Delete a batch of the settings of email reports, with their recipients. Returns True if more may remain."""
+    return (yield from _delete("mailings", "target", "user_id = $1", user_id)) == BATCH
+
+
 def forget_refused_hours(user_id: int) -> Tx[bool]:
     """Delete a batch of the records of hours with refused points. Returns True if more may remain."""
     return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
@@ -177,6 +182,7 @@ FORGET = (
     forget_totals,
     forget_notes,
     forget_shares,
+    forget_mailings,
     forget_refused_hours,
     forget_operations,
     forget_events,

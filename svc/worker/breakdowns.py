@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # The key that combines all values beyond a breakdown's limits. The values that occur first have their own keys.
 OTHER = "(other)"
 # The key of a view that followed another view on the same site.
-_INTERNAL = "(internal)"
+INTERNAL = "(internal)"
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
 # The breakdowns for optional fields of an event.
 _IF_ANY: tuple[Dimension, ...] = ("campaigns", "targets")
@@ -78,7 +78,7 @@ def event_keys(detail: Sequence[str]) -> Iterator[tuple[Dimension, str]]:
         return
     page, source, client, *more = detail
     yield from zip(_OF_PEOPLE, (page, source, *client.split("|")), strict=True)
-    if page and source != _INTERNAL:
+    if page and source != INTERNAL:
         yield "entries", page
         yield "arrivals", f"{source} {page}"
     for dimension, key in zip(_IF_ANY, more, strict=False):

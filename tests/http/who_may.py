@@ -57,6 +57,10 @@ GET    /v1/sites/{site_id}/report          reports        | 200     200 scope   
 GET    /v1/sites/{site_id}/first-view      reports        | 200     200 scope   404     404      200
 GET    /v1/sites/{site_id}/totals          reports        | 200     200 scope   404     404      200
 POST   /v1/sites/{site_id}/totals          sites          | 200     200 scope   404     404      200
+GET    /v1/sites/{site_id}/mailings        sites          | 200     200 scope   404     404      200
+PUT    /v1/sites/{site_id}/mailings        sites          | 200     scope scope 404     404      200
+GET    /v1/accounts/{account_id}/mailings  accounts       | 200     200 scope   404     404      200
+PUT    /v1/accounts/{account_id}/mailings  accounts       | 200     scope scope 404     404      200
 GET    /v1/links                           links          | 200     200 scope   200     200      200
 POST   /v1/links                           links          | 201     201 scope   404     404      201
 POST   /v1/links/bulk                      links          | 200     200 scope   404     404      200
@@ -84,8 +88,13 @@ GET    /v1/overview                        reports        | 200     200 scope   
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
-# The additional scope that a query needs: sorting by clicks reveals data from reports.
-ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports")}
+# The additional scope that a request needs if its path, query or body has the text: sorting by clicks and email reports
+# reveal data from reports.
+ALSO: dict[str, tuple[str, Scope]] = {
+    "GET /v1/links": ("order=clicks", "reports"),
+    "PUT /v1/sites/{site_id}/mailings": ("mailings", "reports"),
+    "PUT /v1/accounts/{account_id}/mailings": ("mailings", "reports"),
+}
 # The necessary scope depends on the target of the note or share. The table has the scope for a site.
 OF_TARGET = (
     "POST /v1/notes",
@@ -108,6 +117,9 @@ POST   /auth/refresh                 401
 POST   /auth/sign-out                200
 POST   /auth/password-reset          202
 POST   /auth/password-reset/confirm  400
+GET    /m/{token}                    404
+POST   /m/{token}/confirm            404
+POST   /m/{token}/unsubscribe        404
 POST   /edge/push                    401
 GET    /healthz                      200
 GET    /readyz                       200

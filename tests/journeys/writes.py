@@ -19,6 +19,7 @@ from svc.api import (
     keys,
     link_hosts,
     links,
+    mailings,
     me,
     notes,
     sessions,
@@ -155,7 +156,20 @@ KINDS = (
     Kind(imports.SITE, {"imported days": 1, "automatic notes": 1}, _fields(file=EARLIER_DAY)),
     Kind(sites.ROTATE, {"old paths": 1, "routes": 1, "versions": 1, "automatic notes": 1}),
     Kind(shares.ADD_TO_SITE, {"shares": 1}, _fields(name="Site"), made=("share_id", "share")),
-    Kind(sites.DELETE, {"live sites": -1, "routes": -2, "versions": 1}),
+    Kind(
+        mailings.PUT_SITE,
+        {"email reports": 1, "recipients": 1, "confirmation requests": 1},
+        _fields(weekly=True, monthly=False, recipients=[{"email": "ann@example.org"}]),
+    ),
+    Kind(
+        mailings.PUT_ACCOUNT,
+        {"email reports": 1, "recipients": 1, "confirmation requests": 1},
+        _fields(weekly=False, monthly=True, recipients=[{"email": "bob@example.org"}]),
+    ),
+    Kind(
+        sites.DELETE,
+        {"live sites": -1, "routes": -2, "versions": 1, "email reports": -1, "recipients": -1},
+    ),
     Kind(
         links.ADD,
         {"links": 1, "live links": 1, "versions": 1},
@@ -178,6 +192,7 @@ KINDS = (
     Kind(
         accounts.DISCONNECT,
         {"accounts": -1, "accounts with this name": -1, "former accounts": 1, "link hosts": -1, "live links": -3}
+        | {"email reports": -1, "recipients": -1}
         | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -10},
     ),
     Kind(
@@ -218,6 +233,9 @@ def _rows() -> Tx[dict[str, int]]:
         "notes with this text": "notes where text = 'this text'",
         "shares": "shares",
         "shares with this name": "shares where name = 'this name'",
+        "email reports": "mailings",
+        "recipients": "mailing_recipients",
+        "confirmation requests": "mailing_requests",
         "users": "users",
         "users without emails": "users where notify = 0",
         "sessions": "sessions",

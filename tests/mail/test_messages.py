@@ -22,10 +22,12 @@ from svc.identity.links import operator_links
 from svc.identity.operator import Identity
 from svc.mail import messages
 from svc.mail.messages import WORDS, Link, Service
+from svc.mail.report import Addressee, report_email
 from svc.mail.transport import _READABLE, _WIRE, message_of
 from svc.mail.words import Formats, Problem, TargetKind
 from svc.model import LANGUAGES, Metric
 from svc.remaining_resource import LeftKind, LeftWhy, RemainingResource
+from tests.mail.reports import every_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +62,14 @@ def every_email(language: Language) -> Iterator[tuple[str, Email]]:
     yield "password changed", messages.password_changed(language, ANN, SERVICE)
     yield "deleted", messages.user_deleted(language, ANN, [], [], SERVICE)
     yield "disconnected", messages.account_disconnected(language, ANN, NAME, [], None, SERVICE)
+    yield "confirm reports", messages.confirm_reports(language, ANN, "bob@example.com", "shop.example", URL, SERVICE)
+    yield (
+        "confirm reports of an account",
+        messages.confirm_reports(language, ANN, "bob@example.com", None, URL, SERVICE),
+    )
+    for name, facts in every_report():
+        to = Addressee(ANN, language, f"{URL}/m/mlt_x", PAGE)
+        yield name, report_email(facts, to, SERVICE)
     for kind in get_args(LeftKind):
         left = [RemainingResource(kind, why, FACTS) for why in get_args(LeftWhy)]
         yield f"disconnected, {kind} remains", messages.account_disconnected(language, ANN, NAME, left, "op", SERVICE)

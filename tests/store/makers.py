@@ -10,11 +10,14 @@ from svc.clock import day_of
 from svc.ids import digest, new_id
 from svc.model import Link, Note, Share, Site
 from svc.store import accounts, link_hosts, links, notes, operations, shares, sites, users
+from svc.store.mailings import Settings, Wanted, new_mailing, put_mailing
 from svc.store.sessions import Issued, Session
 from tests.clock import START_MS
 
 if TYPE_CHECKING:
-    from svc.model import NoteTarget, TargetKind
+    from collections.abc import Sequence
+
+    from svc.model import Mailing, MailingTarget, NoteTarget, TargetKind
     from svc.store.tx import Tx
 
 _numbers = count(1)
@@ -150,6 +153,24 @@ def a_share(account_id: str, target: str, kind: str = "site", **more: Any) -> Tx
         new_share(user_id, account_id, target, cast("TargetKind", kind), **more), digest(secret)
     )
     return secret
+
+
+def a_mailing(
+    account_id: str,
+    target: str,
+    kind: str = "site",
+    *,
+    recipients: Sequence[str] = ("ann@example.org",),
+    weekly: bool = True,
+    monthly: bool = True,
+    at: int = START_MS,
+) -> Tx[Mailing]:
+    """Set email reports and return them. `kind`: a `MailingTarget`. The recipients have not confirmed."""
+    user = yield from users.get_user((yield from owner_of(account_id)))
+    assert user is not None
+    settings = Settings(weekly, monthly, [Wanted(email, None) for email in recipients])
+    unset = new_mailing(user.id, account_id, cast("MailingTarget", kind), target, at)
+    return (yield from put_mailing(user, unset, settings, None, at))
 
 
 def a_link(account_id: str, code: str = "sale26") -> Tx[str]:

@@ -15,6 +15,8 @@ from svc.store import (
     events,
     exports,
     links,
+    mailing_schedule,
+    mailings,
     moderation,
     notes,
     open_store,
@@ -24,6 +26,7 @@ from svc.store import (
     worker_keys,
 )
 from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
+from svc.store.report_periods import due_day, period_due
 from svc.store.site_lists import list_sites, series_7d
 from svc.store.tx import Statement, sql
 from tests.clock import START_MS
@@ -51,8 +54,11 @@ LARGE = (
     "events",
     "notes",
     "shares",
+    "mailings",
+    "mailing_recipients",
+    "mailing_tokens",
 )
-ALIASES = ("s", "t", "d", "e")
+ALIASES = ("s", "t", "d", "e", "m", "r", "k", "f")
 
 
 def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
@@ -92,6 +98,12 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "shares": lambda user, account, site, link: shares.list_shares(site),
     "totals of an account's sites": lambda user, account, site, link: shares.site_totals(account, TODAY, TODAY),
     "the first day of an account": lambda user, account, site, link: shares.first_day_of_sites(account),
+    "email reports": lambda user, account, site, link: mailings.get_mailing(user, site),
+    "email reports of an export": lambda user, account, site, link: mailings.mailings_page(user, START_MS),
+    "a recipient": lambda user, account, site, link: mailings.subscription_of_token("digest"),
+    "email reports that are due": lambda user, account, site, link: mailing_schedule.due(
+        period_due("weekly", due_day("weekly", TODAY)), START_MS, 9
+    ),
     "events": lambda user, account, site, link: events.page(user, "newest", None, 100),
     "events of an account": lambda user, account, site, link: events.page(user, "oldest", 1, 100, ["e"], own=False),
     "events of an export": lambda user, account, site, link: exports.events_page(user, START_MS),

@@ -16,6 +16,7 @@ from svc.store import (
     disconnect_requests,
     disconnects,
     email_changes,
+    mailings,
     notifications,
     operations,
     sessions,
@@ -32,7 +33,7 @@ from svc.store.totals import ingest
 from svc.store.tx import sql
 from svc.worker.pushed import PushedHour, PushedPart
 from tests.clock import START_MS
-from tests.store.makers import a_link, a_note, a_site, a_user, an_account, new_session
+from tests.store.makers import a_link, a_mailing, a_note, a_share, a_site, a_user, an_account, new_session
 
 if TYPE_CHECKING:
     from svc.store.tx import Tx
@@ -100,6 +101,15 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     site_id, link_id = (yield from a_site(account_id)), (yield from a_link(account_id))
     yield from a_note(account_id, site_id)
     yield from a_note(account_id, account_id, "account")
+    yield from a_share(account_id, site_id)
+    # Each address is asked to confirm only once a day.
+    ann, bob = f"ann{user_id}@example.org", f"bob{user_id}@example.org"
+    yield from a_mailing(account_id, account_id, "account", recipients=[ann])
+    reports = yield from a_mailing(account_id, site_id, recipients=[ann, bob])
+    for recipient in reports.recipients:
+        token = new_secret()
+        yield from mailings.add_token(recipient.id, token, START_MS)
+        yield from (mailings.subscribe if recipient.email == ann else mailings.unsubscribe)(token, START_MS)
     path = yield from sites.unused_path(account_id, "shop.example.com", "/new")
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, 'route', $3)",

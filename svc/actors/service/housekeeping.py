@@ -18,6 +18,7 @@ from svc.faults import contained
 from svc.metrics import CHORE_ROWS, CHORE_SECONDS
 from svc.store import retention
 from svc.store.devices import DEVICE_DAYS
+from svc.store.mailings import MAILING_TOKEN_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +64,8 @@ def chores(timing: TimingConfig) -> tuple[Chore, ...]:
         Chore(retention.delete_email_changes, every_s=_HOUR_S),
         Chore(retention.delete_deletion_results, every_s=_HOUR_S, kept_days=1),
         Chore(retention.delete_worker_keys, every_s=_HOUR_S),
+        Chore(retention.delete_mailing_requests, every_s=_HOUR_S, kept_days=1),
+        Chore(retention.delete_mailing_tokens, every_s=_DAY_S, kept_days=MAILING_TOKEN_DAYS),
         Chore(retention.delete_devices, every_s=_DAY_S, kept_days=DEVICE_DAYS),
         Chore(retention.delete_sign_ups, every_s=_DAY_S, kept_days=30),
         Chore(retention.delete_hours, every_s=_DAY_S, kept_days=timing.hours_kept_days),

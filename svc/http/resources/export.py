@@ -18,7 +18,7 @@ from svc.http.resources.archive import Archive
 from svc.http.serving.responses import Streamed
 from svc.limits import SlidingLimit
 from svc.model import Scope
-from svc.store import accounts, disconnects, exports
+from svc.store import accounts, disconnects, exports, mailings
 from svc.store.total_pages import FIRST_DAY, LAST_DAY, days_page, hours_page
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read
-    from svc.model import Account, FormerAccount, Link, Note, Share, Site, User
+    from svc.model import Account, FormerAccount, Link, Mailing, Note, Share, Site, User
     from svc.store.tx import Row, Store, Tx
 
 T = TypeVar("T")
@@ -151,6 +151,7 @@ class _Contents:
             self._json("links.json", self._links(), link_of),
             self._json("notes.json", self._notes(), note_of),
             self._json("shares.json", self._shares(), share_of),
+            self._json("mailings.json", self._mailings(), api.Mailings.from_model),
             self._csv("sites.csv", api.Site, self._sites(), site_of),
             self._csv("links.csv", api.Link, self._links(), link_of),
             self._totals("daily_totals.csv", api.DAILY_COLUMNS, edges),
@@ -174,6 +175,9 @@ class _Contents:
 
     def _shares(self) -> AsyncGenerator[list[Share], None]:
         return self._pages(partial(exports.shares_page, self.user.id, self.now))
+
+    def _mailings(self) -> AsyncGenerator[list[Mailing], None]:
+        return self._pages(partial(mailings.mailings_page, self.user.id, self.now))
 
     async def _pages(self, page_after: Callable[[T | None], Tx[list[T]]]) -> AsyncGenerator[list[T], None]:
         after = None

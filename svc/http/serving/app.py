@@ -28,12 +28,14 @@ from svc.http.resources.keys import Keys
 from svc.http.resources.ledger import Ledger
 from svc.http.resources.link_hosts import LinkHosts
 from svc.http.resources.links import Links
+from svc.http.resources.mailings import Mailings
 from svc.http.resources.me import Me
 from svc.http.resources.notes import Notes
 from svc.http.resources.overview import Overview
 from svc.http.resources.password_check import PasswordCheck
 from svc.http.resources.probes import Probes
 from svc.http.resources.push import Push
+from svc.http.resources.recipients import Recipients
 from svc.http.resources.reports import Reports
 from svc.http.resources.sessions import Sessions
 from svc.http.resources.shared import SharedPages
@@ -85,7 +87,7 @@ def create_app(deps: Deps) -> QuartTrio:
     Push(deps, endpoints, bodies)
     resources = (
         Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, Bulk, Explain, Reports, Overview,
-        Totals, Imports, Notes, Export, Ledger,
+        Totals, Imports, Notes, Mailings, Recipients, Export, Ledger,
     )  # fmt: skip
     for resource in resources:
         resource(deps, endpoints)

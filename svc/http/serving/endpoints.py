@@ -102,6 +102,19 @@ class Endpoints:
 
         self._add(endpoint, serve)
 
+    def mail_link(
+        self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo, str], Awaitable[Response]]
+    ) -> None:
+        """Register the handler of a link in an email, which has the token in its path and needs no credential.
+
+        The body is ignored. The handler gets the token.
+        """
+
+        async def serve(**path: str) -> Response:
+            return await self._gate.mail_link(endpoint, handler, path)
+
+        self._add(endpoint, serve)
+
     def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
         """Register the handler of a frequent request that bypasses the framework.
 

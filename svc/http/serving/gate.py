@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from quart import g, request
 
 from svc.api.endpoint import JSON_TYPE
-from svc.api.shape import Body, Query, parse_body
+from svc.api.shape import SMALL_BYTES, Body, Query, parse_body
 from svc.errors import Forbidden
 from svc.http.serving.credentials import Caller, Credentials, RateLimited, require
 from svc.http.serving.direct import not_json
 from svc.http.serving.origin import is_cross_origin
-from svc.http.serving.request_parts import idempotency_key, path_id, query_of, raw_body, request_info
+from svc.http.serving.request_parts import discard_body, idempotency_key, path_id, query_of, raw_body, request_info
 from svc.http.serving.requests import Form, PublicRead, Read, Write
 from svc.http.serving.responses import Streamed, response_of, stream_response, to_response
 from svc.store.idempotency import Claim
@@ -140,6 +140,17 @@ class Gate:
     ) -> Response:
         """Serve a request to an endpoint that needs no checks."""
         return to_response(await handler(request_info(self._credentials)), endpoint.status)
+
+    async def mail_link(
+        self,
+        endpoint: Endpoint[Any, Any],
+        handler: Callable[[RequestInfo, str], Awaitable[Response]],
+        path: Mapping[str, str],
+    ) -> Response:
+        """Serve a link in an email. Requests from other origins are accepted, because mail clients send them."""
+        token = path_id(endpoint, path)
+        await discard_body(SMALL_BYTES)
+        return await handler(request_info(self._credentials), token)
 
     async def _caller(self, endpoint: Endpoint[Any, Any], info: RequestInfo) -> Caller:
         """Return the caller.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import trio
 from quart import request
 
 from svc.api.endpoint import ID_PREFIXES
 from svc.api.shape import NoQuery, Query, parse_query
-from svc.errors import Invalid, Issue, NotFound
+from svc.errors import Invalid, Issue, NotFound, ServiceError
 from svc.http.serving.accept_language import preferred_language
 from svc.http.serving.direct import read_body
 from svc.http.serving.requests import RequestInfo
@@ -84,6 +85,21 @@ def query_of(endpoint: Endpoint[Any, Q]) -> Q:
     model: type[Any] = endpoint.query or NoQuery
     query: Q = parse_query(model, request.args.to_dict(flat=False))
     return query
+
+
+async def discard_body(most_bytes: int) -> None:
+    """Read a body of any type and discard it.
+
+    Raises ServiceError payload_too_large; Invalid if the body does not arrive in time.
+    """
+    size_bytes = 0
+    with trio.move_on_after(request.body_timeout or math.inf) as reading:
+        async for data in request.body:
+            size_bytes += len(data)
+            if size_bytes > most_bytes:
+                raise ServiceError("payload_too_large")
+    if reading.cancelled_caught:
+        raise Invalid([Issue("", "the body did not arrive in time")])
 
 
 async def raw_body(most_bytes: int | None = None) -> bytes:

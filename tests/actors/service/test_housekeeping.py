@@ -25,6 +25,7 @@ from svc.store import (
     disconnects,
     email_changes,
     invitations,
+    mailings,
     open_store,
     operations,
     retention,
@@ -38,7 +39,7 @@ from svc.store.idempotency import Claim, StoredResponse, keep_response
 from svc.store.tx import many, sql
 from tests.clock import START_MS, FrozenClock
 from tests.databases import sqlite_config
-from tests.store.makers import a_user, an_account, new_session, new_site
+from tests.store.makers import a_mailing, a_user, an_account, new_session, new_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +111,17 @@ def worker_key() -> Tx[None]:
     yield from worker_keys.retire_worker_keys(account_id, "new", START_MS)
 
 
+def mailing_request() -> Tx[None]:
+    account_id = yield from an_account()
+    yield from a_mailing(account_id, account_id, "account")
+
+
+def mailing_token() -> Tx[None]:
+    account_id = yield from an_account()
+    mailing = yield from a_mailing(account_id, account_id, "account")
+    yield from mailings.add_token(mailing.recipients[0].id, "digest", START_MS)
+
+
 def hour() -> Tx[None]:
     yield from hours(1)
 
@@ -176,6 +188,8 @@ LIFETIMES = [
     Lifetime(email_change, retention.delete_email_changes, "email_changes", START_MS),
     Lifetime(deletion_result, retention.delete_deletion_results, "deletion_results", START_MS + DAY_MS),
     Lifetime(worker_key, retention.delete_worker_keys, "worker_keys", START_MS),
+    Lifetime(mailing_request, retention.delete_mailing_requests, "mailing_requests", START_MS + DAY_MS),
+    Lifetime(mailing_token, retention.delete_mailing_tokens, "mailing_tokens", START_MS + 400 * DAY_MS),
     Lifetime(device, retention.delete_devices, "devices", START_MS + 400 * DAY_MS),
     Lifetime(sign_up, retention.delete_sign_ups, "users", START_MS + 30 * DAY_MS),
     Lifetime(hour, retention.delete_hours, "hours", START_MS + 40 * DAY_MS),

@@ -97,6 +97,18 @@ ALL: list[tuple[str, str, str, Any]] = [
     ("site.create", "POST", "/v1/sites", {"account_id": "{account}", "host": "www.example.com"}),
     ("site.change", "PATCH", "/v1/sites/{site}", {"respect_gpc": True}),
     ("totals.import", "POST", "/v1/sites/{site}/totals", {"file": "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"}),
+    (
+        "mailing.change",
+        "PUT",
+        "/v1/sites/{site}/mailings",
+        {"weekly": True, "monthly": False, "recipients": [{"email": "ann@example.org"}]},
+    ),
+    (
+        "mailing.change",
+        "PUT",
+        "/v1/accounts/{account}/mailings",
+        {"weekly": True, "monthly": False, "recipients": []},
+    ),
     ("site.rotate", "POST", "/v1/sites/{site}/rotate", None),
     ("share.create", "POST", "/v1/sites/{site}/shares", {"name": "Site"}),
     ("site.delete", "DELETE", "/v1/sites/{site}", None),
@@ -154,7 +166,7 @@ async def test_every_write_is_logged_once_even_if_repeated(world: World) -> None
             ids["share"] = target
         if action == "key.revoke":
             target = ids["key"]
-        if action == "totals.import":
+        if action in ("totals.import", "mailing.change"):
             target = ids[path.split("{")[1].split("}")[0]]
         if ("{account}" in path and action != "share.create") or path.endswith("/bulk"):
             target = account.id

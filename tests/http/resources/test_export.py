@@ -49,6 +49,7 @@ FILES = [
     "links.json",
     "notes.json",
     "shares.json",
+    "mailings.json",
     "sites.csv",
     "links.csv",
     "daily_totals.csv",

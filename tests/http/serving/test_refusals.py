@@ -38,6 +38,11 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/links"): {"account_id": "{account}", "url": "https://example.org/", "code": "abc", "rules": []},
     ("POST", "/v1/links/bulk"): {"account_id": "{account}", "links": [{"url": "https://example.org/"}]},
     ("POST", "/v1/notes"): {"account_id": "{account}", "day": "2026-11-21", "text": "Newsletter sent"},
+    ("PUT", "/v1/accounts/{account}/mailings"): {
+        "weekly": True,
+        "monthly": True,
+        "recipients": [{"email": "a@b.example"}],
+    },
     ("POST", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/totals"): {"file": "ZGF5LHZpZXdz"},
     ("POST", "/v1/accounts/{account}/shares"): {"name": "Shop"},
     ("PATCH", "/v1/shares/shr_aaaaaaaaaaaaaaaaaaaa"): {"until": "2099-12-31"},
@@ -95,6 +100,7 @@ LARGE = (
     "/v1/accounts/{account}/link-host",
     "/v1/accounts/{account}/shares",
     "/v1/shares/shr_aaaaaaaaaaaaaaaaaaaa",
+    "/v1/accounts/{account}/mailings",
 )
 MAX_BYTES = {
     "/v1/links/bulk": 100_000,
@@ -228,6 +234,9 @@ ALLOWED: list[tuple[str, Any]] = [
     ("allow_ips", []),
     ("excluded_paths", []),
     ("rules", []),
+    ("weekly", True),
+    ("monthly", True),
+    ("recipients", []),
     ("file", "x" * 90_000),  # this is base64
 ]
 

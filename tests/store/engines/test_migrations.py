@@ -54,6 +54,7 @@ DIGESTS = {
     "0017-months-kept.sql": "b3e61b9c7797ce56987252b2b244a45a3f45bd02e0a9997df513b60589674079",
     "0018-estimated-days.sql": "683456eb0e61f7cc6db263473f7d5a87ae3b929a69cd58897ca9a820c5874633",
     "0019-shares.sql": "5474650b5bc9fbeaa6bf553fbcc65ccc33385c3c8b8d3a3e3e74e1b06ac4c45c",
+    "0020-mailings.sql": "3ab2e0ac3bf5418ee37826b9a3081e3c2171f77024046b294b7ec0cbefcc68f5",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.

@@ -10,6 +10,7 @@ import { useKeys } from "../keys.js";
 import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { address, go } from "../router.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
+import { AccountEmailReports } from "../ui/email-reports.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { leftTexts } from "../ui/left.js";
 import { Menu } from "../ui/menu.jsx";
@@ -122,6 +123,7 @@ export function Account({ id }) {
                 <Details>
                   <Installed account={account} />
                   <Retention account={account} change={() => (asking.value = "retention")} />
+                  <AccountEmailReports id={id} />
                   <Check id={id} checked={read.again} />
                   <Ledger id={id} />
                 </Details>

@@ -10,6 +10,7 @@ import { address, go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
+import { SiteEmailReports } from "../ui/email-reports.jsx";
 import { ExcludedVisitors, excludedVisitors } from "../ui/excluded-visitors.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { ImportTotals } from "../ui/import-totals.jsx";
@@ -261,6 +262,7 @@ function Settings({ site, put }) {
           </p>
         </section>
       )}
+      <SiteEmailReports id={site.id} />
       <ImportTotals kind="site" id={site.id} />
       <section aria-labelledby="delete">
         <h2 id="delete">{words.remove}</h2>

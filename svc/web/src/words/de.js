@@ -6,6 +6,7 @@ import api from "./de/api.js";
 import common from "./de/common.js";
 import dns from "./de/dns.js";
 import auth from "./de/auth.js";
+import emailReports from "./de/email-reports.js";
 import events from "./de/events.js";
 import importTotals from "./de/import-totals.js";
 import install from "./de/install.js";
@@ -35,6 +36,7 @@ const de = {
   common,
   dns,
   auth,
+  emailReports,
   events,
   importTotals,
   install,

@@ -3,6 +3,7 @@
 import account from "./en/account.js";
 import auth from "./en/auth.js";
 import dns from "./en/dns.js";
+import emailReports from "./en/email-reports.js";
 import events from "./en/events.js";
 import importTotals from "./en/import-totals.js";
 import install from "./en/install.js";
@@ -18,6 +19,7 @@ export default {
   account,
   auth,
   dns,
+  emailReports,
   events,
   importTotals,
   install,

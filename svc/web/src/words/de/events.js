@@ -71,6 +71,9 @@ const events = {
     "share.create": "Freigabe erstellt",
     "share.change": "Freigabe geändert",
     "share.delete": "Freigabe beendet",
+    "mailing.change": "E-Mail-Berichte geändert",
+    "mailing.confirm": "E-Mail-Berichte von einem Empfänger bestätigt",
+    "mailing.unsubscribe": "E-Mail-Berichte von einem Empfänger abbestellt",
   },
   via: {
     session: "Angemeldeter Benutzer",

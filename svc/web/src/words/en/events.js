@@ -53,6 +53,9 @@ const actions = {
   "share.create": "Share created",
   "share.change": "Share changed",
   "share.delete": "Share ended",
+  "mailing.change": "Email reports changed",
+  "mailing.confirm": "Email reports confirmed by a recipient",
+  "mailing.unsubscribe": "Email reports unsubscribed by a recipient",
 };
 
 /** @type {Record<string, string | undefined>} labels by an event's `via`, except if it is the id of an API key */

@@ -1,0 +1,188 @@
+"""/v1/{sites,accounts}/{id}/mailings: email reports and their recipients; /m/{token}: the page of a recipient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import Day, Email, Moment
+from svc.api.shape import LARGE_BYTES, Body, ResponseBody
+from svc.model import Language, RecipientState
+
+if TYPE_CHECKING:
+    from svc import model
+
+MAX_RECIPIENTS = 20
+HTML_TYPE = "text/html"
+
+
+class WantedRecipient(Body):
+    """A recipient of email reports."""
+
+    email: Email
+    language: Language | None = Field(
+        None,
+        description="The language of the emails. By default, a new recipient gets emails in the user's language.",
+    )
+
+
+def _without_duplicates(recipients: tuple[WantedRecipient, ...]) -> tuple[WantedRecipient, ...]:
+    """Keep the last recipient with each address."""
+    return tuple({one.email: one for one in recipients}.values())
+
+
+class PutMailings(Body):
+    """The email reports about a site, or about all sites of an account. They replace the earlier settings."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    weekly: bool = Field(description="Send a report on each Monday about the week before (UTC).")
+    monthly: bool = Field(description="Send a report on the first of each month about the month before (UTC).")
+    recipients: Annotated[
+        tuple[WantedRecipient, ...],
+        Field(max_length=MAX_RECIPIENTS, fail_fast=True),
+        AfterValidator(_without_duplicates),
+    ]
+
+
+class Recipient(ResponseBody):
+    """A recipient of email reports."""
+
+    email: str
+    language: Language
+    state: RecipientState = Field(
+        description="`unconfirmed`: the recipient has not opened the link in the confirmation email yet. `confirmed`:"
+        " the recipient gets the reports. `unsubscribed`: the recipient gets no emails. Only the recipient can change"
+        " this, with a link in an earlier email."
+    )
+    confirmation_sent_at: Moment | None = Field(
+        description="The time of the last confirmation email. Null if none was sent."
+    )
+
+
+class Mailings(ResponseBody):
+    """The email reports about a site, or about all sites of an account."""
+
+    weekly: bool
+    monthly: bool
+    next_weekly_on: Day | None = Field(description="The day of the next weekly report. Null if these reports are off.")
+    next_monthly_on: Day | None = Field(
+        description="The day of the next monthly report. Null if these reports are off."
+    )
+    recipients: tuple[Recipient, ...] = Field(json_schema_extra={"maxItems": MAX_RECIPIENTS})
+
+    @classmethod
+    def from_model(cls, mailing: model.Mailing) -> Mailings:
+        """Return the response for email reports."""
+        return cls(
+            weekly=mailing.weekly_day is not None,
+            monthly=mailing.monthly_day is not None,
+            next_weekly_on=mailing.weekly_day,
+            next_monthly_on=mailing.monthly_day,
+            recipients=tuple(
+                Recipient(email=one.email, language=one.language, state=one.state, confirmation_sent_at=one.asked_at)
+                for one in mailing.recipients
+            ),
+        )
+
+
+class OneMailings(ResponseBody):
+    """The email reports as they are after the request."""
+
+    mailings: Mailings
+
+
+_ADDED = "This operation is not part of the original API specification."
+_PUT = (
+    "A new recipient gets an email with a link, and gets reports after opening the link and confirming. The user's own"
+    " address needs no confirmation. A repeated request also asks recipients again if they have not confirmed: each"
+    " address at most once in 24 hours, and at most ten addresses per user in 24 hours. A recipient that has"
+    " unsubscribed stays unsubscribed. A key also needs the scope `reports`, because recipients can read the reports."
+    f" {_ADDED}"
+)
+_EXAMPLE = {"weekly": True, "monthly": False, "recipients": [{"email": "ann@example.com", "language": "de"}]}
+
+SHOW_SITE = Endpoint(
+    method="GET",
+    path="/v1/sites/{site_id}/mailings",
+    tag="reports",
+    summary="Show the email reports about a site",
+    description=_ADDED,
+    scopes=("sites",),
+    response=OneMailings,
+)
+PUT_SITE = Endpoint(
+    method="PUT",
+    path="/v1/sites/{site_id}/mailings",
+    tag="reports",
+    action="mailing.change",
+    summary="Set the email reports about a site",
+    description=_PUT,
+    scopes=("sites",),
+    body=PutMailings,
+    response=OneMailings,
+    codes=("site_not_active",),
+    example=_EXAMPLE,
+)
+SHOW_ACCOUNT = Endpoint(
+    method="GET",
+    path="/v1/accounts/{account_id}/mailings",
+    tag="reports",
+    summary="Show the email reports about all sites of an account",
+    description=_ADDED,
+    scopes=("accounts",),
+    response=OneMailings,
+)
+PUT_ACCOUNT = Endpoint(
+    method="PUT",
+    path="/v1/accounts/{account_id}/mailings",
+    tag="reports",
+    action="mailing.change",
+    summary="Set the email reports about all sites of an account",
+    description=_PUT,
+    scopes=("accounts",),
+    body=PutMailings,
+    response=OneMailings,
+    example=_EXAMPLE,
+)
+
+_LINK = "The token is in a link in an email. The response is a page for the recipient."
+
+PAGE = Endpoint(
+    method="GET",
+    path="/m/{token}",
+    tag="reports",
+    summary="Show a recipient's page, with buttons to confirm or unsubscribe",
+    description=f"This request changes nothing, because mail servers open the links in emails. {_LINK}",
+    access="anybody",
+    response=None,
+    media_types=(HTML_TYPE,),
+    codes=("rate_limited",),
+)
+CONFIRM = Endpoint(
+    method="POST",
+    path="/m/{token}/confirm",
+    tag="reports",
+    summary="Confirm that a recipient wants to get email reports",
+    description=f"The body is ignored. {_LINK}",
+    access="anybody",
+    response=None,
+    media_types=(HTML_TYPE,),
+    codes=("rate_limited",),
+)
+UNSUBSCRIBE = Endpoint(
+    method="POST",
+    path="/m/{token}/unsubscribe",
+    tag="reports",
+    summary="Stop the email reports to a recipient",
+    description="Mail clients send this request when the user clicks “unsubscribe” (RFC 8058). The body is ignored."
+    f" {_LINK}",
+    access="anybody",
+    response=None,
+    media_types=(HTML_TYPE,),
+    codes=("rate_limited",),
+)
+
+ENDPOINTS = (SHOW_SITE, PUT_SITE, SHOW_ACCOUNT, PUT_ACCOUNT, PAGE, CONFIRM, UNSUBSCRIBE)

@@ -1,0 +1,69 @@
+"""The English texts of email reports."""
+
+from __future__ import annotations
+
+from svc.mail.words import NoteText, ReportWords
+
+REPORT = ReportWords(
+    titles={"weekly": "Weekly report for {name}", "monthly": "Monthly report for {name}"},
+    subject="{title}: {views} views",
+    span="{first} to {last} (UTC)",
+    views="Views",
+    visitors="Visitors",
+    bots="Filtered bots",
+    more="{part}% more than in the period before: {before}",
+    less="{part}% less than in the period before: {before}",
+    same="as many as in the period before",
+    no_before="no data for the period before",
+    chart="Views per day",
+    weekdays=("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+    sites="Sites",
+    more_sites="The account has {n} more sites.",
+    pages="Most viewed pages",
+    sources="Sources",
+    links="Clicks on short links",
+    bot_reasons="Filtered bots by reason",
+    notes="Notes",
+    more_notes="The report has more notes.",
+    no_lists="The lists of pages, sources and bots are missing, because they could not be read from the Cloudflare"
+    " account in time.",
+    listed_from="The lists of pages, sources and bots begin on {day}. Earlier details have been deleted.",
+    names={"": "Direct / none", "(other)": "Other"},
+    reasons={
+        "head": "HEAD request",
+        "empty": "No user agent",
+        "prefetch": "Prefetch",
+        "webdriver": "Automated browser",
+        "headless": "Headless browser",
+        "preview": "Link preview",
+        "list": "Known bot",
+    },
+    complete="These numbers are complete: all counts of this period have arrived.",
+    missing_day="Not complete yet: some counts of one day have not arrived. The report shows them once they arrive.",
+    missing_days="Not complete yet: some counts of {n} days have not arrived. The report shows them once they arrive.",
+    agrees="The statement of counts for {day} has no differences.",
+    differs="The statement of counts for {day} has differences. The owner can check it in the report.",
+    open="Open report",
+    why="You get this email because {address} is subscribed to reports about {name} at {service_url}. To end them, open"
+    " this link:",
+    unsubscribe="Unsubscribe",
+    note_texts={
+        "imported": NoteText("Imported from another product until {until}; counted by this service afterwards."),
+        "snippet_rotated": NoteText("Snippet replaced. Views with the old snippet are counted until {until}."),
+        "worker_updated": NoteText("Worker updated."),
+        "hours_refused": NoteText(
+            "Cloudflare's daily limit was almost reached. Counts per hour are missing for {hours} h; the day's total is"
+            " complete."
+        ),
+        "route_missing": NoteText(
+            "The site's route was found missing on {since}. Views are not counted until it is restored.",
+            "The site's route was found missing on {since} and restored on {until}. Views in between, and since shortly"
+            " before, were not counted.",
+        ),
+        "link_host_route_missing": NoteText(
+            "The route of the link host {host} was found missing on {since}. Links do not work until it is restored.",
+            "The route of the link host {host} was found missing on {since} and restored on {until}. In between, and"
+            " since shortly before, links did not work.",
+        ),
+    },
+)

@@ -1,0 +1,73 @@
+"""The German texts of email reports."""
+
+from __future__ import annotations
+
+from svc.mail.words import NoteText, ReportWords
+
+REPORT = ReportWords(
+    titles={"weekly": "Wochenbericht für {name}", "monthly": "Monatsbericht für {name}"},
+    subject="{title}: {views} Aufrufe",
+    span="{first} bis {last} (UTC)",
+    views="Aufrufe",
+    visitors="Besucher",
+    bots="Aussortierte Bots",
+    more="{part} % mehr als im Zeitraum davor: {before}",
+    less="{part} % weniger als im Zeitraum davor: {before}",
+    same="so viele wie im Zeitraum davor",
+    no_before="keine Daten für den Zeitraum davor",
+    chart="Aufrufe pro Tag",
+    weekdays=("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So"),
+    sites="Websites",
+    more_sites="Das Konto hat {n} weitere Websites.",
+    pages="Meistbesuchte Seiten",
+    sources="Quellen",
+    links="Klicks auf Kurzlinks",
+    bot_reasons="Aussortierte Bots nach Grund",
+    notes="Notizen",
+    more_notes="Der Bericht enthält weitere Notizen.",
+    no_lists="Die Listen der Seiten, Quellen und Bots fehlen, weil sie nicht rechtzeitig aus dem Cloudflare-Konto"
+    " gelesen werden konnten.",
+    listed_from="Die Listen der Seiten, Quellen und Bots beginnen am {day}. Ältere Einzelheiten wurden gelöscht.",
+    names={"": "Direkt oder ohne Angabe", "(other)": "Andere"},
+    reasons={
+        "head": "HEAD-Anfrage",
+        "empty": "Ohne User-Agent",
+        "prefetch": "Vorab geladen",
+        "webdriver": "Automatisierter Browser",
+        "headless": "Headless-Browser",
+        "preview": "Linkvorschau",
+        "list": "Bekannter Bot",
+    },
+    complete="Die Zahlen sind vollständig: Alle Zählungen dieses Zeitraums sind angekommen.",
+    missing_day="Noch nicht vollständig: Von einem Tag fehlen noch Zählungen. Der Bericht zeigt sie, sobald sie"
+    " angekommen sind.",
+    missing_days="Noch nicht vollständig: Von {n} Tagen fehlen noch Zählungen. Der Bericht zeigt sie, sobald sie"
+    " angekommen sind.",
+    agrees="Der Zählnachweis für den {day} enthält keine Abweichungen.",
+    differs="Der Zählnachweis für den {day} enthält Abweichungen. Der Inhaber kann ihn im Bericht prüfen.",
+    open="Bericht öffnen",
+    why="Sie erhalten diese E-Mail, weil {address} Berichte über {name} bei {service_url} abonniert hat. Öffnen Sie"
+    " diesen Link, um sie abzubestellen:",
+    unsubscribe="Abbestellen",
+    note_texts={
+        "imported": NoteText("Bis {until} aus einem anderen Produkt importiert, danach von diesem Dienst gezählt."),
+        "snippet_rotated": NoteText("Snippet ersetzt. Aufrufe mit dem alten Snippet werden noch bis {until} gezählt."),
+        "worker_updated": NoteText("Worker aktualisiert."),
+        "hours_refused": NoteText(
+            "Das Tageslimit von Cloudflare war fast erreicht. Für {hours} h fehlen Stundenwerte; die Tagessumme ist"
+            " vollständig."
+        ),
+        "route_missing": NoteText(
+            "Die Route der Website fehlte bei der Prüfung am {since}. Bis sie wiederhergestellt ist, werden keine"
+            " Aufrufe gezählt.",
+            "Die Route der Website fehlte bei der Prüfung am {since} und wurde am {until} wiederhergestellt. Aufrufe"
+            " dazwischen und kurz davor wurden nicht gezählt.",
+        ),
+        "link_host_route_missing": NoteText(
+            "Die Route des Link-Hosts {host} fehlte bei der Prüfung am {since}. Bis sie wiederhergestellt ist,"
+            " funktionieren die Links nicht.",
+            "Die Route des Link-Hosts {host} fehlte bei der Prüfung am {since} und wurde am {until} wiederhergestellt."
+            " Dazwischen und kurz davor funktionierten die Links nicht.",
+        ),
+    },
+)

@@ -1,0 +1,137 @@
+"""Email reports: the form in the settings of a site and on the page of an account, and the recipient's page."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+from playwright.sync_api import expect
+
+from edge_worker.harness.service import eventually
+from tests.web.places import EMAIL, World, new_context, signed_in_tab, wait_until_loaded
+from tests.web.test_every_page import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Locator, Page
+
+    from tests.web.places import Place
+
+pytestmark = pytest.mark.rule("Y14")
+
+ANN = "ann@example.org"
+NOTHING = {"weekly": False, "monthly": False, "recipients": []}
+
+
+@pytest.fixture
+def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
+    with signed_in_tab(browser, furnished) as tab:
+        yield tab
+
+
+@pytest.fixture(autouse=True)
+def no_reports(furnished: Place) -> Iterator[World]:
+    """Turn the email reports off, because other tests use the same site and account."""
+    world = World(furnished)
+    yield world
+    for kind in ("sites", "accounts"):
+        world.call("PUT", f"/v1/{kind}/{furnished.ids[kind]}/mailings", NOTHING)
+
+
+def opened(tab: Page, address: str) -> Locator:
+    tab.goto(address)
+    wait_until_loaded(tab)
+    for summary in tab.get_by_text("Details", exact=True).all():
+        summary.click()
+    return tab.get_by_role("region", name="Email reports")
+
+
+def page_in_email(place: Place, address: str) -> str:
+    """Return the URL of the recipient's page in an email to this address."""
+
+    async def found() -> str | None:
+        await trio.lowlevel.checkpoint()
+        for file in place.folder.rglob("*.eml"):
+            text = file.read_text()
+            link = re.search(r"List-Unsubscribe: <[^>]*(/m/mlt_\w+)/unsubscribe>", text)
+            if link is not None and f"To: {address}" in text:
+                return link[1]
+        return None
+
+    return place.url + trio.run(eventually, found)
+
+
+def test_user_sets_reports_and_a_recipient_confirms_and_unsubscribes(
+    tab: Page, furnished: Place, browser: Browser
+) -> None:
+    settings = furnished.at("/sites/:id/settings")
+    form = opened(tab, settings)
+    expect(form.get_by_text("No recipients yet.")).to_be_visible()
+    form.get_by_label("Weekly report, on Mondays").check()
+    form.get_by_label("Add recipients").fill(f"{EMAIL}\n{ANN}")
+    form.get_by_role("button", name="Save email reports").click()
+    expect(form.get_by_role("status")).to_have_text("Saved.")
+    rows = form.get_by_role("listitem")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("Confirmed")
+    expect(rows.nth(1)).to_contain_text("Not confirmed")
+    expect(rows.nth(1)).to_contain_text("Confirmation email sent:")
+    expect(form.get_by_label("Add recipients")).to_have_value("")
+    expect(form.get_by_label(re.compile("Weekly report, on Mondays .next on "))).to_be_checked()
+
+    recipient = new_context(browser).new_page()
+    recipient.goto(page_in_email(furnished, ANN))
+    recipient.get_by_role("button", name="Confirm").click()
+    expect(recipient.get_by_text(f"{ANN} gets email reports about")).to_be_visible()
+    form = opened(tab, settings)
+    expect(form.get_by_role("listitem").nth(1)).to_contain_text("Confirmed")
+    recipient.get_by_role("button", name="Unsubscribe").click()
+    expect(recipient.get_by_role("button", name="Subscribe again")).to_be_visible()
+    recipient.context.close()
+    form = opened(tab, settings)
+    expect(form.get_by_role("listitem").nth(1)).to_contain_text("Only the recipient can subscribe again.")
+
+    form.get_by_role("combobox", name=f"Language of emails to {EMAIL}").select_option("de")
+    form.get_by_role("button", name=f"Remove: {ANN}").click()
+    form.get_by_role("button", name="Save email reports").click()
+    expect(form.get_by_role("status")).to_have_text("Saved.")
+    form = opened(tab, settings)
+    expect(form.get_by_role("listitem")).to_have_count(1)
+    expect(form.get_by_role("combobox", name=f"Language of emails to {EMAIL}")).to_have_value("de")
+
+
+def test_invalid_address_is_shown_at_the_field_and_kept(tab: Page, furnished: Place) -> None:
+    form = opened(tab, furnished.at("/sites/:id/settings"))
+    form.get_by_label("Add recipients").fill("no address")
+    form.get_by_role("button", name="Save email reports").click()
+    field = form.get_by_label("Add recipients")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_value("no address")
+    expect(form.get_by_role("alert")).to_be_visible()
+
+
+def test_reports_about_an_account_are_set_on_its_page(tab: Page, furnished: Place) -> None:
+    form = opened(tab, furnished.at("/accounts/:id"))
+    form.get_by_label("Monthly report, on the first of the month").check()
+    form.get_by_role("button", name="Save email reports").click()
+    expect(form.get_by_role("status")).to_have_text("Saved.")
+    form = opened(tab, furnished.at("/accounts/:id"))
+    expect(form.get_by_label(re.compile("Monthly report"))).to_be_checked()
+
+
+def test_recipients_page_is_accessible(tab: Page, furnished: Place, browser: Browser) -> None:
+    form = opened(tab, furnished.at("/sites/:id/settings"))
+    form.get_by_label("Add recipients").fill("bob@example.org")
+    form.get_by_role("button", name="Save email reports").click()
+    expect(form.get_by_role("status")).to_have_text("Saved.")
+    for theme in ("light", "dark"):
+        context = new_context(browser, color_scheme=theme, viewport={"width": 320, "height": 700})
+        visit = Visit(context.new_page(), furnished.url)
+        visit.page.goto(page_in_email(furnished, "bob@example.org"))
+        visit._axe(theme)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") == 320
+        assert visit.found == []
+        context.close()
