@@ -3,6 +3,7 @@
 import lists from "./en/lists.js";
 import notes from "./en/notes.js";
 import range from "./en/range.js";
+import shares from "./en/shares.js";
 import statement from "./en/statement.js";
 
-export default { lists, notes, range, statement };
+export default { lists, notes, range, shares, statement };

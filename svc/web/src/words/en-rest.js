@@ -13,7 +13,6 @@ import missing from "./en/missing.js";
 import palette from "./en/palette.js";
 import profile from "./en/profile.js";
 import reference from "./en/reference.js";
-import shares from "./en/shares.js";
 
 export default {
   account,
@@ -29,5 +28,4 @@ export default {
   palette,
   profile,
   reference,
-  shares,
 };
