@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 SITES, LINKS = 10, 500
-# In each period of five minutes, a new isolate serves this number of requests.
+# The number of minutes after which a new isolate starts, and the number of requests that each isolate serves.
 ISOLATE_MINUTES, REQUESTS = 5, 20
 HOUR_MINUTES, DAY_HOURS = 60, 24
 IMPORTED, A_VERSION = 10_000, 100

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Larger values are almost certainly typos, and could exceed the range of dates and 64-bit integers.
 _MAX_DAYS = 3_650
 _LARGEST = 10**12
-# The characters of a URL (RFC 3986, 2), and a host name or an IPv6 address.
+# Patterns for the characters of a URL (RFC 3986, section 2), and for a host name or an IPv6 address.
 _URL_CHARACTERS = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
 _LONGEST_URL = 2_000
@@ -90,7 +90,7 @@ def _http_url(value: str) -> str:
     if not re.fullmatch(r"[!-~]*", value):
         raise ValueError("must contain only ASCII characters and no spaces; write other host names as xn--…")
     if parts.username is not None or "?" in value or "#" in value:
-        raise ValueError("must not contain a user, a password, ? or #, because paths are appended to it")
+        raise ValueError("must not contain a user name, a password, ? or #, because paths are appended to it")
     return value.rstrip("/")
 
 

@@ -146,7 +146,10 @@ class Search:
                 self.passwords.add(value)
 
     def text(self, place: str, data: bytes, *, but: str = "", keys: Iterable[bytes] = ()) -> None:
-        """Search `data`. `but`: a kind of secret that is allowed in this place. `keys`: vault keys to search for."""
+        """Search `data` for secrets.
+
+        `but`: a kind of secret that is allowed in this place. `keys`: vault keys to find.
+        """
         self.leaks |= {f"{place}: {kind}" for kind in {*_of_form(data), *self._known(data, keys)} if kind != but}
 
     def folder(self, folder: Path) -> None:

@@ -357,7 +357,7 @@ async function append(buffer, batch, db) {
       // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can still add it.
       useLaterRow(buffer, batch, id + 1);
     } else if (tries === batch.triesBefore + 1) {
-      // The row was already sorted, because this host's clock is slow. The row did not contain this batch.
+      // The row was sorted before this batch was added to it, because the clock of this host is behind.
       const sorted = await db.prepare("select value ->> 'sorted' as id from meta where key = 'state'").first("id");
       if (isReplaced(buffer, batch, tries)) return undefined;
       useLaterRow(buffer, batch, Number(sorted) + 1);

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# A function that receives an effect's transaction (Tx[T]) and returns the transaction to run instead, whose value (R)
-# the caller gets. It can store the response to an HTTP request in the same transaction as the effect. Callers that
-# store no response pass the identity function. The function is called again for each attempt, for example if a random
-# code is already taken.
+# A function that receives an effect's transaction (Tx[T]) and returns the transaction to run in its place. The caller
+# gets the value (R) of the returned transaction. The function can store the response to an HTTP request in the same
+# transaction as the effect. Callers that store no response pass the identity function. The function is called again for
+# each attempt, for example if a random code is already taken.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000

@@ -101,7 +101,7 @@ async def field_check(config: Config, plan: Plan, bootstrap_token: SecretStr, sh
             try:
                 await remove(edge, bootstrap, file, earlier, system_clock, None)
             except ServiceError as error:
-                show(f"they could not be removed: {_describe(error)}; the next run tries again")
+                show(f"the resources could not be removed: {_describe(error)}; the next run will try again")
                 return False
         if plan.only_removes:
             show("no resources remain")

@@ -94,7 +94,7 @@ QUESTIONS: dict[str, Question] = {
         ("reported with intervals",),
     ),
     "0.11": Question(
-        "Can the working token read Web Analytics for 26 weeks?",
+        "Can the working token read the last 26 weeks of Web Analytics?",
         "the import of page views from Web Analytics",
         ("readable",),
     ),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WORDS: Mapping[Language, Words] = {"en": ENGLISH, "de": GERMAN}
 
-# Users choose the names of their accounts, so names are truncated to this many characters.
+# Names of accounts can be long, because users choose them. Emails truncate them to this many characters.
 _MAX_NAME = 100
 # Error messages may quote messages from Cloudflare's API, so they are also truncated.
 _MAX_MESSAGE = 1_000

@@ -57,7 +57,7 @@ _TARGET_EXISTS = " union all ".join(
 def change_note(user_id: int, note_id: str, day: int | None, text: str | None) -> Tx[Note]:
     """Change a note's day, its text, or both. None leaves a value unchanged.
 
-    Raises NotFound; Conflict note_automatic if the service wrote the note.
+    Raises NotFound if the user has no such note; Conflict (note_automatic) if the service wrote the note.
     """
     yield from lock_user(user_id)
     note = yield from get_note(user_id, note_id)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from svc.model import FormerAccount, JsonObject, Language, User
     from svc.store.tx import Tx
 
-# The maximum number of a table's rows that one transaction deletes. This takes about 10 ms of the writer's time.
+# The maximum number of rows that one transaction deletes from a table. Deleting them takes about 10 ms of the writer's
+# time.
 BATCH = 1_000
 # The maximum number of sites or links for which one transaction deletes totals.
 _TARGETS = 50

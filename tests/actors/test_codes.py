@@ -1,4 +1,4 @@
-"""Tests of every error code of accounts, operations, sites, links and link hosts. They run each row of a table."""
+"""Tests of every error code of accounts, operations, sites, links and link hosts. Each row of a table is a case."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ async def test_change_while_the_duties_run_is_not_missed(context):
     runs = CountingDuty()
     account_id = await context.store.run(an_account(edge_account_id=A))
     async with open_supervisor(context, (runs,)) as supervisor:
-        # The account is due at the start, because its connect was interrupted.
+        # The account is due at the start of the supervisor, because its connect operation was interrupted.
         await runs.begun.wait()
         await context.store.run(bump_version(account_id))
         runs.released.set()

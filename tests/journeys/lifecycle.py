@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # If a site has more old paths than this, tests replace it with a new site. The service's limit is ten.
 _MAX_OLD_PATHS = 6
-# Failures that clients of the platform encounter, from docs/use/cloudflare.md and the emulator's faults.
+# Failures that clients of Cloudflare's API can encounter: those in docs/use/cloudflare.md, and the emulator's faults.
 FAULTS: dict[str, dict[str, Any]] = {
     "drop_before": {"kind": "drop_before"},
     "drop_after": {"kind": "drop_after"},

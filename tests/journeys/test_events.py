@@ -62,7 +62,10 @@ class Writes:
         self.key_id = ""
 
     async def send(self, service: MortalService) -> None:
-        """Request all changes that have no response yet. Raises httpx.TransportError if the service is killed."""
+        """Send the request for each change that has no response yet.
+
+        Raises httpx.TransportError if the service is killed.
+        """
         steps = (
             lambda: ("PATCH", "/v1/me", {"notify": self._notify}),
             lambda: ("POST", "/v1/keys", {"scopes": ["links"]}),

@@ -30,7 +30,7 @@ SMALL = Plan(1, accounts=6, days=36, moments=8, most=6, ranges=3)
 LARGE = Plan(1, accounts=12, days=100, moments=20, most=48)
 # Whole months are deleted as well.
 LONG = Plan(1, accounts=24, days=300, moments=20, most=24, months_kept=6)
-# One of this number of worlds is long.
+# One in this many generated worlds covers a long period.
 _LONG_EVERY = 8
 # A large or long world usually has more sites and links than this.
 _TARGETS_PER_WORLD = 225

@@ -14,7 +14,7 @@ from edge_worker.harness.service import environment
 
 
 def crash(process: subprocess.Popen[bytes]) -> int | None:
-    """Let a process dump core as far as its hard limit allows, and crash it. Return os.CLD_KILLED or os.CLD_DUMPED."""
+    """Raise a process's limit for core dumps to its hard limit, and crash it. Return os.CLD_KILLED or os.CLD_DUMPED."""
     _, most = resource.prlimit(process.pid, resource.RLIMIT_CORE)
     resource.prlimit(process.pid, resource.RLIMIT_CORE, (most, most))
     process.send_signal(signal.SIGSEGV)

@@ -75,7 +75,7 @@ async def read_store(config: Config, *, as_is: bool) -> InStore:
 def _backup(at: int | None, now: int) -> Finding:
     """Check the age of the last backup. A missing backup is not a failure, because operators may use other tools."""
     if at is None:
-        return Finding("backup", "ok", "no backup with svc backup yet (docs/operate/backup.md)")
+        return Finding("backup", "ok", "no backup has been made with svc backup yet (docs/operate/backup.md)")
     if now - at > _OLD_BACKUP_MS:
         text = f"the last backup is from {iso(at)}, more than two days ago; run: svc backup FILE"
         return Finding("backup", "FAIL", text)

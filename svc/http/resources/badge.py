@@ -11,7 +11,8 @@ _NOT_ALLOWED = re.compile(
 )
 _HEIGHT = 20
 _PADDING = 8
-# The width of characters in the font Verdana with 11 px. All others, such as Chinese characters and emojis, are wider.
+# The widths of characters in Verdana at 11 px. `_USUAL`: other Latin characters. `_OTHER`: all other characters, such
+# as Chinese characters and emojis.
 _WIDTHS = {"il.,:;|!'jI": 4, "ftr-()[] /1": 6, "mwMW%@": 11}
 _USUAL, _OTHER = 7.5, 13
 

@@ -169,7 +169,7 @@ def load_web(
             else _file(built / each["file"], LLMS if path == LLMS else HELP, each["type"], page)
             for path, each in manifest["help"]["pages"].items()
         }
-        # Whether the page is available depends on the share, so that no copy may be used later.
+        # The page must not be cached, because it is available only while the share is.
         share_headers = {**always, "Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
         share = _page(built / "share.html", SHARE, share_headers, partial(application_page, identity=identity))
         no_help = _page(built / manifest["help"]["missing"], HELP, page, in_help)

@@ -160,9 +160,9 @@ export function span(seconds) {
 
 /**
  * @param {number} count
- * @param {{one: string, other: string} & Partial<Record<Intl.LDMLPluralRule, string>>} forms of the words for a count
- *   in the reader's language, with `#` in place of the count
- * @returns {string} the form for this count
+ * @param {{one: string, other: string} & Partial<Record<Intl.LDMLPluralRule, string>>} forms the plural forms of a
+ *   phrase in the reader's language, with `#` in place of the count
+ * @returns {string} the phrase for this count
  */
 export const plural = (count, forms) =>
   (forms[intl(Intl.PluralRules, {}).select(count)] ?? forms.other).replace("#", number(count));

@@ -83,7 +83,7 @@ const common = {
     link: (/** @type {string} */ when) => `The operator of this service disabled this link on ${when}.`,
     site: (/** @type {string} */ when) => `The operator of this service disabled this site on ${when}.`,
     effect: {
-      link: "Visitors get the response for an unknown link. Only the operator can enable the link.",
+      link: "Visitors get the same response as for an unknown link. Only the operator can enable the link.",
       site: "Views are no longer counted. Only the operator can enable the site.",
     },
     reason: (/** @type {string} */ reason) => `Reason: ${reason}`,

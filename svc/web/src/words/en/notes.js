@@ -27,7 +27,7 @@ export default {
   addTitle: "Add a note",
   editTitle: "Change the note",
   deleteTitle: "Delete this note?",
-  deleteAutomatic: "The service wrote this note, and will not create it again.",
+  deleteAutomatic: "The service created this note. If you delete it, the service will not create it again.",
   day: "Day (UTC)",
   text: "Note",
   on: "Show with",

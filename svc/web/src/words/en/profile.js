@@ -63,7 +63,7 @@ export default {
     order: [
       "You are signed out everywhere, and your API keys stop working.",
       "Every Cloudflare account is disconnected: its routes, Worker and database are removed.",
-      "Your totals are deleted, then all other data.",
+      "Your totals are deleted first, and then all other data.",
       "Anything that could not be removed is listed once at the end.",
     ],
     minutes: "This usually takes seconds, or minutes with many accounts. It cannot be undone.",

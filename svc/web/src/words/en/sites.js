@@ -28,7 +28,7 @@ export default {
   zonesCut: "Not all zones of the account are listed. You can type a host in any zone.",
   more: "Exclusions",
   excluded: "Excluded paths",
-  excludedHint: "One per line, up to 50. Pages whose path starts with one of them are not counted, for example /admin.",
+  excludedHint: "One per line, up to 50. Pages whose path starts with one of these, such as /admin, are not counted.",
   networks: "Excluded addresses and networks",
   networksHint: "One per line, up to 20. Views from these are not counted, for example 192.0.2.7 or 2001:db8::/64.",
   excludeMine: "Exclude my address",
