@@ -64,7 +64,11 @@ def test_service_runs_with_closed_standard_output(tmp_path: Path) -> None:
         response = httpx.get(f"{url}/healthz", trust_env=False)
         served.terminate()
         _, log = served.communicate(timeout=60)
-    assert (response.json(), served.returncode, "Traceback" in log) == ({"ok": True}, 0, False), log
+    assert (response.json(), served.returncode, "Traceback" in log) == (
+        {"ok": True, "client": "127.0.0.1"},
+        0,
+        False,
+    ), log
 
 
 def test_startup_objects_are_excluded_from_garbage_collection(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def done(config: Config, tx: Tx[T]) -> T:
 
 
 def fill(config: Config) -> Rows:
-    """Add a user with rows in every table and tokens that the key can decrypt. Return all rows."""
+    """Add a user with rows in every table. The key decrypts a token and the secrets of two shares. Return all rows."""
     vault = open_vault(config.vault, {})
 
     def filled() -> Tx[None]:
@@ -48,6 +48,8 @@ def fill(config: Config) -> Rows:
         yield from user_with_all_rows()
         for row in (yield sql("select id from accounts")):
             yield sql("update accounts set sealed_token = $2 where id = $1", row["id"], vault.seal("cfat_x", row["id"]))
+        for row in (yield sql("select id from shares")):
+            yield sql("update shares set sealed_secret = $2 where id = $1", row["id"], vault.seal("shs_x", row["id"]))
         yield sql("insert into departures (user_id, email, access_digest, began_at) select id, 'x', 'y', 1 from users")
         yield sql("insert into deletion_results (digest, ended_at, facts) values ('d', 1, '{}')")
         invitation = yield from invitations.invite("invited@example.com", START_MS, START_MS + 1)

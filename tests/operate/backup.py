@@ -22,19 +22,19 @@ def config(place: Place) -> Config:
 
 
 async def create(place: Place, block: Block) -> None:
-    """Back up a service with a user, an account and its token."""
+    """Back up a service with a user, an account with its token, and two shares."""
     place.settings |= {
         "SVC_HTTP_BASE_URL": "https://svc.example.com",
         "NEW_STORE_URL": f"sqlite:///{place.folder / 'var/other.db'}",
     }
     await trio.to_thread.run_sync(fill, config(place))
     said = await place.run(block)
-    assert "its key decrypts 1 of 1 tokens. It is complete." in said
+    assert "its key decrypts 3 of 3 tokens. It is complete." in said
 
 
 async def verify(place: Place, block: Block) -> None:
     """Check that the compressed stream, like the file, contains a complete backup."""
-    assert "its key decrypts 1 of 1 tokens. It is complete." in await place.run(block)
+    assert "its key decrypts 3 of 3 tokens. It is complete." in await place.run(block)
 
 
 async def restore(place: Place, block: Block) -> None:
@@ -49,7 +49,7 @@ async def check(place: Place, block: Block) -> None:
     """Check that `svc check` reports no failure, although the restored store has no record of the backup."""
     said = await place.run(block)
     assert "FAIL" not in said
-    assert "decrypts 1 token" in said
+    assert "decrypts 3 tokens" in said
 
 
 async def practise(place: Place, block: Block) -> None:
@@ -62,7 +62,7 @@ async def practise(place: Place, block: Block) -> None:
 
 async def rotate(place: Place, block: Block) -> None:
     """Check that the token was re-encrypted."""
-    assert "Re-encrypted 1 token " in await place.run(block)
+    assert "Re-encrypted 3 tokens " in await place.run(block)
 
 
 async def copy(place: Place, block: Block) -> None:

@@ -214,6 +214,7 @@ def test_application_links_to_the_help(tab, furnished):
     assert seen["/accounts/connect"] == ["/help/use/cloudflare#create-a-bootstrap-token"]
     assert {path.partition("#")[0] for path in seen["/accounts/:id"]} == {
         "/help/use/account-health",
+        "/help/use/email-reports",
         "/help/use/ledger",
         "/help/use/links",
     }

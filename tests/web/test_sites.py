@@ -115,7 +115,7 @@ def exclude_visitors(tab: Page) -> None:
     tab.get_by_role("button", name="Excluded countries: Andorra").wait_for()
     asns = tab.get_by_label("Excluded autonomous systems (ASN)")
     asns.fill("AS64496 and more")
-    tab.get_by_role("button", name="Save").click()
+    tab.get_by_role("button", name="Save", exact=True).click()
     tab.get_by_role("alert").get_by_text("Enter a whole number.").wait_for()
     asns.fill("AS64496, 64497")
 
@@ -207,7 +207,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_label("Excluded paths").fill("/private")
     tab.get_by_label("Respect Global Privacy Control").check()
     exclude_visitors(tab)
-    tab.get_by_role("button", name="Save").click()
+    tab.get_by_role("button", name="Save", exact=True).click()
     tab.get_by_text("Saved").wait_for()
     changed = site_of(furnished, tab)
     assert (changed["excluded_paths"], changed["respect_gpc"]) == (["/private"], True)
@@ -221,7 +221,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     rotated = site_of(furnished, tab)
     check_opt_out(tab, rotated)
     tab.get_by_label(OFFER).uncheck()
-    tab.get_by_role("button", name="Save").click()
+    tab.get_by_role("button", name="Save", exact=True).click()
     expect(tab.get_by_role("region", name="Page for visitors")).to_have_count(0)
     assert site_of(furnished, tab)["visitor_opt_out"] is False
     assert tab.locator("#rotate ~ ul code").inner_text() == site["path"] == rotated["retiring"][0]["path"]

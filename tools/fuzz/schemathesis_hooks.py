@@ -203,11 +203,13 @@ def with_plain_integers(value: Any) -> Any:
 
 
 def with_known_ids(fields: Any) -> Any:
-    """Replace ids with ids of existing resources where possible."""
+    """Replace ids with ids of existing resources where possible. Tokens in emails are unknown here."""
     if not isinstance(fields, dict):
         return fields
     return {
-        name: CALLERS.known[name] if isinstance(value, str) and is_id(ID_PREFIXES.get(name, " "), value) else value
+        name: CALLERS.known.get(name, value)
+        if isinstance(value, str) and is_id(ID_PREFIXES.get(name, " "), value)
+        else value
         for name, value in fields.items()
     }
 

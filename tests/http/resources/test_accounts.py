@@ -245,9 +245,11 @@ async def test_setting_the_same_link_host_wakes_the_account(world):
 
 
 async def test_health_endpoints_need_no_credential(world):
-    for path in ("/healthz", "/readyz"):
-        response = await world.call("GET", path)
-        assert (response.status, response.body) == (200, {"ok": True})
+    for peer, client in (("<local>", None), ("192.0.2.7", "192.0.2.7")):
+        response = await world.call("GET", "/healthz", scope_base={"client": (peer, 0)})
+        assert (response.status, response.body) == (200, {"ok": True, "client": client})
+    response = await world.call("GET", "/readyz")
+    assert (response.status, response.body) == (200, {"ok": True})
 
 
 async def test_failing_store_makes_the_service_not_ready_but_alive(world, expected_errors):

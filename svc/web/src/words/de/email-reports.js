@@ -8,7 +8,7 @@ const emailReports = {
     account:
       "Senden Sie einen Bericht über alle Websites dieses Kontos per E-Mail, auch an Personen ohne Benutzerkonto.",
   },
-  help: "So funktionieren E-Mail-Berichte",
+  help: "So funktionieren E-Mail-Berichte (englisch)",
   weekly: "Wochenbericht, montags",
   monthly: "Monatsbericht, am Ersten des Monats",
   next: (day) => `nächster am ${day}`,
