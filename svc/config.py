@@ -375,13 +375,14 @@ class Config(_Section):
         """
         if self.worker.allow_local_push:
             return None
-        problem = _url_problem(push_url)
+        problem = public_url_problem(push_url)
         if problem is None:
             return None
         return f"workers cannot push to {push_url!r}: {problem}; set [http] base_url or [worker] push_url"
 
 
-def _url_problem(url: str) -> str | None:
+def public_url_problem(url: str) -> str | None:
+    """Return why Cloudflare and clients cannot use this URL of the service, or None if no reason is known."""
     parts = urlsplit(url)
     host = (parts.hostname or "").removesuffix(".")
     if not host:

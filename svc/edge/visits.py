@@ -147,21 +147,21 @@ def _answer(response: httpx.Response) -> Answer:
 
 def _reason(error: httpx.HTTPError) -> NoAnswer:
     """Return the reason for a failed request. The causes of httpx's errors are those of the TLS library and socket."""
-    refused = _cause(error, ssl.SSLCertVerificationError)
+    refused = cause_of(error, ssl.SSLCertVerificationError)
     if refused is not None:
         return NoAnswer("certificate", refused.verify_message)
-    handshake = _cause(error, ssl.SSLError, lambda each: not isinstance(each, ssl.SSLEOFError))
+    handshake = cause_of(error, ssl.SSLError, lambda each: not isinstance(each, ssl.SSLEOFError))
     if handshake is not None and isinstance(error, httpx.ConnectError):
         # Cloudflare refuses the handshake if it has no certificate for the host.
         reason = (handshake.reason or "unknown").replace("_", " ").lower()
         return NoAnswer("certificate", f"the TLS handshake failed ({reason})")
     if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return NoAnswer("not_http")
-    system = _cause(error, OSError, lambda each: each.errno in _NO_NETWORK)
+    system = cause_of(error, OSError, lambda each: each.errno in _NO_NETWORK)
     return NoAnswer("not_connected") if system is None else NoAnswer("unchecked", "no network")
 
 
-def _cause(error: BaseException, kind: type[E], fits: Callable[[E], bool] = lambda _: True) -> E | None:
+def cause_of(error: BaseException, kind: type[E], fits: Callable[[E], bool] = lambda _: True) -> E | None:
     """Return the first of the error's causes that is of this kind, or None."""
     cause: BaseException | None = error
     while cause is not None:

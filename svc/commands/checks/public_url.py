@@ -11,14 +11,16 @@ from urllib.parse import urlsplit
 import httpx
 import trio
 
-from svc.addresses import is_example_name, is_private_name
+from svc.addresses import is_example_name
 from svc.clock import iso, system_clock
 from svc.commands.checks.finding import Finding
+from svc.config import public_url_problem
 from svc.edge.tls import trusted
+from svc.edge.visits import cause_of
+from svc.security.ip_networks import network_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from ipaddress import IPv4Network, IPv6Network
 
     from svc.config import HttpConfig
 
@@ -36,7 +38,7 @@ async def check_public_url(http: HttpConfig, tls: ssl.SSLContext | None = None) 
     """
     url = urlsplit(http.base_url)
     host = url.hostname or ""
-    if url.scheme != "https" or _is_address(host) or is_private_name(host) or is_example_name(host):
+    if public_url_problem(http.base_url) is not None or is_example_name(host):
         return Finding(_PART, "ok", "not checked, because [http] base_url is not a public https:// URL")
     try:
         with trio.fail_after(2 * _TIMEOUT_S):
@@ -63,11 +65,9 @@ async def _ask(http: HttpConfig, host: str, tls: ssl.SSLContext) -> Finding:
 
 
 def _no_response(host: str, error: httpx.HTTPError) -> Finding:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return Finding(_PART, "FAIL", f"the certificate of {host} is not valid: {cause.verify_message} ({_TLS})")
-        cause = cause.__cause__ or cause.__context__
+    rejected = cause_of(error, ssl.SSLCertVerificationError)
+    if rejected is not None:
+        return Finding(_PART, "FAIL", f"the certificate of {host} is not valid: {rejected.verify_message} ({_TLS})")
     reason = str(error) or type(error).__name__
     text = f"{host} cannot be reached from this machine ({reason}); check the proxy, the firewall and the DNS record"
     return Finding(_PART, "warn", text)
@@ -100,19 +100,7 @@ def response_finding(http: HttpConfig, status: int, body: bytes) -> Finding:
     if not http.trusted_proxies:
         text = f"the service takes the proxy's address {client} for that of every client; set [http] trusted_proxies"
         return Finding(_PART, "FAIL", f"{text} ({_TLS})")
-    if client is None or any(ipaddress.ip_address(client) in network for network in _networks(http)):
+    if client is None or any(ipaddress.ip_address(client) in network_of(text) for text in http.trusted_proxies):
         text = "the proxy does not pass on the clients' addresses; let it set X-Forwarded-For"
         return Finding(_PART, "FAIL", f"{text} ({_TLS})")
     return Finding(_PART, "ok", f"DNS, certificate and proxy work; this machine's address there is {client}")
-
-
-def _networks(http: HttpConfig) -> list[IPv4Network | IPv6Network]:
-    return [ipaddress.ip_network(text, strict=False) for text in http.trusted_proxies]
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
