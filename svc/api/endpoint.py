@@ -29,6 +29,7 @@ Tag = Literal["sign-in", "me", "events", "keys", "accounts", "sites", "links", "
 Access = Literal["user", "session", "worker", "cookie", "anybody"]
 
 JSON_TYPE = "application/json"
+HTML_TYPE = "text/html"
 
 # Path parameter → prefix of the ids of these objects.
 ID_PREFIXES: Mapping[str, str] = {

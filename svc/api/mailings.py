@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from svc.api.endpoint import Endpoint
+from svc.api.endpoint import HTML_TYPE, Endpoint
 from svc.api.fields import Day, Email, Moment
 from svc.api.shape import LARGE_BYTES, Body, ResponseBody
 from svc.model import Language, RecipientState
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from svc import model
 
 MAX_RECIPIENTS = 20
-HTML_TYPE = "text/html"
 
 
 class WantedRecipient(Body):

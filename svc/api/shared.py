@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import ConfigDict, Field
 
-from svc.api.endpoint import Endpoint
+from svc.api.endpoint import HTML_TYPE, Endpoint
 from svc.api.fields import Day, Label, Moment, Password
 from svc.api.reports import Counts, RangeQuery, Report
 from svc.api.shape import Body, Query, ResponseBody, optional_field
 from svc.model import ReportPeriod, ShownPeriod, TargetKind
 
-HTML_TYPE, SVG_TYPE = "text/html", "image/svg+xml"
+SVG_TYPE = "image/svg+xml"
 
 
 class PageQuery(Query):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from quart import Response
 
 from svc.api import mailings as api
+from svc.api.endpoint import HTML_TYPE
 from svc.errors import NotFound
 from svc.http.resources.recipient_page import HEADERS, recipient_page, unknown_page
 from svc.http.serving.credentials import admit, networks_of
@@ -72,8 +73,8 @@ class Recipients:
             for limit, network in zip(self._limits, networks_of(request.client), strict=True):
                 limit.give_back(network)
             page = recipient_page(found, token, self._identity)
-            return Response(page, HTTPStatus.OK, headers=HEADERS, content_type=f"{api.HTML_TYPE}; charset=utf-8")
-        if api.HTML_TYPE not in request.accept:
+            return Response(page, HTTPStatus.OK, headers=HEADERS, content_type=f"{HTML_TYPE}; charset=utf-8")
+        if HTML_TYPE not in request.accept:
             raise NotFound
         page = unknown_page(request.language or DEFAULT_LANGUAGE, self._identity)
-        return Response(page, HTTPStatus.NOT_FOUND, headers=HEADERS, content_type=f"{api.HTML_TYPE}; charset=utf-8")
+        return Response(page, HTTPStatus.NOT_FOUND, headers=HEADERS, content_type=f"{HTML_TYPE}; charset=utf-8")

@@ -224,16 +224,23 @@ def _first_open_day(span: Span, created_on: int, stored: Stored) -> int | None:
     return next(open_days, span.today if span.has_today else None)
 
 
+def asked_span(
+    query: api.RangeQuery, first_day: Tx[int | None], created_at: int, now: int, hours_from: int
+) -> Tx[Span]:
+    """Return the days of a report. `first_day`: reads the first day with counts, if needed. Raises Invalid."""
+    counted_from = day_of(created_at)
+    if query.needs_first_day:
+        first = yield from first_day
+        counted_from = counted_from if first is None else min(counted_from, first)
+    return chosen_span(query, now, hours_from, counted_from)
+
+
 def asked_report(
     query: api.RangeQuery, target_id: str, account: _AnyAccount, created_at: int, now: int, hours_from: int
 ) -> Tx[Asked]:
     """Read the stored counts of a site or link in one transaction, so that they are consistent. Raises Invalid."""
     created_on = day_of(created_at - _SLOWEST_CLOCK_MS)
-    counted_from = day_of(created_at)
-    if query.needs_first_day:
-        first = yield from totals.first_day(target_id)
-        counted_from = counted_from if first is None else min(counted_from, first)
-    span = chosen_span(query, now, hours_from, counted_from)
+    span = yield from asked_span(query, totals.first_day(target_id), created_at, now, hours_from)
     stored = yield from _stored(target_id, account, created_at, span)
     compared = None
     if query.compare is not None:

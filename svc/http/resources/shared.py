@@ -22,8 +22,7 @@ from svc.clock import DAY_MS, day_of
 from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError, Unauthorized
 from svc.http.resources import badge
 from svc.http.resources.report import site_report
-from svc.http.resources.reports import asked_report
-from svc.http.resources.spans import chosen_span
+from svc.http.resources.reports import asked_report, asked_span
 from svc.http.serving.credentials import RateLimited, admit, bearer, networks_of
 from svc.http.serving.front import headers_of
 from svc.ids import digest
@@ -321,12 +320,8 @@ def _shown(found: AvailableShare) -> api.Shared:
 
 def _span(found: AvailableShare, query: api.SharedReportQuery, now: int, hours_from: int) -> Tx[Span]:
     """Return the days of a badge, or of an account's page. Raises Invalid."""
-    counted_from = day_of(found.target.created_at)
-    if query.needs_first_day:
-        of_account = isinstance(found.target, Account)
-        first = yield from (shares.first_day_of_sites if of_account else totals.first_day)(found.target.id)
-        counted_from = counted_from if first is None else min(counted_from, first)
-    return chosen_span(query, now, hours_from, counted_from)
+    first_day = shares.first_day_of_sites if isinstance(found.target, Account) else totals.first_day
+    return asked_span(query, first_day(found.target.id), found.target.created_at, now, hours_from)
 
 
 def _views(found: AvailableShare, query: api.SharedReportQuery, now: int, hours_from: int) -> Tx[int]:
