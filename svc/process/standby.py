@@ -1,8 +1,8 @@
 """`svc serve --standby`: wait while another service uses the store, then serve.
 
-A waiting standby does not listen on its port, so load balancers detect that it is not serving requests. It reports its
-state to systemd and, over a Unix socket in the abstract namespace, to `svc health`. The socket's name disappears when
-the process ends.
+A waiting standby does not listen on its port. Load balancers can therefore detect that it does not serve requests. The
+standby reports its state to systemd, and to `svc health` over a Unix socket in the abstract namespace. The socket's
+name disappears with the process.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ _TAKES = "standby: taking over the store"
 async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitable[None]]) -> None:
     """Wait until no other service uses the store, then call `serve`. Return when `serve` ends, or on SIGTERM or SIGINT.
 
-    Raises ConfigError if the store is unavailable at the start, or if this process has a problem, such as a missing key
-    file, that waiting does not solve. Exceptions raised by `serve` propagate to the caller.
+    Raises ConfigError if the store is unavailable at the start, or if this process has a problem that does not
+    disappear while it waits, such as a missing key file. Exceptions raised by `serve` propagate to the caller.
     """
     standby = _Standby(config, systemd)
     async with trio.open_nursery() as nursery:
-        # systemd considers a waiting standby started, so the standby must also notify the watchdog during the takeover.
+        # Notify the watchdog during the takeover, too. systemd expects this because it considers a waiting standby
+        # started.
         nursery.start_soon(systemd.keep_notified, lambda: None)
         while await standby.wait_for_store():
             try:
@@ -88,7 +89,7 @@ class _Standby:
                     self._check_setup()
                 await self._report(_WAITS)
             except Away as error:
-                if not self._state:  # fail at the start, so that the operator sees the error
+                if not self._state:  # fail at the start, so that the operator notices
                     raise
                 await self._report(_AWAY, why=str(error))
             await trio.sleep(_POLL_EVERY_S)
@@ -96,7 +97,7 @@ class _Standby:
             await self._report(_TAKES)
 
     def _check_setup(self) -> None:
-        """Check for problems that would prevent this process from serving after the wait. Raises ConfigError."""
+        """Raise ConfigError if this process could not serve after the wait."""
         key_file = self._config.vault.key_file
         if not key_file.exists():
             raise ConfigError(
@@ -117,7 +118,8 @@ class _Standby:
     async def _serve_state(self) -> None:
         """Report the state to clients on this host, such as `svc health`."""
         here = self._config.http.bind
-        if addresses.parse_bind(here)[1] == 0:  # the socket's name depends on the port, which clients do not know
+        # the name of the socket depends on the port, and clients cannot know a port that the system chooses
+        if addresses.parse_bind(here)[1] == 0:
             return
         with trio.socket.socket(trio.socket.AF_UNIX) as named:
             try:

@@ -1,7 +1,8 @@
 """The systemd interface: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3).
 
-The module also works with other supervisors that use this protocol. Sockets that the supervisor opens stay open while
-the service restarts, so no connections are refused. If the environment variables are not set, the module does nothing.
+The module also works with other supervisors that use this protocol. If the supervisor opens the sockets, they stay open
+while the service restarts, so no connections are refused. Without the environment variables of the protocol, the module
+does nothing.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _STATUS_EVERY_S = 15.0
 
 @dataclass(frozen=True)
 class Systemd:
-    """The settings that systemd passes to the service.
+    """The sockets and settings that systemd passes to the service.
 
     `sockets`: the listening sockets. `notify_address`: the address for notifications, or "" to send none. `watchdog_s`:
-    the time without a notification after which systemd restarts the service, or None.
+    systemd restarts the service after this time without a notification. None without a watchdog.
     """
 
     sockets: tuple[socket.socket, ...] = ()
@@ -41,10 +42,10 @@ class Systemd:
     watchdog_s: float | None = None
 
     async def notify(self, *lines: str) -> None:
-        """Send a notification in the format of sd_notify(3). Failures are logged, and no exception is raised."""
+        """Send a notification in the format of sd_notify(3). Failures are logged and not raised."""
         if not self.notify_address:
             return
-        # A leading @ marks a name in the abstract namespace.
+        # A leading @ means that the name is in the abstract namespace.
         address = f"\0{self.notify_address[1:]}" if self.notify_address.startswith("@") else self.notify_address
         try:
             with trio.fail_after(_TELL_S), trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
@@ -54,14 +55,14 @@ class Systemd:
             log.warning("systemd notification failed", extra={"what": lines[0], "error": str(error)})
 
     async def keep_notified(self, problem: Callable[[], str | None]) -> None:
-        """Notify the watchdog and report the status until cancelled. `problem` returns the current problem, or None.
+        """Notify the watchdog and report the status until cancelled. `problem` returns the current problem or None.
 
         The watchdog detects a blocked event loop. The service notifies the watchdog even while the store is
         unavailable, because a restart would not help in that case.
         """
         if not self.notify_address:
             return
-        reported: str | None = None  # the READY notification reported no problem
+        reported: str | None = None  # the notification that the service is ready reported no problem
         while True:
             current = problem()
             lines = ["WATCHDOG=1"] if self.watchdog_s is not None else []
@@ -86,7 +87,7 @@ def from_environment(
     taken = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "WATCHDOG_PID", "WATCHDOG_USEC")}
     environ.pop("LISTEN_FDNAMES", None)
     count = 0
-    if taken["LISTEN_PID"] == str(pid):  # otherwise, the variables are meant for a parent process
+    if taken["LISTEN_PID"] == str(pid):  # otherwise, the variables are not for this process, but for a parent process
         count = _number("LISTEN_FDS", taken["LISTEN_FDS"])
     watchdog_us = 0
     if taken["WATCHDOG_PID"] in ("", str(pid)):
@@ -117,7 +118,7 @@ def _socket(descriptor: int) -> socket.socket:
         raise ConfigError(f"{problem} ({error.strerror}): {remedy}") from None
     kind = (listener.family in (socket.AF_INET, socket.AF_INET6), listener.type == socket.SOCK_STREAM)
     if not all(kind) or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        listener.detach()  # leave the descriptor open, because this process did not open it
+        listener.detach()  # keep the descriptor open, because this process did not open it
         raise ConfigError(f"{problem}: {remedy}")
     listener.set_inheritable(False)
     return listener
