@@ -1,13 +1,13 @@
 """The client for Cloudflare's API. No other package sends requests over HTTP.
 
-client         sends each request once; `tls` has the trusted certificate authorities
+client         sends each request once; `tls` provides the trusted certificate authorities
 access         calls for one account with one token, with retries and paging
 responses      classifies responses as results or failures, and decides whether to retry
 call_limits    limits on the rate of calls
 fair_limiter   shares the concurrent calls fairly between accounts and users
 endpoints      names the area of a path, for the metrics
-visits         test views, which are sent to a site and not to the API
+visits         requests to users' sites, such as test views (all other requests go to the API)
 
-Each of the other files contains the calls in one area: `tokens`, `workers`, `d1`, `routes`, `zones`, `analytics` and
-`web_analytics`.
+Each of the other modules contains the calls for one part of the API: `tokens`, `workers`, `d1`, `routes`, `zones`,
+`analytics` and `web_analytics`. `public_addresses` protects the service's own networks from requests to users' hosts.
 """

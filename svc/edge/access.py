@@ -1,7 +1,7 @@
 """API calls for one Cloudflare account with one token, including retries and paging.
 
-`Edge.access` creates an Access object, which the functions in tokens, zones, Workers, d1, routes and analytics receive
-as an argument.
+`Edge.access` creates an Access object. The functions in tokens, zones, workers, d1, routes and analytics take this
+object as their first argument.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ Files = dict[str, tuple[str | None, bytes, str]]
 
 PAGE_SIZE = 50  # Cloudflare docs: 5 to 50 for zones
 MAX_PASSES = 4
-# If the response to a change was lost, the change may take effect later. After this time, the state at Cloudflare is
-# final.
+# If the response to a change was lost, Cloudflare may still apply the change. After this time, it no longer will.
 LATE_MS = 3_600_000
 
 _JITTER = random.SystemRandom()
@@ -45,17 +44,15 @@ class _TokenStatus(Shape):
 class Exchange:
     """A request to the API.
 
-    `path`: relative to the API's base URL.
-    `files`: multipart form parts, by name, as (file name, content, content type).
-    `repeatable`: True if the request is idempotent.
-    `graphql`: True for a GraphQL query. Its response has no envelope.
-    `gone`: Cloudflare's numeric codes for an object that does not exist. Each product has its own codes.
+    `path`: relative to the API's base URL. `files`: multipart form parts, by name, as (file name, content, content
+    type). `repeatable`: True if the request is idempotent. `graphql`: True for a GraphQL query, whose response has no
+    envelope. `gone`: Cloudflare's numeric codes for an object that does not exist. They differ between products.
     """
 
     method: str
     path: str
     query: Query | None = None
-    body: object = field(default=None, repr=False)  # like `files`, can contain a secret
+    body: object = field(default=None, repr=False)  # hidden because, like `files`, it can contain a secret
     files: Files | None = field(default=None, repr=False)
     repeatable: bool = True
     graphql: bool = False
@@ -64,10 +61,10 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Bearer:
-    """The account and the token with which a call is made.
+    """The account and token of a call, and the limits that apply to it.
 
-    `user_id`: the user whose limit on concurrent calls includes this call; None if there is no such user.
-    `awaited`: True if a user is waiting for the call, which can then use the token's full rate limit (call_limits.py).
+    `user_id`: the call counts towards the limit on concurrent calls of this user, or of no user if None. `awaited`:
+    True if a user is waiting for the response. The call may then use the token's full rate limit (call_limits.py).
     """
 
     edge_account_id: str
@@ -77,14 +74,14 @@ class Bearer:
 
 
 class Client(Protocol):
-    """The part of the HTTP client that an Access uses: a single attempt, and the retry policy."""
+    """The part of the HTTP client that Access uses: a single attempt, and the retry policy."""
 
     retry: Retry
 
     async def try_once(self, bearer: Bearer, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
         """Send the request once. Return the envelope and its `result` parsed as `shape`, or the failure.
 
-        Does not raise API errors.
+        Errors of the API are returned and not raised.
         """
         raise NotImplementedError
 
@@ -103,15 +100,18 @@ class Access:
         return f"Access({self.edge_account_id!r})"
 
     def settling(self, seconds: float) -> Access:
-        """Return an Access object for a new token. For `seconds`, it retries calls that fail with 401 or 403.
+        """Return an Access object for a new token. For `seconds`, this object keeps retrying calls that fail with 401
+        or 403.
 
-        Cloudflare users report that a new token can take about a minute to work everywhere. With other tokens, calls
-        that fail with 401 or 403 are retried only a few times; see responses.CREDENTIAL_WAITS.
+        According to users of Cloudflare, it can take about a minute until a new token works everywhere. With other
+        tokens, such calls are retried only a few times (responses.CREDENTIAL_WAITS).
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 
     def awaited(self) -> Access:
-        """Return an Access object for a request that a user is waiting for. Its calls can use the reserved quota."""
+        """Return an Access object for a request that a user is waiting for. Its calls may use the reserved part of the
+        token's rate limit.
+        """
         return Access(self._client, replace(self._bearer, awaited=True), self._settling_until)
 
     async def call(
@@ -135,20 +135,20 @@ class Access:
     async def graphql(self, shape: type[T], query: str, variables: dict[str, object]) -> T:
         """Return the `data` of a GraphQL query.
 
-        Raises EdgeUnavailable, and EdgeRefused even if only part of the query failed.
+        Raises EdgeUnavailable or EdgeRefused. EdgeRefused can also mean that only part of the query failed.
         """
         body = {"query": query, "variables": variables}
         _, data = await self._result(shape, Exchange("POST", "/graphql", body=body, graphql=True))
         return data
 
     async def get(self, shape: type[T], path: str, query: Query | None = None) -> T:
-        """GET an object that must exist. Raises EdgeRefused, or EdgeUnavailable (including for a 404)."""
+        """GET an object that must exist. Raises EdgeRefused, or EdgeUnavailable (also for a 404)."""
         return await self.call(shape, "GET", path, query=query, repeatable=True)
 
     async def find(self, shape: type[T], path: str, gone: Codes) -> T | None:
         """GET an object, or return None for a 404 with one of the codes in `gone`.
 
-        Raises EdgeRefused, EdgeUnavailable.
+        Raises EdgeRefused or EdgeUnavailable.
         """
         try:
             _, result = await self._result(shape, Exchange("GET", path, gone=gone))
@@ -157,9 +157,9 @@ class Access:
         return result
 
     async def delete(self, path: str, gone: Codes) -> bool:
-        """DELETE an object. Return False if it did not exist, or if an earlier attempt had already deleted it.
+        """DELETE an object. Return False if the object did not exist, or if an earlier attempt had already deleted it.
 
-        `gone`: as in `find`. Raises EdgeRefused, EdgeUnavailable.
+        `gone`: as in `find`. Raises EdgeRefused or EdgeUnavailable.
         """
         try:
             await self._result(object, Exchange("DELETE", path, gone=gone))
@@ -170,8 +170,8 @@ class Access:
     async def collect(self, item: type[T], path: str, query: Query, limit: int | None = None) -> list[T]:
         """Return all items in a paged list, without duplicates, or the first `limit` items.
 
-        If the list changes while it is being read, an item can be skipped. If the reported total shows that items are
-        missing, the list is read again until a pass finds no new items. Raises EdgeRefused, EdgeUnavailable.
+        If the list changes during the read, an item can be skipped. If the reported total shows that items are missing,
+        the method reads the list again until a pass finds no new items. Raises EdgeRefused or EdgeUnavailable.
         """
         collected: dict[T, None] = {}
         for _ in range(MAX_PASSES):
@@ -184,10 +184,10 @@ class Access:
     async def _pass(
         self, item: type[T], path: str, query: Query, limit: int | None, collected: dict[T, None]
     ) -> int | None:
-        """Read pages 1, 2, … into `collected`, and return the total reported by the API, if any.
+        """Read pages 1, 2, … into `collected`. Return the total that the API reported, or None.
 
-        A page can be shorter than requested. The list ends when the total is reached, at a page without new items (for
-        endpoints that ignore `page`), or if the response has no paging data.
+        The list ends when the total is reached, when a page has no new items (some endpoints ignore `page`), or when
+        the response has no paging data. A short page does not mean that the list ends.
         """
         page, seen, total = 1, 0, None
         known: set[T] = set()
@@ -214,11 +214,12 @@ class Access:
         raise outcome.error
 
     async def _judged(self, refused: EdgeError, exchange: Exchange) -> EdgeError:
-        """Return the error for a call that was refused because of the credential, after checking the token's status.
+        """Check the token's status, and return the error for a call that was refused because of the token.
 
-        Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing permission. 403/9109 can also
-        mean a missing zone. `revoked` means that Cloudflare reports the token as disabled or expired. `token_refused`
-        means that Cloudflare rejects the token, which may have been deleted or may still be valid.
+        The check is necessary because Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing
+        permission, and 403/9109 can also mean a missing zone. The error `revoked` means that Cloudflare reports the
+        token as disabled or expired. `token_refused` means that Cloudflare rejects the token. It may have been deleted,
+        but it may also still be valid.
         """
         verify_path = f"{self.account_path}/tokens/verify"
         if exchange.path == verify_path:
@@ -230,7 +231,7 @@ class Access:
         return _refused("token_refused", refused) if isinstance(own.error, EdgeRefused) else own.error
 
     async def _try(self, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
-        """Repeat the request until it succeeds or the retry policy gives up."""
+        """Repeat the request until the request succeeds or the retry policy gives up."""
         retry = self._client.retry
         while True:
             outcome = await self._client.try_once(self._bearer, shape, exchange)

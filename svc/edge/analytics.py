@@ -1,9 +1,9 @@
 """An account's daily usage from Cloudflare's GraphQL analytics.
 
-The datasets are `adaptive`: their figures can be estimates from samples. Cloudflare users report that this happens even
-for small accounts. Each figure is therefore read with its confidence interval (Cloudflare docs:
+The datasets are `adaptive`: figures can be estimates from samples, even for small accounts (reports by users of
+Cloudflare). Each figure is therefore read with its confidence interval (Cloudflare docs:
 graphql-api/features/confidence-intervals). Days without usage have no row. Requests and database rows are read with
-separate queries, so that one query still works if the dataset of the other fails.
+separate queries, so that a failure of one dataset does not affect the other.
 
 All functions raise EdgeUnavailable, and EdgeRefused if a permission is missing or a dataset is unknown.
 """
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# Four full weeks. Cloudflare keeps figures for 31 days (docs: d1/observability/metrics-analytics).
+# Four full weeks, which is less than the 31 days that Cloudflare keeps (docs: d1/observability/metrics-analytics).
 DAYS_AVAILABLE = 28
-# Maximum number of rows per query. There is usually one row per day, but datasets may split a day into several rows.
-# The API allows up to 10,000 rows.
+# Maximum number of rows per query. Usually there is one row per day, but a dataset may split a day into several rows.
+# The API allows 10,000 rows.
 _ROWS = 1_000
 _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
-# The largest accepted figure, far above real figures. The sum of thousands of such figures fits into the integers of
-# the store and of API clients.
+# The largest accepted figure, which is far above real figures. Even the sum of thousands of such figures fits into the
+# integers of the store and of API clients.
 _MOST = 10**15
 _INTERVAL = "{ estimate lower upper }"
 
-# Requests to Pages Functions count towards the same limit (Cloudflare docs: pages/functions/pricing), but have a
-# separate dataset.
+# Requests to Pages Functions have a separate dataset, but count towards the same limit (Cloudflare docs:
+# pages/functions/pricing).
 _REQUESTS = f"""query Requests($account: String!, $first: Date!, $last: Date!) {{
   viewer {{ accounts(filter: {{accountTag: $account}}) {{
     workers: workersInvocationsAdaptive({_FILTER}}}) {{
@@ -67,9 +67,9 @@ _DATABASES = f"""query Databases($account: String!, $database: String!, $first: 
 
 @dataclass(frozen=True)
 class DatabaseDays:
-    """By day: rows read and written by all of the account's databases, and the size of one database.
+    """Figures for each day: rows read and written in all databases of the account, and the size of one database.
 
-    `sizes` omits days without a known size.
+    `sizes` contains only days with a known size.
     """
 
     reads: tuple[Figure, ...]
@@ -166,7 +166,7 @@ class _Databases(Shape):
 
 
 async def request_days(access: Access, first_day: int, last_day: int) -> tuple[Figure, ...]:
-    """Return the number of requests to all of the account's Workers for each day, from `first_day` to `last_day`."""
+    """Return the daily number of requests to all Workers of the account, from `first_day` to `last_day` (inclusive)."""
     data = await access.graphql(_Requests, _REQUESTS, _variables(access, first_day, last_day))
     _check_visible(data.viewer.accounts)
     return _by_day(
@@ -183,8 +183,8 @@ async def request_days(access: Access, first_day: int, last_day: int) -> tuple[F
 async def script_requests(access: Access, script: str, day: int) -> Figure | None:
     """Return the number of requests to one Worker on a day (day number), including cron runs.
 
-    Returns None if there is no row for that day. The number is then unknown rather than 0, because a Worker with a cron
-    trigger has requests every day.
+    Returns None if there is no row for that day. None means that the number is unknown and not 0, because a Worker with
+    a cron trigger receives requests every day.
     """
     variables = _variables(access, day, day) | {"script": script}
     data = await access.graphql(_Script, _SCRIPT, variables)
@@ -198,9 +198,9 @@ async def script_requests(access: Access, script: str, day: int) -> Figure | Non
 
 
 async def database_days(access: Access, database_id: str, first_day: int, last_day: int) -> DatabaseDays:
-    """Return the account's database usage for each day from `first_day` to `last_day`, inclusive.
+    """Return the account's daily database usage, from `first_day` to `last_day` (inclusive).
 
-    The rows are those of all databases; the size is that of the database `database_id`.
+    The rows are the sum of all databases. The size is that of the database `database_id`.
     """
     variables = _variables(access, first_day, last_day) | {"database": database_id}
     data = await access.graphql(_Databases, _DATABASES, variables)
@@ -226,14 +226,14 @@ def _variables(access: Access, first_day: int, last_day: int) -> dict[str, objec
 def _check_visible(accounts: Sequence[object]) -> None:
     """Raise EdgeRefused if the response omits the account.
 
-    Cloudflare users report that this happens if the token lacks a permission.
+    This happens if the token lacks a permission (reports by users of Cloudflare).
     """
     if not accounts:
         raise EdgeRefused("cloudflare_error", "Cloudflare's analytics returned no data for this account.")
 
 
 def _by_day(first_day: int, last_day: int, rows: Iterable[tuple[int, _Interval]]) -> tuple[Figure, ...]:
-    """Return a figure for each day, which is the sum of the day's rows, or 0 if there are none."""
+    """Return one figure for each day: the sum of the day's rows, or 0 without rows."""
     sums: dict[int, list[_Interval]] = defaultdict(list)
     for day, interval in rows:
         sums[day].append(interval)

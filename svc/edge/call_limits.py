@@ -1,9 +1,9 @@
-"""Client-side rate limits for Cloudflare's API, per token and for the service's IP address.
+"""Client-side rate limits for calls to Cloudflare's API, per token and for the whole service.
 
-Cloudflare allows 1,200 calls per token in five minutes, and then blocks the token for five minutes. It allows 200 calls
-per second from one IP address (docs: fundamentals/api/reference/limits). Cloudflare counts each account-owned token
-separately, but all of a user's tokens together. This module's counts are only in memory. After a restart they begin at
-0, so Cloudflare may block a token.
+Cloudflare allows 1,200 calls per token in five minutes. A token that exceeds this limit is blocked for five minutes.
+One IP address can send 200 calls per second (docs: fundamentals/api/reference/limits). Each account-owned token has its
+own limit, but all tokens of a Cloudflare user share one. The counts are only in memory and start at 0 after a restart,
+so Cloudflare may then block a token.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from svc.limits import SlidingLimit
 if TYPE_CHECKING:
     from svc.edge.access import Bearer
 
-# Longer than five minutes, because Cloudflare counts a call when it arrives, and this module when it is sent.
+# Longer than five minutes, because this module counts a call when it is sent, but Cloudflare counts it later, on
+# arrival.
 _WINDOW_S = 310
 # The fraction of a token's calls that is reserved for requests that a user is waiting for.
 _KEPT_ONE_IN = 8
@@ -29,7 +30,7 @@ _KEPT_ONE_IN = 8
 class CallLimits:
     """Limits on calls: `calls` per token in any five minutes, and `per_second` in total, evenly spaced.
 
-    An eighth of a token's calls is reserved for calls that a user is waiting for. Because calls are evenly spaced, no
+    An eighth of a token's calls is reserved for calls that a user is waiting for. The even spacing ensures that no
     second has more than `per_second` calls, regardless of when Cloudflare's seconds begin.
     """
 
@@ -44,11 +45,12 @@ class CallLimits:
         """Wait until the next call can be sent, usually for milliseconds."""
         async with self._leaving:
             await trio.sleep_until(self._next_at)
-            # After a pause, do not send the missed calls faster, because that would be a burst.
+            # Do not make up for a pause by sending calls faster, because that would be a burst.
             self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:
-        """Count a call before it is sent. Return the failure if the call would exceed the token's limit, else None.
+        """Count a call before it is sent. If the call would exceed the token's limit, return the failure, otherwise
+        None.
 
         This method does not wait, because callers schedule their own retries.
         """

@@ -1,7 +1,7 @@
-"""The HTTP client for Cloudflare's API. It sends each request once; `access.py` retries.
+"""The HTTP client for Cloudflare's API. The client sends each request once; `access.py` adds retries.
 
-`open_edge` opens the connection pool, and `Edge.access` binds it to one account and token. Tokens never appear in a
-repr, a log or an error.
+`open_edge` opens the connection pool. `Edge.access` returns an object for calls with one account and token. Tokens
+never appear in a repr, a log or an error.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The pool has this many more connections than there are slots, so that calls wait for a slot in the limiter and never
-# for the pool. A request that is cancelled while it waits for the pool would permanently leak its connection (httpcore
-# #1093).
+# The pool has this many more connections than the limiter has slots. Calls therefore wait only in the limiter, never
+# for the pool. This matters because a request that is cancelled while it waits for the pool permanently leaks its
+# connection (httpcore #1093).
 POOL_MARGIN = 8
 FIRST_WAIT_S = 0.25
-# Maximum size of a response. Customers can store any data in their databases, so the memory for a response must be
-# limited.
+# Maximum size of a response. The limit protects the service's memory, because customers can store any data in their
+# databases.
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _HTTP_THROTTLED = 429
 
-# The characters that are allowed in a header. A token with any other character is not sent, because httpx would quote
-# the token in its error message.
+# The characters that are allowed in a header. Tokens with other characters are not sent, because httpx would quote them
+# in its error message.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,1024}")
 
 
@@ -68,7 +68,7 @@ class Edge:
     def access(self, edge_account_id: str, token: str, user_id: int | None = None) -> Access:
         """Return an Access object for the account with this token.
 
-        Its calls count towards the user's limit on concurrent calls.
+        The calls of this object count towards the user's limit on concurrent calls.
         """
         return Access(self, Bearer(edge_account_id, SecretStr(token), user_id))
 
@@ -106,7 +106,7 @@ class Edge:
     async def _respond(self, bearer: Bearer, exchange: Exchange, call: _Call) -> HttpResponse | Failed:
         """Wait for a slot, then send the request and receive the response.
 
-        `timeout_s` applies to the wait and, separately, to the request with its response.
+        `timeout_s` limits the wait for a slot. It also limits, separately, the request with its response.
         """
         began = False
         asked_at = trio.current_time()
@@ -159,14 +159,14 @@ class Edge:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
-                    # Close the response, which makes the loop raise an error. After a `break`, httpx's nested async
-                    # generators would be unfinished, and Trio would warn about each of them.
+                    # Close the response to end the loop with an error. A `break` would leave httpx's nested async
+                    # generators unfinished, and Trio would warn about each of them.
                     await response.aclose()
         except httpx.TransportError:
             if len(body) <= MAX_ANSWER_BYTES:
                 raise
         finally:
-            await response.aclose()  # httpcore shields the necessary cleanup from cancellation
+            await response.aclose()  # httpcore shields the cleanup from cancellation
         if len(body) > MAX_ANSWER_BYTES:
             return too_large(response.status_code, repeatable=exchange.repeatable)
         return HttpResponse(
@@ -176,7 +176,7 @@ class Edge:
 
 @dataclass
 class _Call:
-    """The time when an attempt was sent (None if it was not sent) and its outcome, for the metrics."""
+    """The time when an attempt was sent (None if it was not sent) and its outcome. Both are for the metrics."""
 
     sent_at: float | None = None
     outcome: str = "cancelled"
@@ -198,7 +198,7 @@ def _outcome(tried: object) -> str:
 class WholeBody(httpx.AsyncByteStream):
     """A request body in one chunk.
 
-    This class replaces httpx's async generator, because Trio would warn about the generator if a call is cancelled.
+    It replaces httpx's async generator. If a call were cancelled, Trio would warn about the generator.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -224,8 +224,8 @@ async def open_edge(
         keepalive_expiry=15,
     )
     client = httpx.AsyncClient(
-        # Ignore the environment's proxies and .netrc. Do not follow redirects, which could send the token elsewhere. Do
-        # not store cookies, because accounts would share them.
+        # Ignore the environment's proxies and .netrc. Do not follow redirects, because they could send the token
+        # elsewhere. Do not store cookies, because accounts would share them.
         timeout=httpx.Timeout(config.timeout_s, connect=min(config.timeout_s, 5)),
         limits=limits,
         verify=trusted(),

@@ -1,4 +1,4 @@
-"""D1 databases over the REST API, for setup, configuration and reports. The Worker itself uses its binding.
+"""Calls for D1 databases over the REST API. The Worker does not use this API, but its binding.
 
 All functions raise EdgeRefused and EdgeUnavailable. Functions whose calls are never retried also raise EdgeUnknown.
 """
@@ -56,7 +56,7 @@ class _Database(Shape):
 
 
 class _Listed(Shape):
-    # All fields are optional in Cloudflare's schema, so other databases in the account may lack some of them.
+    # Cloudflare's schema marks all fields as optional, so other databases in the account may lack some of them.
     uuid: Id | None = None
     name: str | None = None
 
@@ -77,7 +77,7 @@ def _path(access: Access) -> str:
 
 
 async def find(access: Access, name: str) -> Database | None:
-    """Return the database with exactly this name, or None. (The API's `name` parameter searches for a substring.)"""
+    """Return the database with exactly this name, or None. (The API itself searches for a substring.)"""
     for database in await access.collect(_Listed, _path(access), {"name": name}):
         if database.name == name and database.uuid is not None:
             return await get(access, database.uuid)
@@ -98,7 +98,7 @@ async def get(access: Access, database_id: str) -> Database | None:
 async def create(access: Access, name: str, location: Location | None = None) -> Database:
     """Create a database. By default, Cloudflare chooses a location near the service. The call is never retried.
 
-    Raises EdgeRefused name_taken if a database with this name exists.
+    Raises EdgeRefused with the code name_taken if a database with this name exists.
     """
     field = "jurisdiction" if location in get_args(Jurisdiction) else "primary_location_hint"
     body = {"name": name, **({field: location} if location else {})}
@@ -111,8 +111,8 @@ async def query(
 ) -> list[StatementResult]:
     """Run statements as one batch, which is one transaction. All statements must be idempotent.
 
-    The API passes parameters to SQLite as text, so statements must use CAST where the type matters. Also raises
-    DailyLimit, a subclass of EdgeUnavailable.
+    The API passes parameters to SQLite as text, so statements must use CAST where the type matters. In addition to the
+    errors above, the function raises DailyLimit, a subclass of EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
     results = await access.call(

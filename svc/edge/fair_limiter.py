@@ -1,7 +1,7 @@
 """A fair limiter for concurrent calls. An account with slow calls delays only its own calls.
 
-Slots are assigned round-robin: the account that was served longest ago comes first. Each account and each user can use
-a maximum number of slots, regardless of how many of their calls are waiting.
+Slots are assigned round-robin: the account that was served longest ago is next. Each account and each user can use only
+a limited number of slots, however many of their calls are waiting.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class FairLimiter:
         self._per_user = per_user
         self._of_account: Counter[str] = Counter()
         self._of_user: Counter[int] = Counter()
-        # The account that was served longest ago comes first. Contains only accounts with waiting calls.
+        # Calls by account. The account that was served longest ago comes first. Accounts without waiting calls are
+        # removed.
         self._waiting: OrderedDict[str, deque[SlotRequest]] = OrderedDict()
 
     @property
@@ -58,7 +59,7 @@ class FairLimiter:
     async def slot(self, edge_account_id: str, user_id: int | None) -> AsyncIterator[None]:
         """Return a context manager that waits for a slot and holds it until the block ends.
 
-        The wait can be cancelled.
+        The caller can cancel the wait.
         """
         request = SlotRequest(edge_account_id, user_id)
         self.enqueue(request)
@@ -69,7 +70,9 @@ class FairLimiter:
             self.release(request)
 
     def enqueue(self, request: SlotRequest) -> None:
-        """Queue a call. `request.granted` is set when the call gets a slot, immediately if one is free."""
+        """Queue a call. `request.granted` is set when the call gets a slot, which happens immediately if a slot is
+        free.
+        """
         self._waiting.setdefault(request.edge_account_id, deque()).append(request)
         self._give()
 
@@ -113,7 +116,7 @@ class FairLimiter:
 def _add(counts: Counter[K], key: K, change: int) -> None:
     """Change a count, and remove the key if the count is 0.
 
-    Otherwise, memory usage would grow with the number of accounts ever seen.
+    If zero counts stayed, memory usage would grow with the number of accounts ever seen.
     """
     counts[key] += change
     if not counts[key]:

@@ -1,7 +1,7 @@
-"""Addresses of hosts that users name. A request to such a host must not reach the service's own networks.
+"""Resolves hosts that users enter, and ensures that requests to these hosts cannot reach the service's own networks.
 
-The caller connects to exactly the addresses that were checked, so a second lookup with another result (DNS rebinding)
-has no effect.
+The caller must connect to exactly the addresses that were checked. A second lookup could have a different result (DNS
+rebinding).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 # Returns the addresses of a host as strings. Blocks. Raises socket.gaierror.
 Lookup = Callable[[str], list[str]]
 
-# A lookup occupies its thread until the name server responds, even if nothing waits for the result anymore. Lookups
-# have their own threads, so that a dead name server does not block other work.
+# Lookups have their own threads, so that a name server that does not respond cannot block other work. A lookup occupies
+# its thread until the name server responds, even if the caller has stopped waiting.
 _THREADS = 4
 _LOOKUPS = trio.CapacityLimiter(_THREADS)
 LOOKUP_S = 5.0
 _MAX_ADDRESSES = 4
-# The host has no addresses. Other errors of a lookup concern the name server.
+# These errors mean that the host has no addresses. All other errors concern the name server.
 _NO_ADDRESSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
-# The only IPv6 addresses in public use (RFC 4291, IANA's registry of IPv6 address space).
+# All IPv6 addresses that are publicly assigned are in this network (RFC 4291, IANA's registry of IPv6 address space).
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
-# Prefixes of IPv6 addresses that contain an IPv4 address: NAT64 (RFC 6052).
+# IPv6 addresses with this prefix contain an IPv4 address: NAT64 (RFC 6052).
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _NEVER = (
     ipaddress.ip_network("192.88.99.0/24"),  # 6to4 relays (RFC 7526)
@@ -41,22 +41,22 @@ _NEVER = (
 
 
 class NotResolved(Exception):
-    """The host has no addresses."""
+    """Raised if the host has no addresses."""
 
 
 class NotPublic(Exception):
-    """One of the host's addresses is not public. The argument is this address."""
+    """Raised if one of the host's addresses is not public. The argument is this address."""
 
 
 class LookupFailed(Exception):
-    """The name server did not respond or failed."""
+    """Raised if the name server did not respond or failed."""
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Return True if the address belongs to the public internet.
 
-    Private, shared (100.64.0.0/10), loopback, link-local, multicast and reserved addresses do not. For an IPv6 address
-    that contains an IPv4 address, the IPv4 address determines the result.
+    Private, shared (100.64.0.0/10), loopback, link-local, multicast and reserved addresses are not public. If an IPv6
+    address contains an IPv4 address, the IPv4 address decides.
     """
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
@@ -76,9 +76,9 @@ def system_lookup(host: str) -> list[str]:
 
 
 async def public_addresses(host: str, lookup: Lookup = system_lookup) -> list[str]:
-    """Return the host's addresses, at most four, without duplicates. All of them are public.
+    """Return at most four addresses of the host, without duplicates, after checking that they are public.
 
-    Raises NotResolved, NotPublic and LookupFailed.
+    Raises NotResolved, NotPublic or LookupFailed.
     """
     texts: list[str] | None = None
     with trio.move_on_after(LOOKUP_S):

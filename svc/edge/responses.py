@@ -16,22 +16,23 @@ from svc.errors import CATALOGUE, Code, EdgeError, EdgeGone, EdgeRefused, EdgeUn
 # - never: the call would be refused again.
 # - always: the call had no effect.
 # - repeatable: the call may have taken effect, so only idempotent calls are retried.
-# - credential: the credential was refused and the call had no effect. It is retried a few times, or more often while
-#   the token is new.
+# - - credential: the credential was refused, and the call had no effect. Such calls are retried a few times, or more
+#   often while the token is new.
 Repeat = Literal["never", "always", "repeatable", "credential"]
 
 MESSAGE_CHARS = 500  # maximum length of Cloudflare's message in an error
 
 LONGEST_WAIT_S = 4.0
 LONGEST_SETTLING_WAIT_S = 15.0
-# Delays before retrying after a refused credential, as multiples of the first wait: 1, 4 and 10 s by default.
-# Cloudflare occasionally refuses valid tokens (user reports of 10000 and 7403), and users must not see these refusals.
+# Delays before a retry after a refused credential, as multiples of the first wait (1, 4 and 10 s by default).
+# Cloudflare occasionally refuses valid tokens (user reports of the codes 10000 and 7403). The retries hide these
+# refusals from users.
 CREDENTIAL_WAITS = (4, 16, 40)
-# If a token exceeds its rate limit, Cloudflare blocks it for five minutes. A call is retried only if the wait that
-# Cloudflare requests is at most this long.
+# The longest wait after which a throttled call is retried. Cloudflare blocks a token that exceeds its rate limit for
+# five minutes, which is too long for a call to wait.
 LONGEST_THROTTLE_S = 5.0
 
-# Cloudflare docs: Workers error codes. wrangler maps the codes 7502 and 7404 for D1.
+# Sources: Cloudflare docs, Workers error codes; wrangler for the codes 7502 and 7404 of D1.
 _REFUSALS: dict[int, Code] = {
     7502: "name_taken",
     10020: "route_conflict",
@@ -41,12 +42,12 @@ _REFUSALS: dict[int, Code] = {
     10072: "cron_limit",
 }
 _DEAD_TOKEN = frozenset({1000, 9109})
-# HTTP 403 usually means a refused credential: the token is invalid, lacks a permission, or is refused for no apparent
-# reason. Each product has its own code for this (10000, 7403, 10023 …). The exceptions are the codes above, and 1001,
-# which means that the calling token cannot grant a new token's policies.
+# HTTP 403 usually means a refused credential: the token is invalid, lacks a permission, or is refused without an
+# apparent reason. Each product has its own code for this (10000, 7403, 10023 …). The exceptions are the codes above and
+# 1001. The code 1001 means that the calling token cannot grant the policies of a new token.
 _FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001})
 _CONCURRENT_CHANGE = 10035  # Cloudflare docs: wait and retry
-# Messages of transient failures, regardless of the HTTP status (Cloudflare docs: D1 "debug", Workers 10021).
+# Messages of transient failures, with any HTTP status (Cloudflare docs: D1 "debug", Workers 10021).
 _TRANSIENT_TEXTS = (
     "failed to generate",
     "D1 DB is overloaded",
@@ -59,7 +60,7 @@ _TRANSIENT_TEXTS = (
     "isolate exceeded its memory limit and was reset",
     "exceeded its CPU time limit and was reset",
 )
-# Cloudflare documents only the message, not a numeric code (D1 limits, enforced on REST since 2026-09-01).
+# This limit has no documented numeric code, only this message (D1 limits, enforced on REST since 2026-09-01).
 _DAILY_LIMIT = "exceeded D1's free tier daily row "
 
 _RAY_CHARS = 40
@@ -84,9 +85,9 @@ class DailyLimit(EdgeUnavailable):
 
 
 class Blocked(EdgeRefused):
-    """Raised if the firewall of Cloudflare's API blocked the request body as an attack.
+    """Raised if the firewall of Cloudflare's API took the request body for an attack and blocked it.
 
-    It would block the same body again.
+    A retry with the same body would also be blocked.
 
     `ray_id`: identifies the request to Cloudflare's support.
     """
@@ -98,7 +99,9 @@ class Blocked(EdgeRefused):
 
 
 class Shape(BaseModel):
-    """The base class of response models. They ignore unknown fields, and their errors do not show invalid values."""
+    """The base class of response models. The models ignore unknown fields, and their validation errors do not show
+    values.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -150,7 +153,7 @@ class _Graph(Shape):
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """An HTTP response. `retry_after` and `ray_id` are the headers Retry-After and cf-ray, if present."""
+    """An HTTP response. `retry_after` and `ray_id` are the values of the headers Retry-After and cf-ray, or None."""
 
     status: int
     body: bytes
@@ -160,7 +163,7 @@ class HttpResponse:
 
 @dataclass(frozen=True)
 class Failed:
-    """A failed call, and whether it can be retried. `wait_s`: the delay that Cloudflare requested, if any."""
+    """A failed call, and when it can be retried. `wait_s`: the delay that Cloudflare requested, or None."""
 
     error: EdgeError
     repeat: Repeat
@@ -169,11 +172,11 @@ class Failed:
 
 @dataclass(frozen=True)
 class Retry:
-    """The retry policy of one call, with its attempts so far.
+    """The retry policy of one call, and the number of its attempts so far.
 
-    `most`: the maximum number of retries after failures.
-    `first_wait_s`: the delay before the first retry. It doubles with each retry.
-    `refusals`: the number of attempts with a refused credential; `failures`: the number of other failed attempts.
+    `most`: the maximum number of retries after failures. `first_wait_s`: the delay before the first retry, which
+    doubles with each retry. `refusals`: the number of attempts with a refused credential. `failures`: the number of
+    other failed attempts.
     """
 
     most: int
@@ -190,10 +193,9 @@ class Retry:
     def wait_s(self, failed: Failed, *, repeatable: bool, settling_s: float, jitter: float) -> float | None:
         """Return the number of seconds until the next attempt, or None to give up.
 
-        `repeatable`: True if the call is idempotent.
-        `settling_s`: the remaining time in which Cloudflare may refuse the token because it is new; 0 or less if that
-        time has passed. `jitter`: a factor for delays that Cloudflare did not request. The factor prevents calls that
-        failed at the same time from being retried at the same time.
+        `repeatable`: True if the call is idempotent. `settling_s`: the remaining seconds in which Cloudflare may refuse
+        the token because the token is new, or a number up to 0 after that time. `jitter`: a factor for delays that
+        Cloudflare did not request. The factor spreads the retries of calls that failed at the same time.
         """
         if failed.repeat == "credential":
             if settling_s > 0:
@@ -219,11 +221,10 @@ def read(
 ) -> Envelope | Failed:
     """Return the envelope of a successful response, or the failure.
 
-    `repeatable`: True if the call is idempotent. For other calls, a failure with an unknown outcome is EdgeUnknown.
-    `secret`: the text to remove from Cloudflare's message.
-    `graphql`: True if the response has no v4 envelope.
-    `gone`: the numeric codes that, in a 404 response, mean that the object does not exist (EdgeGone). Other 404
-    responses are inconclusive.
+    `repeatable`: True if the call is idempotent. If other calls fail with an unknown outcome, the failure is
+    EdgeUnknown. `secret`: the text to remove from Cloudflare's message. `graphql`: True if the response has no v4
+    envelope. `gone`: the numeric codes of a 404 response that mean that the object does not exist (EdgeGone). Other 404
+    responses prove nothing about the object.
     """
     status = response.status
     try:
@@ -234,7 +235,7 @@ def read(
         envelope = None
     wait_s = seconds(response.retry_after)
     first = _first_error(envelope, secret)
-    if status == _HTTP_THROTTLED:  # Cloudflare docs: identified by status, not by numeric code
+    if status == _HTTP_THROTTLED:  # Cloudflare docs: the status shows this, not a numeric code
         waits = None if wait_s is None else round(wait_s)
         return Failed(
             EdgeUnavailable(
@@ -249,7 +250,7 @@ def read(
     if status >= _HTTP_FAILED or status == _HTTP_TIMEOUT:
         return _unclear("Cloudflare failed", status, first, wait_s, repeatable=repeatable)
     if envelope is None:
-        if status < 300:  # success: the change may have been made
+        if status < 300:  # the request succeeded, so the change may have been made
             return _unclear("Cloudflare's response cannot be read", status, _Error(), None, repeatable=repeatable)
         if status == _HTTP_FORBIDDEN and response.ray_id is not None:
             return Failed(Blocked(response.ray_id[:_RAY_CHARS], remote_status=status), "never")
@@ -260,7 +261,8 @@ def read(
     if status < 300 and envelope.success:
         return envelope
     if status == _HTTP_NOT_FOUND:
-        # "Could not route to …" (7003, 7000) also occurs for existing objects, and a proxy can return 404 for anything.
+        # "Could not route to …" (7003, 7000) also occurs for existing objects, and a proxy can return a 404 for any
+        # request.
         if first.code in gone:
             return Failed(EdgeGone(first.message, remote_status=status, remote_code=first.code), "never")
         return Failed(
@@ -285,14 +287,18 @@ def too_large(status: int, *, repeatable: bool) -> Failed:
 
 
 def unreadable(problem: ValidationError, status: int, *, repeatable: bool) -> Failed:
-    """Return the failure for a result in an unknown format. The message names the fields, but not their values."""
+    """Return the failure for a result that cannot be parsed. The message contains the names of the fields, but not
+    their values.
+    """
     places = sorted({".".join(str(part) for part in issue["loc"]) for issue in problem.errors(include_input=False)})
     what = f"Cloudflare's response has an unknown format at {', '.join(places[:5])}"
     return _unclear(what, status, _Error(), None, repeatable=repeatable)
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Parse a Retry-After header as seconds. Return None if it is absent or a date, which Cloudflare does not send."""
+    """Parse a Retry-After header as seconds. Return None if the header is absent, or is a date (Cloudflare sends no
+    dates).
+    """
     try:
         value = float(retry_after or "")
     except ValueError:
@@ -301,9 +307,9 @@ def seconds(retry_after: str | None) -> float | None:
 
 
 def _unwrapped(body: bytes) -> Envelope:
-    """Return a GraphQL response as an envelope.
+    """Wrap a GraphQL response in an envelope.
 
-    GraphQL errors have the HTTP status 200 (Cloudflare docs: graphql-api).
+    GraphQL responses with errors have the HTTP status 200 (Cloudflare docs: graphql-api).
     """
     response = _Graph.model_validate_json(body)
     return Envelope(

@@ -21,9 +21,9 @@ _GONE = frozenset({10009})  # Cloudflare docs, Workers error codes: the route do
 class Route:
     """A URL pattern and the script that receives the matching requests.
 
-    `script`: None means that no Worker receives them.
-    `fail_open`: True if requests beyond the account's daily limit go to the origin instead of failing with an error
-    page. None if Cloudflare did not report it.
+    `script`: None means that no Worker receives the requests. `fail_open`: determines what happens to requests beyond
+    the account's daily limit. If True, the origin receives them. If False, they fail with an error page. None if
+    Cloudflare did not report the value.
     """
 
     id: str
@@ -33,7 +33,7 @@ class Route:
 
     @property
     def holder(self) -> str:
-        """The receiver of the route's requests, as text for messages."""
+        """The script that receives the route's requests, as text for messages."""
         return f"the Worker {self.script}" if self.script else "a route without a Worker"
 
 
@@ -56,14 +56,15 @@ async def list_routes(access: Access, zone_id: str) -> list[Route]:
 
 
 async def create(access: Access, zone_id: str, pattern: str, script: str, *, fail_open: bool) -> Route:
-    """Create a route. The call is never retried. Raises EdgeRefused route_conflict if the pattern already has a route.
+    """Create a route. The call is never retried. Raises EdgeRefused with the code route_conflict if the pattern has a
+    route.
 
-    Cloudflare's changelog mentions `fail_open`, but the API schema does not. The returned route shows whether it was
-    set.
+    `fail_open` is not in the API schema, only in Cloudflare's changelog. The returned route shows whether Cloudflare
+    set it.
     """
     body = {"pattern": pattern, "script": script, "request_limit_fail_open": fail_open}
     made = await access.call(_Made, "POST", _path(zone_id), body=body, repeatable=False)
-    # The pattern and script in the response are sometimes blank, so do not use them.
+    # Do not use the response's pattern and script, because they are sometimes blank.
     return Route(made.id, pattern, script, made.request_limit_fail_open)
 
 

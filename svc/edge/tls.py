@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 def trusted() -> ssl.SSLContext:
     """Return a TLS context with certifi's authorities.
 
-    It is cached, because loading it blocks the event loop for 23 ms.
+    The context is cached, because loading the authorities blocks the event loop for 23 ms.
     """
     return httpx.create_ssl_context(trust_env=False)

@@ -1,7 +1,7 @@
 """Account-owned API tokens, and the working token's permissions.
 
-Cloudflare docs: account tokens, permission groups. All coroutines raise EdgeRefused and EdgeUnavailable. Coroutines
-whose calls are never retried also raise EdgeUnknown.
+Source: Cloudflare docs on account tokens and permission groups. All coroutines raise EdgeRefused and EdgeUnavailable.
+Coroutines whose calls are never retried also raise EdgeUnknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
 
 _NOT_FOUND = 404
-# "Failed common permission check against resources" (terraform-provider-cloudflare #7241).
+# Cloudflare's message is "Failed common permission check against resources" (terraform-provider-cloudflare #7241).
 _COMMON_PERMISSION_CHECK = 1001
 
 _ACCOUNT = "com.cloudflare.api.account"
@@ -30,7 +30,7 @@ _ZONE = "com.cloudflare.api.account.zone"
 
 @dataclass(frozen=True)
 class Permission:
-    """A permission, identified by the name and scope of its permission group. Ids are looked up at run time."""
+    """A permission. The name and scope of its permission group identify it; the group's id is looked up at run time."""
 
     name: str
     scope: str
@@ -68,12 +68,12 @@ class PermissionGroup:
     id: str
     name: str
     scopes: tuple[str, ...]
-    selectable: bool = True  # a hint that the calling token can grant it; certain only after a token was created
+    selectable: bool = True  # only a hint: whether the calling token can grant it is certain after a token was created
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Permission groups that are allowed or denied for resources.
+    """A set of permission groups that is allowed or denied for certain resources.
 
     A resource is `com.cloudflare.api.account.<id>`, or `<account>/<nested resource>`.
     """
@@ -150,7 +150,8 @@ async def permission_groups(access: Access) -> list[PermissionGroup]:
 def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> list[Policy]:
     """Return the working token's policies: one for the account, and one for all of its zones.
 
-    Raises ServiceError permission_catalog if Cloudflare's list lacks a permission. `details.missing` has the names.
+    Raises ServiceError with the code permission_catalog if Cloudflare's list lacks a permission. `details.missing` has
+    the names.
     """
     ids: dict[Permission, str] = {}
     for permission in WORKING_PERMISSIONS:
@@ -170,7 +171,9 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
 
 
 def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
-    """Return the permissions in these policies as (effect, group id, resource), regardless of how they are grouped."""
+    """Return the permissions in these policies as (effect, group id, resource). How policies group them does not
+    matter.
+    """
     return frozenset(
         (policy.effect, group_id, resource)
         for policy in policies
@@ -182,8 +185,8 @@ def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]
 async def create(access: Access, name: str, policies: Sequence[Policy], expires_at: int) -> NewToken:
     """Create a token that expires at `expires_at` (epoch ms).
 
-    The call is never retried. After EdgeUnknown, the token may exist. If the calling token cannot grant a permission,
-    Cloudflare may reject the call (see `cannot_grant`), or omit the permission.
+    The call is never retried. If it raises EdgeUnknown, the token may exist. If the calling token cannot grant a
+    permission, Cloudflare may reject the call (see `cannot_grant`), or omit the permission.
     """
     body = {
         "name": name,
@@ -195,7 +198,7 @@ async def create(access: Access, name: str, policies: Sequence[Policy], expires_
             }
             for policy in policies
         ],
-        # Fractions of seconds are not documented.
+        # Cloudflare does not document times with fractions of a second.
         "expires_on": datetime.fromtimestamp(expires_at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     made = await access.call(_NewToken, "POST", f"{access.account_path}/tokens", body=body, repeatable=False)
@@ -227,7 +230,7 @@ async def delete(access: Access, token_id: str) -> bool:
     try:
         return await access.delete(f"{access.account_path}/tokens/{token_id}", frozenset())
     except EdgeUnavailable as error:
-        # Cloudflare documents no code for a missing token, so check the list.
+        # The list has to be read, because Cloudflare documents no code for a token that does not exist.
         if error.remote_status != _NOT_FOUND or token_id in {token.id for token in await list_all(access)}:
             raise
         return False
@@ -245,7 +248,8 @@ def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
 def _flat(wire: dict[str, str | dict[str, str]]) -> frozenset[str]:
     """Convert resources from Cloudflare's nested format.
 
-    A value other than "*" is appended to its resource, so that the result does not match a requested resource.
+    A value other than "*" is appended to its resource. The result then differs from every resource that the service
+    requests.
     """
     flat = set()
     for outer, inner in wire.items():

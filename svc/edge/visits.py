@@ -25,15 +25,16 @@ _BROWSER = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 )
 _TIMEOUT_S = 15.0
-# The user agent of requests to a link host, which are not views of a person.
+# The user agent of requests to a link host. The Worker does not count such requests as views.
 USER_AGENT = "svc-link-host-check/1.0"
-# Headers that Cloudflare adds to each response that passes through it, and to its challenge pages (Cloudflare docs:
-# fundamentals/reference/http-headers, cloudflare-challenges/challenge-types/challenge-pages/detect-response).
+# The first header is in every response that passes through Cloudflare, the second in Cloudflare's challenge pages
+# (Cloudflare docs: fundamentals/reference/http-headers,
+# cloudflare-challenges/challenge-types/challenge-pages/detect-response).
 _RAY, _MITIGATED = "cf-ray", "cf-mitigated"
-# This machine has no route to the network, for example because it has no IPv6 address.
+# These errors mean that this machine has no route to the address, for example because the machine has no IPv6 address.
 _NO_NETWORK = frozenset({errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETDOWN})
 
-# The reasons why a host sent no HTTP response. `unchecked`: the reason does not concern the host.
+# Reasons why a host did not send an HTTP response. `unchecked` means that the problem may not be the host's.
 FailedBy = Literal["not_resolved", "not_public", "not_connected", "certificate", "not_http", "unchecked"]
 
 
@@ -42,7 +43,8 @@ class Answer:
     """The parts of an HTTP response that show who sent it.
 
     `location`, `policy`: the headers Location and Content-Security-Policy, "" if absent. `through_cloudflare`: True if
-    it passed through Cloudflare. `is_challenge`: True if Cloudflare sent a challenge page instead.
+    the response passed through Cloudflare. `is_challenge`: True if Cloudflare sent a challenge page instead of the
+    host's response.
     """
 
     status: int
@@ -54,7 +56,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """A host sent no HTTP response. `said`: the private address, or the reason why the certificate is not valid."""
+    """The result if a host sent no HTTP response. `said`: the private address, or the reason why the certificate is not
+    valid.
+    """
 
     reason: FailedBy
     said: str = ""
@@ -64,13 +68,13 @@ class NoAnswer:
 class Visitor:
     """A client for requests to users' public hosts.
 
-    It connects only to public addresses, does not follow redirects, stores no cookies, does not read the body, and
-    gives up after a few seconds.
+    The client connects only to public addresses and gives up after a few seconds. It does not follow redirects, store
+    cookies or read the body.
 
-    `emulated_edge`: the URL of an emulated edge that receives all requests, for tests and demonstrations; "" for none.
-    `lookup`: resolves a host. `port`, `tls`: the port of the hosts, and the TLS context for them. The other fields are
-    timeouts: `connect_s` for the connection to each address, `response_s` for each part of a response, and `longest_s`
-    for the whole request.
+    `emulated_edge`: the URL of an emulated Cloudflare that receives all requests, for tests and demonstrations, or ""
+    for none. `lookup`: resolves a host. `port`, `tls`: the port of the hosts, and the TLS context for them. The other
+    fields are timeouts: `connect_s` for the connection to each address, `response_s` for each part of a response, and
+    `longest_s` for the whole request.
     """
 
     emulated_edge: str = ""
@@ -98,7 +102,7 @@ class Visitor:
         return NoAnswer("not_http")
 
     async def get_from(self, addresses: Sequence[str], host: str, path: str) -> Answer | NoAnswer:
-        """Send the request to the first of these addresses that accepts a connection. Does not check the addresses."""
+        """Send the request to the first of these addresses that accepts a connection. The addresses are not checked."""
         failed = NoAnswer("unchecked", "no network")
         for address in addresses:
             origin = f"https://[{address}]:{self.port}" if ":" in address else f"https://{address}:{self.port}"
@@ -122,7 +126,8 @@ class Visitor:
         async with httpx.AsyncClient(
             timeout=timeout, verify=self.tls(), trust_env=False, follow_redirects=False
         ) as client:
-            # httpcore uses this name in place of the URL's address for SNI and to check the certificate.
+            # httpcore uses this name for SNI and for the check of the certificate, because the URL contains only an
+            # address.
             request = client.build_request("GET", f"{origin}{path}", headers=headers, extensions={"sni_hostname": host})
             try:
                 response = await client.send(request, stream=True)
@@ -146,7 +151,9 @@ def _answer(response: httpx.Response) -> Answer:
 
 
 def _reason(error: httpx.HTTPError) -> NoAnswer:
-    """Return the reason for a failed request. The causes of httpx's errors are those of the TLS library and socket."""
+    """Return the reason for a failed request, which is in the errors of the TLS library or socket that caused httpx's
+    error.
+    """
     refused = cause_of(error, ssl.SSLCertVerificationError)
     if refused is not None:
         return NoAnswer("certificate", refused.verify_message)
@@ -174,10 +181,10 @@ def cause_of(error: BaseException, kind: type[E], fits: Callable[[E], bool] = la
 async def send_view(host: str, path: str, *, through: str = "") -> int | None:
     """Send a view of the page `/` to the site's counter at `path`.
 
-    Return the response status, or None if there was no response.
+    Return the status of the response, or None without a response.
 
-    `through`: the scheme, address and port of an emulated Cloudflare, which finds the site by the Host header; "" sends
-    the request to `host` directly.
+    `through`: the scheme, address and port of an emulated Cloudflare, which identifies the site by the Host header. If
+    "", the request goes to `host`.
     """
     headers = {"User-Agent": _BROWSER, "Content-Type": "text/plain;charset=UTF-8"}
     if through:

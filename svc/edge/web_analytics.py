@@ -1,11 +1,12 @@
 """A host's page views by day in Cloudflare Web Analytics.
 
-The browser script of Web Analytics collects these page views, independently of this service. The dataset is `adaptive`,
-which means that Cloudflare may keep only a sample of the page views and extrapolate, so the numbers can be estimates.
-Sources: Cloudflare docs (graphql-api, web-analytics/data-metrics/high-level-metrics), and the names and limits that
-public programs use and report: `rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg {
-sampleInterval }`, 26 weeks and 2 days back, 13 weeks and 2 days per query. A field check tests whether the working
-token may read the dataset (question 0.11).
+The browser script of Web Analytics collects these page views, independently of this service. The dataset is `adaptive`:
+Cloudflare may keep only a sample of the page views and extrapolate from the sample.
+
+Sources: Cloudflare docs (graphql-api, web-analytics/data-metrics/high-level-metrics), and what public programs use and
+report: the dataset `rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg { sampleInterval }`,
+available for 26 weeks and 2 days, with at most 13 weeks and 2 days per query. Question 0.11 of the field check tests
+whether the working token may read the dataset.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from svc.errors import EdgeRefused
 if TYPE_CHECKING:
     from svc.edge.access import Access
 
-# A few days less than Cloudflare's limits, which are exact times and not whole days.
+# A few days less than Cloudflare keeps, because Cloudflare's limit is an exact time and not a whole day.
 DAYS_AVAILABLE = 182
 _DAYS_A_QUERY = 91
-# Maximum number of rows per query. If a query selects only the day as a dimension, there is one row per day.
+# Maximum number of rows per query. There is one row per day, because the query groups by the day only.
 _ROWS = 1_000
 _MOST = 10**12
 _VIEWS = f"""query Views($account: String!, $host: String!, $first: Date!, $last: Date!) {{
@@ -42,9 +43,9 @@ _VIEWS = f"""query Views($account: String!, $host: String!, $first: Date!, $last
 class WebDay:
     """The page views of a host on a UTC day (day number).
 
-    `visits`: the number of views whose referrer is another host. Web Analytics does not count visitors.
+    `visits`: the number of views whose referrer is another host. Web Analytics has no count of visitors.
 
-    `is_estimate`: True if Cloudflare has counted only a sample of the views.
+    `is_estimate`: True if Cloudflare counted only a sample of the views.
     """
 
     day: int
@@ -85,7 +86,7 @@ class _Views(Shape):
 
 
 async def view_days(access: Access, host: str, first_day: int, last_day: int) -> tuple[WebDay, ...]:
-    """Return the days from `first_day` to `last_day` (inclusive) on which the host has page views, in order.
+    """Return the days on which the host has page views, from `first_day` to `last_day` (inclusive), in order.
 
     Raises EdgeUnavailable, and EdgeRefused if the permission is missing or the first day is too old.
     """

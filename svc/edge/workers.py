@@ -1,7 +1,7 @@
 """Worker scripts with their bindings and cron triggers, and the account's workers.dev subdomain.
 
-If an account has no subdomain, Cloudflare accepts neither scripts nor cron triggers. Cloudflare docs: multipart upload
-metadata, cron triggers. All functions raise EdgeRefused and EdgeUnavailable.
+Cloudflare rejects scripts and cron triggers in an account without a subdomain. Sources: Cloudflare docs on multipart
+upload metadata and on cron triggers. All functions raise EdgeRefused and EdgeUnavailable.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# Numeric codes in a 404 response. Cloudflare docs, Workers error codes: Worker or service not found.
+# Numeric codes of a 404 response that mean that the Worker does not exist (Cloudflare docs, Workers error codes).
 _GONE = frozenset({10007, 10090})
-# wrangler, registerSubdomain: the subdomain is available.
+# This code means that the subdomain is available (wrangler, registerSubdomain).
 _FREE = frozenset({10032})
 
 
@@ -49,7 +49,9 @@ class Upload:
 
 @dataclass(frozen=True)
 class Script:
-    """A script as listed by Cloudflare. `etag` changes with the script's code. It is None if not reported."""
+    """A script as listed by Cloudflare. `etag` changes with the script's code, and is None if Cloudflare did not report
+    it.
+    """
 
     name: str
     etag: str | None
@@ -67,7 +69,7 @@ class SeenBinding:
 
 
 class _Script(Shape):
-    # All fields are optional in Cloudflare's schema, so other scripts in the account may lack some of them.
+    # Cloudflare's schema marks all fields as optional, so other scripts in the account may lack some of them.
     id: str | None = None
     etag: str | None = None
     tags: tuple[str, ...] | None = None
@@ -105,7 +107,7 @@ class _Schedules(Shape):
 def database_binding(name: str, database_id: str) -> Binding:
     """Return a binding for a D1 database.
 
-    It has `id`, which wrangler sends, and `database_id`, which the API schema defines.
+    The binding has the id twice: as `id`, which wrangler sends, and as `database_id`, which the API schema defines.
     """
     return Binding("d1", name, (("id", database_id), ("database_id", database_id)))
 
@@ -131,7 +133,9 @@ async def has_subdomain(access: Access) -> bool:
 
 
 async def register_subdomain(access: Access, name: str) -> None:
-    """Register the account's workers.dev subdomain permanently. Raises EdgeRefused name_taken if it is in use."""
+    """Register the account's workers.dev subdomain permanently. Raises EdgeRefused with name_taken if the name is in
+    use.
+    """
     await access.find(_Subdomain, f"{access.account_path}/workers/subdomains/{name}", _FREE)
     path, body = f"{access.account_path}/workers/subdomain", {"subdomain": name}
     await access.call(_Subdomain, "PUT", path, body=body, repeatable=True)
@@ -140,7 +144,7 @@ async def register_subdomain(access: Access, name: str) -> None:
 async def get_script(access: Access, name: str) -> Script | None:
     """Return the script, or None if it does not exist.
 
-    Reads the list of scripts, because no other endpoint returns the etag and tags without the code.
+    The function reads the list of scripts, because no other endpoint returns the etag and tags without the code.
     """
     for script in await access.get(list[_Script], f"{access.account_path}/workers/scripts"):
         if script.id == name:
@@ -151,7 +155,7 @@ async def get_script(access: Access, name: str) -> Script | None:
 async def bindings(access: Access, name: str) -> dict[str, SeenBinding]:
     """Return the script's bindings by name, or an empty dict if the script does not exist."""
     settings = await access.find(_Settings, f"{_path(access, name)}/settings", _GONE)
-    # For databases, wrangler reads `id`, but the API schema has `database_id`.
+    # wrangler reads the id of a database from `id`, but the API schema has `database_id`.
     return {
         binding.name: SeenBinding(binding.type, binding.name, binding.text, binding.database_id or binding.id)
         for binding in (settings.bindings if settings else ())
@@ -167,7 +171,7 @@ async def text_bindings(access: Access, name: str) -> dict[str, str]:
 async def upload(access: Access, name: str, content: Upload) -> None:
     """Upload and deploy a script. The call is idempotent.
 
-    To get the etag, call `get_script`, because Cloudflare's response to the upload can omit it. Raises EdgeRefused
+    Cloudflare's response to the upload can omit the etag, so call `get_script` to get it. Raises EdgeRefused with
     subdomain_required if the account has no workers.dev subdomain.
     """
     metadata = {
@@ -200,19 +204,19 @@ async def schedules(access: Access, name: str) -> set[str]:
 async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
     """Set the script's cron triggers.
 
-    Raises EdgeRefused with `cron_limit` if the account has reached its cron trigger limit, or with `subdomain_required`
-    if it has no workers.dev subdomain.
+    Raises EdgeRefused with cron_limit if the account has reached its limit of cron triggers, and with
+    subdomain_required if the account has no workers.dev subdomain.
     """
     path = f"{_path(access, name)}/schedules"
-    # Do not set unchanged triggers: if an account exceeds its cron trigger limit, Cloudflare rejects even the triggers
-    # that the script already has (workers-sdk #15194).
+    # Do not set unchanged triggers. If the account exceeds its limit of cron triggers, Cloudflare would reject even
+    # existing triggers (workers-sdk #15194).
     result = await access.get(_Schedules, path)
     if {schedule.cron for schedule in result.schedules} != set(crons):
         await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
 
 
 async def is_on_workers_dev(access: Access, name: str) -> bool:
-    """Return True if the script or a preview of it is reachable on workers.dev."""
+    """Return True if the script, or a preview of the script, is reachable on workers.dev."""
     address = await access.find(_Address, f"{_path(access, name)}/subdomain", _GONE)
     return address is not None and (address.enabled or address.previews_enabled)
 
@@ -220,12 +224,12 @@ async def is_on_workers_dev(access: Access, name: str) -> bool:
 async def disable_subdomain(access: Access, name: str) -> None:
     """Turn off the script's workers.dev address.
 
-    Cloudflare does not document whether an upload turns the address on.
+    The call is needed because Cloudflare does not document whether an upload turns this address on.
     """
     body = {"enabled": False, "previews_enabled": False}
     await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
 
 
 async def delete_script(access: Access, name: str) -> bool:
-    """Delete the script and its cron triggers. Return False if it did not exist."""
+    """Delete the script with its cron triggers. Return False if the script did not exist."""
     return await access.delete(_path(access, name), _GONE)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# The maximum number of hosts whose records are read host by host. For more hosts, all of the zone's records are read,
-# in large pages (the API allows up to 5,000,000 records per page).
+# The maximum number of hosts whose records are read separately for each host. For more hosts, all records of the zone
+# are read in large pages (the API allows 5,000,000 records per page).
 _HOSTS_ASKED_ONE_BY_ONE = 3
 _RECORDS_A_PAGE = 1_000
 _ADDRESS_RECORDS = frozenset({"A", "AAAA", "CNAME"})
@@ -36,14 +36,14 @@ class Zone:
 
     @property
     def is_active(self) -> bool:
-        """True if Cloudflare serves the zone's hosts, which means that the zone is active and not paused."""
+        """True if Cloudflare serves the zone's hosts. The zone is then active and not paused."""
         return self.status == "active" and not self.paused
 
     def has_certificate(self, host: str) -> bool:
         """Return True if Cloudflare's free certificate covers `host`, which must be in this zone.
 
-        A full zone's certificate covers the apex and names that are one label below it. A partial zone has a
-        certificate for each host (Cloudflare docs: universal-ssl/limitations).
+        The certificate of a full zone covers the apex and names that are one label below the apex. A partial zone has
+        one certificate per host (Cloudflare docs: universal-ssl/limitations).
         """
         return self.kind == "partial" or host.lower().removesuffix(self.name).rstrip(".").count(".") == 0
 
@@ -61,10 +61,9 @@ class AddressRecord:
 class HostRecords:
     """A summary of a host's DNS records.
 
-    `proxied`: True if requests go through Cloudflare.
-    `dummy`: True if all proxied addresses are unroutable (100::, 192.0.2.1), so there is no server behind the host.
-    `unproxied`: the first address record if none is proxied. None if a record is proxied, or if there are no address
-    records.
+    `proxied`: True if requests go through Cloudflare. `dummy`: True if all proxied addresses are unroutable (100::,
+    192.0.2.1), which means that there is no server behind the host. `unproxied`: the first address record of a host
+    without proxied records, otherwise None.
     """
 
     proxied: bool
@@ -107,7 +106,9 @@ async def account_name(access: Access) -> str:
 
 
 async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bool]:
-    """Return at most `limit` of the zones visible to the token, sorted by name, and True if there are more."""
+    """Return the zones that the token can see, sorted by name, at most `limit`. The second value is True if there are
+    more.
+    """
     query: dict[str, str | int] = {"account.id": access.edge_account_id, "order": "name", "direction": "asc"}
     listed = await access.collect(_Zone, "/zones", query, limit + 1)
     zones = sorted((zone.zone() for zone in listed), key=lambda zone: zone.name)
@@ -115,11 +116,11 @@ async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bo
 
 
 async def zone_of(access: Access, host: str) -> Zone | None:
-    """Return the closest active zone of `host`.
+    """Return the active zone that serves `host`.
 
-    If there is none, return the closest zone, or None if the host has no zone.
+    If there is no active zone, return the closest zone, or None if the host has no zone.
 
-    Cloudflare serves a host from the closest active zone, and ignores zones that are not active.
+    A host is served from its closest active zone. Cloudflare ignores other zones.
     """
     inactive = None
     labels = host.lower().split(".")
@@ -140,9 +141,7 @@ async def zone_by_id(access: Access, zone_id: str) -> Zone:
 
 
 async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
-    """Return a summary of the records that apply to `host`: the host's own records, or those of the
-    closest wildcard.
-    """
+    """Return a summary of the DNS records of `host`, or of the closest wildcard if the host has no records."""
     for name in _names(host):
         records = await access.collect(_Record, _records_path(zone_id), {"name": name})
         host_records = _host_records([record for record in records if record.name == name])
@@ -152,9 +151,9 @@ async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
 
 
 async def records_of_all(access: Access, zone_id: str, hosts: Collection[str]) -> dict[str, HostRecords]:
-    """Return summaries of the records that apply to several hosts in one zone, by host.
+    """Return summaries of the DNS records of several hosts in one zone, by host.
 
-    For more than a few hosts, the number of calls depends only on the number of records in the zone.
+    If there are many hosts, the number of calls depends only on the number of records in the zone.
     """
     if len(hosts) <= _HOSTS_ASKED_ONE_BY_ONE:
         return {host: await records_of(access, zone_id, host) for host in hosts}
@@ -172,7 +171,7 @@ def _records_path(zone_id: str) -> str:
 
 
 def _names(host: str) -> list[str]:
-    """Return the names whose records can apply to the host, in order. The first name that has a record applies."""
+    """Return the names whose records can apply to the host. The records of the first existing name apply."""
     labels = host.lower().split(".")
     return [".".join(labels), *(".".join(["*", *labels[first:]]) for first in range(1, len(labels) - 1))]
 
