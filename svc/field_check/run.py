@@ -38,28 +38,27 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# An address without a server, because the test Worker must not push to a real service.
+# An address without a server, so that the test Worker does not push to a real service.
 _PUSH_URL = "https://field-check.invalid/edge/push"
 _PUSH_SECOND = 17 * 60
-# Shorter than SETTLING_S, because an invalid bootstrap token should be reported quickly, although the token may also be
-# new.
+# Shorter than SETTLING_S, so that an invalid bootstrap token is reported quickly. The token may also be new.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
 _POLL_S = 1.0
 _CREDENTIAL_TRIES = 3
 _REMOVAL_S = 120.0
-# The free plan allows writing 100,000 rows per day. A statement that writes this number of rows finishes well within
-# the limit of 30 s.
+# The free plan allows 100,000 row writes per day, and a statement may take 30 s. A statement that writes this number of
+# rows is much faster.
 _ROWS_A_STATEMENT = 5_000
 _MAX_STATEMENTS = 25
-_COUNTED = 204  # status of the Worker's response to a page view
+_COUNTED = 204  # the status with which the Worker responds to a page view
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The options of a field check. `zone`: also create routes in this zone, and send a page view to its apex or `www`.
+    """The options of a field check. `zone`: create routes in this zone, too, and send a page view to its apex or `www`.
 
-    `through`: URL of an emulated platform that receives the page view. `uses_up_the_day`: write rows until the platform
+    `through`: the URL of an emulator that receives the page view. `uses_up_the_day`: write rows until Cloudflare
     refuses more. `only_removes`: only remove the resources of an earlier run.
     """
 
@@ -85,9 +84,9 @@ class _Findings:
 
 
 async def field_check(config: Config, plan: Plan, bootstrap_token: SecretStr, show: Callable[[str], None]) -> bool:
-    """Run a field check. Return True if the platform behaves as expected. `show` is called with each line of output.
+    """Run a field check. Return True if Cloudflare behaves as expected. `show` is called with each line of output.
 
-    SIGINT and SIGTERM stop the run, which always removes its resources. Raises ConfigError, OSError, ValueError.
+    SIGINT and SIGTERM stop the run, but the run still removes its resources. Raises ConfigError, OSError or ValueError.
     """
     bundle = load_bundle()
     file = TraceFile(config.vault.key_file.parent, plan.edge_account_id)
@@ -145,9 +144,9 @@ class _Run:
         self.database_id = ""
 
     async def run_all(self) -> None:
-        """Run all steps, then remove the resources, even if a step has failed."""
+        """Run all steps. Then remove the resources, even if a step has failed."""
         self.file.write(self.trace)
-        self.found.incomplete = True  # reset at the end of the steps
+        self.found.incomplete = True  # the last step resets this
         try:
             await self._steps()
         except ServiceError as error:
@@ -244,7 +243,7 @@ class _Run:
         account = f"com.cloudflare.api.account.{self.plan.edge_account_id}"
         policy = tokens.Policy("allow", frozenset({group.id for group in narrow[:1]}), frozenset({account}))
         made = await self._token("narrow", [policy])
-        # This call succeeds when the token has taken effect.
+        # This call succeeds as soon as the token has taken effect.
         await zones.account_name(self._access(made).settling(SETTLING_S))
         outcome = await self._request(made.value, Exchange("GET", f"{self.bootstrap.account_path}/d1/database"))
         if isinstance(outcome, Failed):
@@ -274,7 +273,7 @@ class _Run:
     # ------------------------------------------------------------------------------------------------------- install
 
     async def _zone(self) -> tuple[str | None, str]:
-        """Return the id of the zone and a proxied host in it, or None and "" if no route will be created."""
+        """Return the id of the zone and a proxied host in the zone, or None and "" if no route will be created."""
         rest = ("0.8", "job route", "job view", "job report")
         if self.plan.zone is None:
             self.found.skipped |= dict.fromkeys(rest, "--zone is not set")
@@ -417,7 +416,7 @@ class _Run:
 
     async def _use_up_the_day(self) -> None:
         self.show("write rows until the daily limit is reached (0.9)")
-        # Uses json_each instead of a recursive select, because the platform's API firewall blocks `union`.
+        # This uses json_each instead of a recursive select, because the firewall of Cloudflare's API blocks `union`.
         insert = "insert into field_check select key from json_each(?1)"
         body = {"batch": [{"sql": insert, "params": [json.dumps([0] * _ROWS_A_STATEMENT)]}]}
         exchange = Exchange("POST", f"{self.bootstrap.account_path}/d1/database/{self.database_id}/query", body=body)
@@ -450,9 +449,7 @@ class _Run:
         return self.working
 
     async def _request(self, token: SecretStr, exchange: Exchange) -> tuple[JsonValue, bool] | Failed:
-        """Send a request, and retry it if the token is refused, because Cloudflare occasionally refuses
-        valid tokens.
-        """
+        """Send a request. If the token is refused, retry, because Cloudflare occasionally refuses valid tokens."""
         for _ in range(_CREDENTIAL_TRIES):
             outcome = await self._request_once(token, exchange)
             if not isinstance(outcome, Failed) or outcome.error.remote_status not in (401, 403):
@@ -461,7 +458,7 @@ class _Run:
         return outcome
 
     async def _request_once(self, token: SecretStr, exchange: Exchange) -> tuple[JsonValue, bool] | Failed:
-        """Send a request once. Return the result and True if it is paginated, or the failure."""
+        """Send a request once. Return the result and True if it is one page of a list, or return the failure."""
         bearer = Bearer(self.plan.edge_account_id, token, None)
         shape: Any = JsonValue
         outcome = await self.edge.try_once(bearer, shape, exchange)
@@ -473,7 +470,7 @@ class _Run:
 
 
 async def _run_shielded(making: Awaitable[T]) -> T:
-    """Await `making`, which creates a resource, and ignore cancellation, so that the outcome is known.
+    """Await `making`, which creates a resource. Ignore cancellation, so that the outcome is known.
 
     The client's timeout still applies.
     """

@@ -1,4 +1,4 @@
-"""The questions of a field check, the answers that the emulated platform can give, and the platform's answers."""
+"""The questions of a field check, the answers that the emulator can give, and Cloudflare's answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A question about the platform.
+    """A question about Cloudflare.
 
-    `decides`: what depends on the answer. `known`: the expected answers, default first.
+    `decides`: what depends on the answer. `known`: the expected answers, with the default first.
     """
 
     asked: str
@@ -19,7 +19,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Row:
-    """A question with the platform's answer."""
+    """A question with Cloudflare's answer."""
 
     question: Question
     response: str
@@ -27,7 +27,7 @@ class Row:
 
     @property
     def fits(self) -> bool:
-        """True if the service supports this answer."""
+        """True if the service can handle this answer."""
         return self.response in self.question.known
 
 
@@ -110,7 +110,7 @@ QUESTIONS: dict[str, Question] = {
 
 
 def format_table(rows: dict[str, Row], skipped: dict[str, str]) -> list[str]:
-    """Format the table as lines of text. `skipped`: the reason why each skipped question was skipped, by number."""
+    """Format the table as lines of text. `skipped`: by number, the reason why a question was skipped."""
     lines = ["", "Answers of the platform", ""]
     for number, question in QUESTIONS.items():
         row = rows.get(number)

@@ -1,7 +1,7 @@
-"""Records each resource of a field check in a file before it is created, so that the resource can always be removed.
+"""Records each resource of a field check in a file before the resource is created, so that it can always be removed.
 
-The file contains no secrets. Token values exist only in memory, so a later run must create another token to remove the
-resources.
+The file contains no secrets. Because the values of tokens exist only in memory, a later run has to create another token
+to remove the resources.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.client import Edge
 
-# Time during which a new token may be refused, because it has not reached all parts of the platform.
+# Time during which Cloudflare may refuse a new token, because the token has not reached all of Cloudflare's locations.
 SETTLING_S = 60.0
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A run's name, and the resources that it may have created. Their names all contain the name of the run.
+    """The name of a run, and the resources that it may have created. The names of all resources contain the run's name.
 
     `installs`: a database and a Worker may exist. `zone_id`: routes may exist in this zone.
     """
@@ -45,14 +45,14 @@ class TraceFile:
         self.path = folder / f"field-check-{edge_account_id}.json"
 
     def read(self) -> Trace | None:
-        """Return the trace of an earlier run, or None if there is none. Raises OSError, ValueError."""
+        """Return the trace of an earlier run, or None without such a run. Raises OSError or ValueError."""
         try:
             return Trace(**json.loads(self.path.read_text()))
         except FileNotFoundError:
             return None
 
     def write(self, trace: Trace) -> None:
-        """Write the trace to disk and sync it. Call this before creating the resources. Raises OSError."""
+        """Write the trace to disk and sync the file. Call this before creating the resources. Raises OSError."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_suffix(".new")
         with fresh.open("w") as file:
@@ -62,7 +62,7 @@ class TraceFile:
         fresh.replace(self.path)
 
     def forget(self) -> None:
-        """Delete the file. Call this once all resources are removed."""
+        """Delete the file. Call this when all resources are removed."""
         self.path.unlink(missing_ok=True)
 
 
@@ -74,10 +74,10 @@ def token_name(trace: Trace, purpose: str) -> str:
 async def remove(
     edge: Edge, bootstrap: Access, file: TraceFile, trace: Trace, clock: Clock, working: Access | None
 ) -> None:
-    """Remove all resources of a trace, tokens last, and then delete the trace file.
+    """Remove all resources of a trace, tokens last. Then delete the trace file.
 
-    `working`: access with the run's working token. If it is None, another token is created. If this function raises
-    ServiceError, the trace file is kept.
+    `working`: access with the run's working token. If it is None, the function creates another token. The trace file is
+    kept if the function raises ServiceError.
     """
     if trace.installs:
         access = working or await _access_again(edge, bootstrap, trace, clock)
@@ -96,7 +96,9 @@ async def remove(
 
 
 async def _access_again(edge: Edge, bootstrap: Access, trace: Trace, clock: Clock) -> Access:
-    """Return access with a new token that can remove the resources, or with the bootstrap token as a fallback."""
+    """Return access with a new token that can remove the resources. If no token can be created, use the bootstrap
+    token.
+    """
     policies = tokens.policies_for(bootstrap.edge_account_id, await tokens.permission_groups(bootstrap))
     try:
         made = await tokens.create(bootstrap, token_name(trace, "removal"), policies, clock() + DAY_MS)
