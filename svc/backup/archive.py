@@ -1,7 +1,7 @@
 """The backup file: a tar archive with `manifest.json`, `store.db` and usually `vault.key`, in this order.
 
-The manifest contains the size and digest of each part, and a reader checks both. Names in the archive are never used as
-paths, because the reader determines where each part is written.
+The manifest contains the size and digest of each file, which a reader checks. A reader never uses the names in the
+archive as paths.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Part(_Shape):
 class Manifest(_Shape):
     """The contents of `manifest.json`.
 
-    `sealed`: the number of encrypted tokens in the store. `opened`: the number of these tokens that the key could
-    decrypt.
+    `sealed`: the number of encrypted tokens in the store. `opened`: the number of these tokens that the backup's key
+    can decrypt.
     """
 
     format: Literal[1]
@@ -60,7 +60,7 @@ class Manifest(_Shape):
 
 
 def can_be_replaced(file: Path) -> bool:
-    """Return True if the file is a backup or empty, so that a new backup may overwrite it. Raises OSError."""
+    """Return True if a new backup may overwrite the file, because it is a backup or empty. Raises OSError."""
     if not file.is_file():
         return False
     with file.open("rb") as start:
@@ -95,8 +95,7 @@ def write(out: IO[bytes], manifest: Manifest, sources: Mapping[str, Path | bytes
 def unpack(file: Path, store: Path) -> tuple[Manifest, bytes | None]:
     """Unpack the archive's store into the new file `store` (mode 0600) and compare every part with the manifest.
 
-    Returns the manifest and the content of the key file, which is None if the backup has no key. Raises BadBackup;
-    OSError.
+    Returns the manifest, and the content of the key file or None. Raises BadBackup or OSError.
     """
     try:
         with tarfile.open(file, mode="r:") as archive:
@@ -127,7 +126,7 @@ def _manifest(archive: tarfile.TarFile) -> Manifest:
         if isinstance(data, dict) and isinstance(data.get("format"), int) and data["format"] > FORMAT:
             raise BadBackup(f"its format {data['format']} needs a newer program; this program supports format {FORMAT}")
         manifest = Manifest.model_validate(data)
-    except ValueError as error:  # pydantic.ValidationError is a ValueError
+    except ValueError as error:  # this includes pydantic.ValidationError
         raise BadBackup("its manifest cannot be read") from error
     if STORE not in manifest.parts:
         raise BadBackup("its manifest lists no store")
@@ -138,8 +137,8 @@ def _next_part(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo:
     member = archive.next()
     if member is None:
         raise BadBackup(f"its part {name} is missing")
-    # Links, folders, devices and sparse files are rejected, because they could refer to other files or become much
-    # larger when they are unpacked.
+    # Reject links, folders, devices and sparse files. They could refer to other files, or become much larger when
+    # unpacked.
     if member.name != name or member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise BadBackup(f"it contains a different entry in place of its part {name}")
     return member
@@ -162,7 +161,7 @@ def _unpack_store(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Pat
 
 def _chunks(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
     reader = archive.extractfile(member)
-    assert reader is not None  # it is a regular file
+    assert reader is not None  # because the member is a regular file
     remaining_bytes = member.size
     while remaining_bytes:
         chunk = reader.read(min(remaining_bytes, _CHUNK_BYTES))

@@ -1,4 +1,4 @@
-"""Backs up, verifies and restores a store. These functions block: call them from commands, outside Trio."""
+"""Functions that back up, verify and restore a store. They block, so call them from commands, outside Trio."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from svc.config import Config
 
 _COPY = "backup.tar"
-# The first bytes of a plain store without a manifest, such as the copy that is made before a schema migration.
+# The first bytes of a plain copy of a store, such as the copy that is made before a schema migration. Plain copies have
+# no manifest.
 _SQLITE = b"SQLite format 3\0"
-# Maps the first bytes of a compressed or encrypted backup to a description and the command that unpacks the backup.
+# The first bytes of compressed or encrypted backups, each with a description and the command that unpacks the backup.
 _PACKED_FORMATS = {
     b"\x1f\x8b": ("compressed with gzip", "gzip -dc"),
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", "zstd -dc"),
@@ -45,7 +46,7 @@ class VerifiedBackup:
     """The result of verifying a backup.
 
     `manifest` is None for a plain copy of a store. `keys` is None for a backup without a key file. `opened`: the number
-    of the backup's encrypted tokens that the keys can decrypt.
+    of encrypted tokens in the backup that the keys can decrypt.
     """
 
     manifest: Manifest | None
@@ -55,16 +56,16 @@ class VerifiedBackup:
 
 
 def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: bool) -> Manifest:
-    """Back up the store to `file`, which appears only when the backup is complete. The service can keep running.
+    """Back up the store to `file`, which appears only when the backup is complete. The service may be running.
 
-    Raises ConfigError if there is no store or no key, the store is damaged, `file` exists and `replace` is False, the
-    existing `file` is not a backup, or `file` cannot be written.
+    Raises ConfigError if there is no store or no key, if the store is damaged, or if `file` cannot be written. It also
+    raises ConfigError if `file` exists, unless `replace` is True and the existing file is a backup.
     """
     if os.path.lexists(file) and not replace:
         raise ConfigError(f"The file {file} exists already.")
     try:
         if file.exists() and not archive.can_be_replaced(file):
-            # The file may be the store itself, if a user assumes that FILE is the file to back up.
+            # A user may enter the path of the store as FILE, thinking that FILE is the file to back up.
             raise ConfigError(f"{file} exists and is not a backup, so it is not overwritten. Choose another file.")
         with _work_folder(file) as work:
             whole = work / "backup.tar"
@@ -82,10 +83,10 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
 def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
     """Write a backup to a stream.
 
-    This requires disk space for a temporary copy, which is made next to the store (SQLite) or in the temporary folder
+    The function needs disk space for a temporary copy, next to the store (SQLite) or in the temporary folder
     (PostgreSQL).
 
-    Raises ConfigError like `backup`.
+    Raises ConfigError for the same reasons as `backup`.
     """
     try:
         if config.store.engine == "sqlite":
@@ -98,11 +99,11 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
 
 
 def verify(source: Path | IO[bytes], folder: Path | None = None) -> VerifiedBackup:
-    """Verify a backup's digests, database pages, references between rows, and encrypted tokens.
+    """Verify a backup: its digests, its database pages, references between rows, and its encrypted tokens.
 
-    A file is unpacked in the folder that contains it, and a stream is copied to `folder`. If that folder is not
-    writable, the system's temporary folder is used. Raises BadBackup; ConfigError if the backup cannot be read or a
-    newer program made it.
+    A file is unpacked in its own folder. A stream is copied to `folder`. If the folder is not writable, the system's
+    temporary folder is used. Raises BadBackup if the backup is damaged. Raises ConfigError if the backup cannot be
+    read, or if a newer version made it.
     """
     try:
         beside = source.absolute().parent if isinstance(source, Path) and source.is_file() else folder
@@ -117,9 +118,9 @@ def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool
     """Replace the store with a backup and add the backup's key to the key file. The service must be stopped.
 
     `source`: a file, or a stream, which is first copied next to the store. The backup is verified before anything is
-    changed. If the process is killed at any time, either the old store or the new store is complete. At its next start,
-    the service reads the missing data back from each account's Worker. Returns the verified backup and the new location
-    of the old store, which is None if there was no store. Raises BadBackup; ConfigError.
+    changed. If the process is killed, either the old or the new store is still complete. When the service starts, it
+    reads missing data from the account's Workers. Returns the verified backup and the new location of the old store, or
+    None if there was no old store. Raises BadBackup or ConfigError.
     """
     stamp = iso(now).translate(str.maketrans("", "", "-:."))
     try:
@@ -152,9 +153,9 @@ def _display_name(source: Path | IO[bytes]) -> str:
 
 @contextmanager
 def _work_folder(file: Path) -> Iterator[Path]:
-    """Return a context manager that yields a private folder next to `file`, for one process at a time.
+    """Return a context manager for a private folder next to `file`, which only one process can use at a time.
 
-    Files left by a killed backup are deleted first.
+    The function first deletes files that a killed backup left behind.
     """
     folder = file.with_name(f"{file.name}.part")
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -173,7 +174,7 @@ def _work_folder(file: Path) -> Iterator[Path]:
 
 def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
     store = work / archive.STORE
-    # Read the key file before and after the copy. If it changes during the copy, both versions may be needed.
+    # Read the key file before and after the copy. If the file changes in between, the copy may need both versions.
     before = _existing_keys(config)
     copies.copy(config.store, store)
     after = _existing_keys(config)
@@ -208,7 +209,7 @@ def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bo
 
 
 def _unpack_and_verify(file: Path, store: Path) -> VerifiedBackup:
-    """Unpack a backup's store into the new file `store` and verify it."""
+    """Unpack a backup's store into the new file `store`, and verify the store."""
     with file.open("rb") as begin:
         start = begin.read(max(map(len, (_SQLITE, *_PACKED_FORMATS))))
     for mark, (what, program) in _PACKED_FORMATS.items():
@@ -247,7 +248,7 @@ def _count_opened(contents: Contents, keys: list[bytes]) -> int:
 
 
 def _add_keys(config: Config, verified: VerifiedBackup) -> None:
-    """Add the backup's keys to the end of the key file. New tokens are still encrypted with the file's first key."""
+    """Append the backup's keys to the key file. The service continues to encrypt new tokens with the first key."""
     with changing(config.vault.key_file):
         existing = _existing_keys(config)
         missing = [key for key in verified.keys or [] if key not in existing]

@@ -1,4 +1,4 @@
-"""The formats, rules and storage of secrets, and IP networks.
+"""Secrets: their formats, their rules and their storage. This package also parses IP networks.
 
 api_key           the format of API keys
 ip_networks       IP networks in settings, keys and sites

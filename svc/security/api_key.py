@@ -1,11 +1,12 @@
-"""The format of API keys, which scanners for leaked secrets can recognize.
+"""The format of API keys. Scanners for leaked secrets can recognize it.
 
     svc_  30 random characters (178 bits)  6 checksum characters
 
-The characters are 0-9, A-Z and a-z, so that a double click selects the whole key. The checksum is the CRC-32 (zlib) of
-the random characters in base 62, with these characters as digits and the most significant digit first. Large code hosts
-use the same format. The checksum is not a secret. It lets scanners verify offline that a string has the format of a
-key.
+The characters are 0-9, A-Z and a-z, so that a double click selects the whole key.
+
+The checksum is the CRC-32 (zlib) of the random characters. It is written in base 62 with the characters above as
+digits, the most significant digit first. Large code hosts use the same format. With the checksum, which is not secret,
+scanners can check offline that a text has the format of a key.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import string
 import zlib
 
 PREFIX = "svc_"
-# Number of characters at the start of a key that are stored and shown, so that users can distinguish their keys. The
-# other 22 random characters (131 bits) stay secret.
+# The number of characters at the start of a key that are stored and shown, so that users can distinguish their keys.
+# The other 22 random characters (131 bits) stay secret.
 SHOWN_CHARS = len(PREFIX) + 8
 
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM_CHARS = 30
-_CHECKSUM_CHARS = 6  # 62^6 is more than 2^32
+_CHECKSUM_CHARS = 6  # six digits are enough for a CRC-32, because 62^6 is more than 2^32
 PATTERN = f"{PREFIX}[0-9A-Za-z]{{{_RANDOM_CHARS + _CHECKSUM_CHARS}}}"
 
 

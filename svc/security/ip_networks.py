@@ -1,4 +1,4 @@
-"""Parsing of IP networks. No I/O."""
+"""Parsing of IP networks, without I/O."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # The number of bits before the IPv4 address in an IPv4-mapped IPv6 address (::ffff:0:0/96).
 _MAPPED_BITS = 96
-# Internet providers assign at least an IPv6 network of this prefix length to each customer, and devices change their
-# address within the network.
+# Internet providers assign each customer an IPv6 network of at least this size. Devices change their address within the
+# network.
 _CUSTOMER_BITS = 64
 
 
 def network_of(text: str) -> IpNetwork:
-    """Return the network for the text of an IP address or network.
+    """Return the network for the text of an IP address or network. Raises ValueError.
 
-    Ignores host bits. An IPv4-mapped IPv6 network becomes IPv4.
-
-    Raises ValueError.
+    The function ignores host bits, and converts IPv4-mapped IPv6 networks to IPv4.
     """
     network = ipaddress.ip_network(text, strict=False)
     if network.version == 4 or network.prefixlen < _MAPPED_BITS:
@@ -29,16 +27,16 @@ def network_of(text: str) -> IpNetwork:
 
 
 def canonical_network(text: str) -> str:
-    """Return the result of `network_of` as text in its shortest form. A single address has no prefix length.
+    """Return the result of `network_of` in its shortest text form. Raises ValueError.
 
-    Raises ValueError.
+    A single address has no prefix length.
     """
     network = network_of(text)
     return str(network.network_address if network.prefixlen == network.max_prefixlen else network)
 
 
 def customer_network(address: IpAddress) -> str:
-    """Return the network that belongs to one customer: an IPv4 address, or the /64 of an IPv6 address."""
+    """Return the network that one customer uses: a single IPv4 address, or an IPv6 network of 64 bits."""
     if address.version == 4:
         return str(address)
     return str(ipaddress.ip_network((address, _CUSTOMER_BITS), strict=False))

@@ -1,9 +1,11 @@
 """Password rules (NIST SP 800-63B): passwords must have a minimum length and must not be easy to guess.
 
-There are no composition rules. Common passwords, words and names, the names of the product and the user, and repeated
-characters count as easy to guess. The lists of common passwords are from the package zxcvbn. The service does not use
-zxcvbn's strength estimate, because it would keep 14 MB in memory and take 60 ms of CPU time for some passwords. In
-addition, zxcvbn keeps the user inputs of one call for later calls (zxcvbn issue 84).
+Rules about the kinds of characters do not exist. Easy to guess are common passwords, words and names, the names of the
+product and the user, and repeated characters.
+
+The lists of common passwords come from the package zxcvbn. The service does not use zxcvbn's strength estimate, because
+it would keep 14 MB in memory and take 60 ms of CPU time for some passwords. In addition, zxcvbn keeps the user inputs
+of one call for later calls (zxcvbn issue 84).
 """
 
 from __future__ import annotations
@@ -17,20 +19,20 @@ from svc.security.passwords import normalized
 
 # The minimum number of characters.
 SHORTEST = 8
-# The maximum number of characters, which limits the time that hashing takes.
+# The maximum number of characters. The maximum limits the time for hashing.
 LONGEST = 200
 
-# Names of the product as they may appear in passwords, letters only.
+# Names of the product that a password may contain, without other characters than letters.
 _PRODUCT = ("svc", "svcedge", "pagecounter", "pagecounters", "shortlink", "shortlinks")
-# Names with fewer letters are not compared: a password that contains only one or two letters consists mostly of other
-# characters, so it does not resemble the name.
+# Shorter names are not compared. A password with only one or two letters consists mostly of other characters, so it
+# does not resemble a name.
 _SHORTEST_NAME = 3
 _NON_LETTERS = re.compile(r"[\W\d_]+")
 _SEPARATOR = "\n"
 
 
 def password_problem(password: str) -> str | None:
-    """Return an error message if no user may use the password, otherwise None."""
+    """Return an error message if the password is not allowed for any user, otherwise None."""
     normal = normalized(password)
     if min(len(password), len(normal)) < SHORTEST:
         return f"must have at least {SHORTEST} characters"
@@ -42,7 +44,7 @@ def password_problem(password: str) -> str | None:
 
 
 def password_problem_for_user(address: str, password: str) -> str | None:
-    """Return an error message if the user with this email address may not use the password, otherwise None."""
+    """Return an error message if this password is not allowed for the user with this email address, otherwise None."""
     normal, name = normalized(password).casefold(), address.partition("@")[0]
     letters = _letters(normal)
     same = normal in (address.casefold(), name.casefold())
@@ -64,16 +66,16 @@ def _is_common(password: str) -> bool:
 def common_passwords() -> str:
     """Return the common passwords that have at least `SHORTEST` characters, each between two line breaks.
 
-    The passwords are in one string of 400 kB, because a set would take 4 MB. A search in the string takes 0.2 ms, which
-    is short compared to the 50 ms for hashing a password. The service calls this function at startup, because loading
-    the lists takes 20 ms.
+    The passwords are in one string of 400 kB, because a set would take 4 MB. A search in the string takes 0.2 ms,
+    compared to 50 ms for hashing a password. The service calls this function at startup, because loading the lists
+    takes 20 ms.
     """
     words = {word for listed in _lists().values() for word in listed if len(word) >= SHORTEST}
     return _SEPARATOR.join(["", *sorted(words), ""])
 
 
 def _lists() -> dict[str, list[str]]:
-    """Return the lists of the package by name, without importing the package, which would take 14 MB of memory."""
+    """Return the package's lists by name. Importing the package itself would take 14 MB of memory."""
     package = importlib.util.find_spec("zxcvbn")
     spec = package and PathFinder.find_spec("zxcvbn.frequency_lists", package.submodule_search_locations)
     if spec is None or spec.loader is None:

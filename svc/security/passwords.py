@@ -1,6 +1,7 @@
-"""Password hashes (argon2id). A hash takes about 50 ms and 64 MiB, so compute only a few at the same time, in threads.
+"""Password hashes (argon2id). A hash takes about 50 ms and 64 MiB, so only a few may be computed at the same time, in
+threads.
 
-The password rules are in `password_policy.py`.
+`password_policy.py` contains the rules for passwords.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ _HASHER = PasswordHasher()
 
 
 def normalized(password: str) -> str:
-    """Return the password in Unicode form NFKC. Systems encode the same text differently (ä, full-width letters).
+    """Return the password in Unicode form NFKC, because systems encode the same text differently (ä, full-width
+    letters).
 
-    Nothing else is changed: spaces and upper case are significant.
+    Spaces and upper case are kept.
     """
     return unicodedata.normalize("NFKC", password)
 
@@ -33,7 +35,7 @@ def hash_password(password: str) -> str:
 def slow_digest(text: bytes, name: bytes) -> str:
     """Return a digest (hex, salted with `name`) of a text that contains a password.
 
-    The digest is slow to compute, so that the password is hard to guess.
+    The digest is slow to compute, which makes the password hard to guess.
     """
     return hash_secret_raw(
         text,
@@ -47,7 +49,7 @@ def slow_digest(text: bytes, name: bytes) -> str:
 
 
 def dummy_hash() -> str:
-    """Return a hash that no password matches, and that takes as long to verify as a real hash."""
+    """Return a hash that does not match any password. Verifying it takes as long as verifying a real hash."""
     salt, digest = (
         b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (_HASHER.salt_len, _HASHER.hash_len)
     )
@@ -58,8 +60,8 @@ def dummy_hash() -> str:
 def verify_password(stored: str | None, password: str) -> bool:
     """Return True if the password matches the stored hash.
 
-    `stored` is None if the user does not exist, and "" if the user has no password. The function then returns False
-    after the same time as for a wrong password.
+    `stored` is None if the user does not exist, and "" if the user has no password. In both cases, the function returns
+    False after the same time as for a wrong password.
     """
     try:
         _HASHER.verify(stored or dummy_hash(), normalized(password))

@@ -1,12 +1,13 @@
-"""The access and refresh tokens of a sign-in session. Each pair is derived from the previous pair. No I/O.
+"""The access and refresh tokens of a sign-in session. Each pair is derived from the previous pair. The module does no
+I/O.
 
-The store contains the digests of a session's tokens, and the salt of its newest pair. The previous refresh token and
-this salt determine the newest pair. If a client exchanges the same token twice, in two tabs or after a lost response,
-it therefore gets the same pair both times, even if the service restarts in between. Neither the salt nor the token
-alone is sufficient to derive the pair.
+The store contains only the digests of the tokens, and the salt of the newest pair. The newest pair can be derived from
+this salt together with the previous refresh token, but not from either alone. A client may exchange the same refresh
+token twice, in two tabs or after a lost response. Because the pair is derived, the client receives the same pair both
+times, even if the service restarts in between.
 
-All refresh tokens of a session start with the same secret, called the family. The family identifies the session to
-which an old refresh token belongs, even though only the newest two tokens are stored.
+All refresh tokens of a session start with the same secret, called the family. The store contains only the digests of
+the newest two tokens. For an older token, the family identifies the session.
 """
 
 from __future__ import annotations
@@ -41,21 +42,21 @@ def next_pair(refresh: str) -> Pair:
 
 
 def pair_after(refresh: str, salt: str) -> Pair:
-    """Derive the pair that replaced this refresh token. `salt` is the salt of that pair."""
+    """Derive the pair that replaced this refresh token. `salt` is the salt of the new pair."""
     return pair_of(family_of(refresh) + _derive("refresh", refresh, salt), salt)
 
 
 def pair_of(refresh: str, salt: str) -> Pair:
-    """Derive the pair that contains this refresh token. `salt` is the salt of that pair."""
+    """Derive the pair that this refresh token is part of. `salt` is the salt of this pair."""
     return Pair("svs_" + _derive("access", refresh, salt), refresh, salt)
 
 
 def family_of(refresh: str) -> str:
-    """Return the prefix that all refresh tokens of a session share."""
+    """Return the family: the prefix that all refresh tokens of a session share."""
     return refresh[:_FAMILY_CHARS]
 
 
 def _derive(purpose: str, refresh: str, salt: str) -> str:
-    """Derive a 256-bit secret, encoded in URL-safe characters."""
+    """Derive a secret of 256 bits, in URL-safe characters."""
     derived = hmac.digest(salt.encode(), f"{purpose} {refresh}".encode(), "sha256")
     return base64.urlsafe_b64encode(derived).decode().rstrip("=")

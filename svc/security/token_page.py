@@ -1,8 +1,8 @@
-"""Links to Cloudflare's form for creating an account API token, with prefilled permissions.
+"""Links to Cloudflare's form for a new account API token, with prefilled permissions.
 
-Source: Cloudflare's documentation of API token template URLs (account token URL format). The links cannot prefill the
-account, the zones or the expiry date. The Cloudflare dashboard asks for the account. The keys of the permissions are
-from Cloudflare's permission reference.
+A link cannot prefill the account, the zones or the expiry date. Cloudflare's dashboard asks for the account. Sources:
+Cloudflare's documentation of API token template URLs (account token URL format), and its permission reference for the
+keys of the permissions.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def _page(permissions: Sequence[tuple[str, str]]) -> str:
 TOKENS_PAGE = "https://dash.cloudflare.com/?to=/:account/api-tokens"
 # The form for creating a bootstrap token, with its two permissions.
 TOKEN_PAGE = _page(_BOOTSTRAP_PERMISSIONS)
-# The same form with the permissions of the working token added, for accounts in which a token can only grant
-# permissions that it has itself.
+# The same form with the permissions of the working token added. Some accounts need this form because their tokens can
+# grant only permissions that they have themselves.
 FULL_TOKEN_PAGE = _page(tuple(dict.fromkeys(_BOOTSTRAP_PERMISSIONS + _WORKING_PERMISSIONS)))

@@ -1,11 +1,11 @@
-"""Encrypts tokens at rest, with AES-GCM and a key from the key file.
+"""Encrypts stored secrets with AES-GCM and a key from the key file.
 
-These are working tokens, and the tokens in the URLs of shares. An encrypted token can be decrypted only for its owner,
-which is the account or the share for which it was encrypted.
+The secrets are working tokens of accounts, and tokens in the URLs of shares. Decrypting a secret requires the id of its
+owner (the account or the share).
 
-The key file has one key per line (32 bytes in base64), newest key first. Encryption (`seal`) uses the first key, and
-decryption (`open`) tries all keys, so `svc vault rotate` adds a new key at the top. If the service cannot decrypt a
-stored token, it does not start. The service never replaces a lost key file with a new file.
+The key file has one key per line (32 bytes in base64), newest key first. `seal` encrypts with the first key, and `open`
+tries all keys, so `svc vault rotate` adds a new key at the top. If the service cannot decrypt a stored secret, the
+service does not start. If the key file is lost, the service does not create a new file.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ log = logging.getLogger(__name__)
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-# In this folder, systemd creates a private folder for each unit that has credentials.
+# systemd creates a private folder in this folder for each unit with credentials.
 _CREDENTIALS = Path("/run/credentials")
 
 
 class Vault:
-    """Encrypts and decrypts secrets. The `repr` shows no keys.
+    """Encrypts and decrypts secrets. The `repr` does not show keys.
 
-    With `path`, keys can be rotated while the service is running. If the key file has changed, the vault reads the file
-    again before it encrypts a secret, and when it cannot decrypt a secret.
+    Keys can be rotated while the service is running, if `path` is set. The vault then reads a changed key file again,
+    both before it encrypts a secret and when it cannot decrypt a secret.
     """
 
     def __init__(self, keys: list[bytes], path: Path | None = None) -> None:
@@ -51,13 +51,13 @@ class Vault:
         self._seen: tuple[int, int, int] | None = None  # the state of the file when it was last read
 
     def seal(self, secret: str, owner_id: str) -> bytes:
-        """Encrypt a secret. To decrypt it, the same `owner_id` is required."""
+        """Encrypt a secret. `open` requires the same `owner_id`."""
         self._read_again()
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._ciphers[0].encrypt(nonce, secret.encode(), owner_id.encode())
 
     def open(self, sealed: bytes, owner_id: str) -> str:
-        """Decrypt a secret. Raises CannotUnseal if the key or the owner does not match, or the data is damaged."""
+        """Decrypt a secret. Raises CannotUnseal if the key or the owner is wrong, or if the data is damaged."""
         secret = self._try_open(sealed, owner_id)
         if secret is None and self._read_again():
             secret = self._try_open(sealed, owner_id)
@@ -98,11 +98,12 @@ class Vault:
 
 
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
-    """Return the vault for the configured key file. Check that it can decrypt all secrets in `sealed` (by owner id).
+    """Return the vault for the configured key file, after checking that it can decrypt all secrets in `sealed` (by
+    owner id).
 
-    If there is no key file and `sealed` is empty, a file with a new key is created (mode 0600). If `make` is False, no
-    file is created, and the returned vault cannot encrypt secrets. Raises ConfigError if the file cannot be read, can
-    be read by other users or is damaged, or if a key is missing.
+    If there is no key file and `sealed` is empty, the function creates a file with a new key (mode 0600). If `make` is
+    False, it does not create a file, and the returned vault cannot encrypt secrets. Raises ConfigError if the file is
+    damaged, lacks a key, or cannot be read, or if other users can read the file.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"
@@ -137,7 +138,7 @@ _FIX = (
 
 
 def _file_state(path: Path) -> tuple[int, int, int] | None:
-    """Return values that differ after the file has changed, or None if the file cannot be accessed."""
+    """Return values that change with the file, or None if the file cannot be accessed."""
     try:
         status = path.stat()
     except OSError:
@@ -165,7 +166,7 @@ def text_of(keys: Sequence[bytes]) -> bytes:
 
 
 def keys_of(text: bytes) -> list[bytes]:
-    """Parse the content of a key file into keys, the newest first. Raises ValueError if the content is damaged."""
+    """Parse the content of a key file into keys, newest first. Raises ValueError if the content is damaged."""
     keys = [base64.b64decode(line, validate=True) for line in text.split()]
     if not keys or any(len(key) != _KEY_BYTES for key in keys):
         raise ValueError("not keys")
@@ -173,9 +174,9 @@ def keys_of(text: bytes) -> list[bytes]:
 
 
 def read_keys(path: Path) -> list[bytes]:
-    """Read the keys of a key file, the newest first.
+    """Read the keys of a key file, newest first.
 
-    Raises OSError; ConfigError if the file is damaged or other users can read it.
+    Raises OSError if the file cannot be read. Raises ConfigError if the file is damaged, or if other users can read it.
     """
     others = 0o037 if _is_credential(path) else 0o077
     if path.stat().st_mode & others:
@@ -189,7 +190,8 @@ def read_keys(path: Path) -> list[bytes]:
 def _is_credential(path: Path) -> bool:
     """Return True if systemd provides the file (LoadCredential=).
 
-    systemd uses an ACL to give the service's user access. The mask of the ACL appears as the group's permissions.
+    Such a file needs different checks: systemd gives the service's user access with an ACL, and the ACL's mask appears
+    as permissions of the group.
     """
     return _CREDENTIALS in path.resolve().parents
 
@@ -198,10 +200,10 @@ def _is_credential(path: Path) -> bool:
 def changing(path: Path) -> Iterator[None]:
     """Return a context manager that holds a lock on the key file.
 
-    A command holds the lock while it changes the key file and re-encrypts tokens. Other commands wait.
+    A command holds the lock while it changes the key file and encrypts tokens again. Other commands wait for the lock.
 
-    Without the lock, a command could remove a new key with which another command has already encrypted tokens. Raises
-    OSError.
+    Without the lock, two commands could conflict: one command encrypts tokens with a new key, and the other removes
+    this key. Raises OSError.
     """
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -212,8 +214,8 @@ def changing(path: Path) -> Iterator[None]:
 def write_keys(path: Path, keys: Sequence[bytes]) -> None:
     """Replace the keys in the key file atomically. Raises OSError.
 
-    The file keeps its owner, so that a command run by root does not lock out the service. A symbolic link to the file
-    is kept.
+    The file keeps its owner, so that the service can read the file even if root runs the command. If `path` is a
+    symbolic link, the link is kept.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
