@@ -2,11 +2,11 @@
 
 source    reads a plain, gzip or ZIP file as text or lines
 table     reads tables, and parses the days and numbers in their fields
-formats   recognizes the products' export formats by their columns, and reads those of GoatCounter, Plausible and Umami
+formats   recognizes a product's export by its columns; reads exports of GoatCounter, Plausible and Umami
 matomo, google_analytics, counterscale
           read the formats of these products
 reading   describes how a file was read
-tally     stores the totals by day temporarily on disk
+tally     collects the totals by day, temporarily on disk
 run       performs the import or a dry run, in one transaction per site or link
 upload    reads a file that a user uploads for one site or link
 """

@@ -1,8 +1,9 @@
-"""Reads Counterscale's totals from a JSON response of Workers Analytics Engine to a query by day.
+"""Reads Counterscale's totals from a JSON response of Workers Analytics Engine.
 
-Counterscale has no export for users. Its charts use the query that docs/use/import-totals.md shows (Counterscale 3.4.1,
-packages/server/app/analytics/query.ts). Each row contains the start of a day, whether the views are by new visitors,
-and the number of views. The rows are in the response's field `data` (Cloudflare docs: analytics-engine/sql-api).
+Counterscale has no export for users, so users run the query that docs/use/import-totals.md shows. Counterscale uses it
+for its charts (version 3.4.1, packages/server/app/analytics/query.ts). Each row contains the start of a day, whether
+the views are by new visitors, and the number of views. The rows are in the response's field `data` (Cloudflare docs:
+analytics-engine/sql-api).
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ def is_analytics_engine(response: Mapping[str, Any]) -> bool:
 
 
 def read_counterscale(response: Mapping[str, Any], tally: Tally) -> Reading:
-    """Add the days in a response to the tally. Raises NotReadable if a row is not valid."""
+    """Add the days of a response to the tally, which collects daily totals.
+
+    Raises NotReadable if a row is not valid.
+    """
     views: defaultdict[int, int] = defaultdict(int)
     visitors: defaultdict[int, int] = defaultdict(int)
     for number, row in enumerate(response["data"], 1):
@@ -51,7 +55,7 @@ def read_counterscale(response: Mapping[str, Any], tally: Tally) -> Reading:
 
 
 def _row(row: Mapping[str, Any]) -> tuple[int, bool, int]:
-    """Return a row's day, True if its views are by new visitors, and the number of views. Raises Wrong."""
+    """Return the day of a row, True if the views are by new visitors, and the number of views. Raises Wrong."""
     at = str(row.get("bucket", ""))
     if at[10:] not in _MIDNIGHT:
         raise Wrong(f"{at[:40]} is not the start of a UTC day")
@@ -61,7 +65,7 @@ def _row(row: Mapping[str, Any]) -> tuple[int, bool, int]:
 def _integer(name: str, row: Mapping[str, Any]) -> int:
     """Return a row's field as an integer.
 
-    The value can be a string, because JSON has no large integers. Raises Wrong.
+    Analytics Engine sends large integers as strings, because JSON numbers are not exact for them. Raises Wrong.
     """
     value = row.get(name, "")
     if isinstance(value, float) and value.is_integer() and 0 <= value <= LARGEST:

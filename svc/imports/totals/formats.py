@@ -1,6 +1,6 @@
-"""Reads export files of other products and of this service. The columns of a file identify its format.
+"""Reads exports of other products and of this service. The columns of a file show its format.
 
-The formats are taken from the products' source code. docs/use/import-totals.md lists the versions, and explains how the
+The formats come from the products' source code. docs/use/import-totals.md lists the versions. It also explains how the
 products' counts differ from those of this service.
 """
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from svc.imports.totals.tally import Tally
 
 _NAME = re.compile(r"[!-~]{1,253}")
-_NOT_VIEWS = {"2", "5"}  # Umami's event types for custom events and performance measurements
+_NOT_VIEWS = {"2", "5"}  # Umami's event types of custom events and performance measurements
 
 
 def read_totals(source: Source, tally: Tally, website: str | None = None) -> Reading:
-    """Add an export's totals to the tally.
+    """Add an export's totals to the tally, which collects daily totals.
 
-    `website`: the id of the website to read if an Umami export has several websites. Raises NotReadable if the format
-    is unknown, the file is damaged, or its rows are not daily totals.
+    `website`: the id of the website to read, for an Umami export with several websites. Raises NotReadable if the
+    format is unknown, the file is damaged, or its rows are not daily totals.
     """
     hits = source.find(begin="hit_stats", end=".jsonl")
     if hits is not None:
@@ -72,11 +72,10 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
 
 
 def _table_in(source: Source) -> str:
-    """Return the name of the file with the daily totals.
+    """Return the name of the file with the daily totals. Raises NotReadable if a ZIP archive has no file with a known
+    name.
 
-    In a ZIP archive, this is a file with a known name; otherwise, it is the only file.
-
-    Raises NotReadable if a ZIP archive has no known file.
+    In a ZIP archive, this is the file with a known name. Otherwise, it is the only file.
     """
     for begin, end in (
         ("daily_totals", ".csv"),
@@ -112,8 +111,8 @@ def _own(table: Table, tally: Tally) -> Reading:
                 raise Wrong("kind is neither `site` nor `link`")
             if not all(_NAME.fullmatch(each) for each in (name, target or "-", edge_account_id or "-")):
                 raise Wrong("name, target or edge_account_id is not valid")
-            # The export adds an apostrophe to some names, so that spreadsheets do not evaluate them as formulas. Hosts
-            # and codes contain no apostrophes.
+            # The export adds an apostrophe to some names, so that spreadsheets do not evaluate them as formulas. It can
+            # be removed safely, because hosts and codes contain no apostrophes.
             of = Name(kind, name.removeprefix("'"), edge_account_id)
             counts = Counts(
                 read_count("views", views), read_count("bots", bots, 0), read_count("visitors", visitors, 0)
@@ -168,7 +167,7 @@ def _goatcounter(table: Table, version: str, tally: Tally) -> Reading:
 
 
 def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
-    """Read a GoatCounter export in JSON, which has counts by hour and page."""
+    """Read a GoatCounter export in JSON, which has counts per hour and page."""
     events = set()
     paths = source.find(begin="paths", end=".jsonl")
     if paths is not None:
@@ -199,7 +198,7 @@ def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
 
 
 def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Iterate over a file that has one JSON object per line. Yield line numbers and objects. Raises NotReadable."""
+    """Yield the line number and the object of each line in a file with one JSON object per line. Raises NotReadable."""
     for line in lines:
         lines.next_row()
         if line.isspace():
@@ -226,8 +225,8 @@ def _plausible(table: Table, tally: Tally) -> Reading:
 def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
     """Read an export of Plausible's dashboard.
 
-    Depending on the selected graph, each row is a day, a week or a month. There are no gaps between rows. Raises
-    NotReadable if the rows are not days.
+    Each row is a day, a week or a month, depending on the graph that the user selected. There are no gaps between rows.
+    Raises NotReadable if the rows are not days.
     """
     read = add_days(table, tally, "date", "pageviews", "visitors")
     days = [day for _, day in read]
@@ -246,7 +245,9 @@ _SITES_ZONE = SITES_ZONE.format("Plausible")
 
 
 def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
-    """Read a table with one row per event: Umami Cloud's export, or the `website_event` table (in v1, `pageview`)."""
+    """Read a table with one row per event: Umami Cloud's export, or Umami's database table `website_event` (`pageview`
+    in v1).
+    """
     websites: set[str] = set()
     for line, [of_website, at, session, kind] in table.rows("website_id", "created_at", "session_id", "event_type"):
         if website is not None and of_website.lower() != website.lower():
@@ -269,7 +270,7 @@ def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
 
 
 def _json(text: str, tally: Tally) -> Reading:
-    """Read a JSON response from Umami's API or from Workers Analytics Engine. Raises NotReadable for other JSON."""
+    """Read a JSON response of Umami's API or of Workers Analytics Engine. Raises NotReadable for other JSON."""
     try:
         response = json.loads(text)
     except (ValueError, RecursionError):
@@ -294,7 +295,7 @@ def _umami_json(response: Mapping[str, Any], tally: Tally) -> Reading:
 
 
 def _umami_points(points: object) -> dict[int, int]:
-    """Return the count for each day. Raises NotReadable if a data point is not valid or not a day."""
+    """Return the count for each day. Raises NotReadable if a data point is not valid or does not cover a day."""
     counts: dict[int, int] = {}
     for point in points if isinstance(points, list) else []:
         try:

@@ -1,10 +1,10 @@
-"""Reads CSV files that Google Analytics 4 exports: explorations and reports by date, and report charts by day.
+"""Reads CSV exports of Google Analytics 4: explorations and reports by date, and charts of reports by day.
 
-A file begins with lines that start with `#` and name the property and the period. One or more tables follow. A chart
-has the column `Nth day`, counted from `# Start date: YYYYMMDD`, and one metric. A table with the dimension `Date` has
-days like 20260131, and may have a row with totals. Metrics have the English names of the web interface, or the names of
-the Data API (`screenPageViews`, `totalUsers`). Google does not document the format. It is taken from programs in public
-repositories that read such files.
+A file begins with lines that start with `#`. They name the property and the period. One or more tables follow. The
+table of a chart has one metric and the column `Nth day`, which counts from `# Start date: YYYYMMDD`. A table with the
+dimension `Date` has days like 20260131, and may have a row with totals. Metrics have either their English names in the
+web interface, or their names in the Data API (`screenPageViews`, `totalUsers`). Google does not document the format.
+The source is programs in public repositories that read such files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _START = re.compile(r"#\s*Start date:\s*([0-9]{8})\s*")
 _TOTALS = ("", "total", "totals", "grand total")
 _NTH = re.compile(r"[0-9]{1,6}")
 _VIEWS = ("views", "screenpageviews")
-# The columns with visitors; the first that exists is used. Total users are all people on the site, and active users are
+# Columns with visitors. The first one that exists is used. Total users are all people on the site; active users are
 # only those who stayed.
 _VISITORS = ("total_users", "totalusers", "active_users", "activeusers", "users")
 _NO_VIEWS = (
@@ -41,15 +41,15 @@ _SEVERAL = "the file has several rows for {}; export it with no other dimension 
 
 @dataclass
 class _Metric:
-    """The values of a metric by day, each with its line number and the number of its table."""
+    """The values of a metric by day. Each value has its line number and the number of its table."""
 
     values: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def add(self, day: int, value: int, line: int, table: int) -> None:
-        """Add the value for a day. A file may contain the same chart twice.
+        """Add the value for a day. A file may contain the same chart twice, so the same value is accepted again.
 
-        Raises NotReadable if the day already has a value in the same table (for example, for another page), or a
-        different value.
+        Raises NotReadable if the day already has a different value, or has a value in the same table (for example, for
+        another page).
         """
         known = self.values.setdefault(day, (value, line, table))
         if known[0] != value or (known[2] == table and known[1] != line):
@@ -57,14 +57,14 @@ class _Metric:
 
 
 def is_google_analytics(names: Sequence[str]) -> bool:
-    """Return True if a table with these columns, without lines before the table, is an export from Google Analytics."""
+    """Return True if the columns are those of a Google Analytics export that lacks the lines before the table."""
     return "date" in names and bool({*_VIEWS} & {*names}) and bool({*_VISITORS} & {*names})
 
 
 def read_google_analytics(lines: Lines, tally: Tally, names: Sequence[str] = (), delimiter: str = ",") -> Reading:
-    """Add the days in a file to the tally. `names`: the column names of the table, if its first line was already read.
+    """Add the days of a file to the tally. `names`: the table's column names, if the caller has already read that line.
 
-    Raises NotReadable if the file has no views by day, or several rows for a day.
+    Raises NotReadable if the file has no daily views, or has several rows for a day.
     """
     metrics: dict[str, _Metric] = {}
     for line, table, day, values in _days(numbered_rows(lines, delimiter), tally, list(names)):
@@ -86,7 +86,7 @@ def read_google_analytics(lines: Lines, tally: Tally, names: Sequence[str] = (),
 def _days(
     rows: Iterator[tuple[int, list[str]]], tally: Tally, names: list[str]
 ) -> Iterator[tuple[int, int, int, dict[str, int]]]:
-    """Yield the line number, the table number, the day and the metrics of each row that is about a day.
+    """Yield the line number, table number, day and metrics of each row that describes a day.
 
     Raises NotReadable.
     """
@@ -124,9 +124,9 @@ def _metrics(names: Sequence[str], fields: Sequence[str]) -> dict[str, int]:
 
 
 def _day(line: int, names: Sequence[str], text: str, start: int | None) -> int | None:
-    """Return the day of a row, or None if its table is not by day or the row contains totals.
+    """Return the day of a row. Return None if the table is not by day, or if the row contains totals.
 
-    Raises NotReadable, Wrong.
+    Raises NotReadable or Wrong.
 
     `text`: the first field. `start`: the first day of the charts.
     """

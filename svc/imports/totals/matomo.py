@@ -1,7 +1,7 @@
-"""Reads Matomo's reports by day as CSV: `API.get`, `VisitsSummary.get` or `Actions.get` with `period=day` and a range.
+"""Reads Matomo's daily reports as CSV: `API.get`, `VisitsSummary.get` or `Actions.get` with `period=day` and a range.
 
-The first column is the date. The other columns are the report's metrics, with their names in the API or their English
-names (`translateColumnNames`). The file has UTF-16 encoding unless it was requested with `convertToUnicode=0` (Matomo,
+The first column is the date. The other columns are metrics, with their API names or their English names
+(`translateColumnNames`). The encoding is UTF-16, unless the user requested the file with `convertToUnicode=0` (Matomo,
 core/DataTable/Renderer/Csv.php). Only `API.get` and `Actions.get` have page views. The actions of `VisitsSummary.get`
 also include downloads, outlinks and site searches (developer.matomo.org/api-reference/reporting-api).
 """
@@ -33,9 +33,9 @@ def is_matomo(names: Sequence[str]) -> bool:
 
 
 def read_matomo(table: Table, tally: Tally) -> Reading:
-    """Add the days in a report to the tally.
+    """Add the days of a report to the tally, which collects daily totals.
 
-    Raises NotReadable if the report covers several websites, or has neither page views nor actions.
+    Raises NotReadable if the report covers several websites, or if it has neither page views nor actions.
     """
     if "idsite" in table.names:
         raise NotReadable("the report has several websites; export it with the idSite of one website")

@@ -1,4 +1,4 @@
-"""Describes how a file was read, and reads tables that have one row per day."""
+"""Describes how a file was read. The module also reads tables that have one row per day."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from svc.imports.totals.table import Table
     from svc.imports.totals.tally import Tally
 
-# A template for the note about a product whose days are in the time zone of each site.
+# A template for the note about a product that reports days in the time zone of each site.
 SITES_ZONE = "days in the site's time zone in {} are read as UTC days"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Information for the operator about how a file was read. `notes`: explanations of how the product counts."""
+    """A description, for the operator, of how a file was read. `notes`: explanations of how the product counts."""
 
     product: str
     columns: tuple[str, ...]
@@ -26,9 +26,9 @@ class Reading:
 
 
 def add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, bots: str = "") -> list[tuple[int, int]]:
-    """Add a table with one row per day to the tally.
+    """Add a table with one row per day to the tally, which collects daily totals.
 
-    Return the line number and the day of each row. Raises NotReadable.
+    Returns the line number and the day of each row. Raises NotReadable.
     """
     days = []
     for line, [of_day, of_views, of_visitors, of_bots] in table.rows(day, views, visitors, bots):

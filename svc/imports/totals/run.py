@@ -1,4 +1,4 @@
-"""Imports daily totals into a user's sites and links, or performs a dry run. A target is a site or link."""
+"""Imports daily totals into a user's sites and links (the targets), or performs a dry run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class NoTarget(ValueError):
-    """Raised if the options match no site or link, or several. The message says what to do."""
+    """Raised if the options match no target, or several. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of the import or dry run for one target. `views`: the total views of the days that are added."""
+    """The result of the import or dry run for one target. `views`: the sum of the views on the days that are added."""
 
     target: Target
     compared: Compared
     views: int = 0
     joined: int = 1  # the number of targets in the file that have this name
-    elsewhere: int = 0  # the number of days already stored under earlier targets with this name
+    elsewhere: int = 0  # the number of days that are already stored for earlier targets with this name
     written: int = 0  # the number of days that are added or replaced
 
 
@@ -42,9 +42,9 @@ class Done:
 class Report:
     """The result of importing a file.
 
-    `added`: the number of added days. `changed`: the number of days that are already imported with different numbers.
-    `missing`: names in the file that match no site or link, each with its number of days. `stopped`: the target at
-    which the import stopped, and the reason.
+    `added`: the number of added days. `changed`: the number of days that were imported before with different numbers.
+    `missing`: the names in the file that match no target, each with its number of days. `stopped`: if the import
+    stopped, the target at which it stopped and the reason.
     """
 
     added: int = 0
@@ -65,19 +65,19 @@ async def import_totals(
     done: Callable[[Done], None],
     replace: bool = False,
 ) -> Report:
-    """Add each target's days, in one transaction per target. Without `apply`, only compare the days with the store.
+    """Add the days of each target, in one transaction per target. Without `apply`, only compare them with the store.
 
-    `account_id`, `email`: the account or user of the targets. `named`: the target, if the file does not name it. `now`:
-    the time in epoch ms. `done`: called after each target, because all results together may be too large to return.
-    `replace`: overwrite imported numbers that differ from the file. Raises NoTarget, and StoreUnavailable if the store
-    fails before the first target. If the store fails later, the import stops.
+    `account_id`, `email`: the account or user of the targets. `named`: the target, if the file contains no names.
+    `now`: the time in epoch ms. `done`: called after each target, because all results together may be too large to
+    return. `replace`: overwrite imported numbers that differ from the file. Raises NoTarget. Raises StoreUnavailable if
+    the store fails before the first target. If the store fails later, the import stops.
     """
     if account_id is None and email is None:
         raise NoTarget("select the user with --user, or the account with --account")
     accounts = {each.id: each.edge_account_id for each in await store.read(accounts_meant(account_id, email))}
     if not accounts:
         raise NoTarget("no such account")
-    meant = {}  # all targets are found before the first one is written
+    meant = {}  # find all targets before writing the first one
     for of_file in tally.names():
         if (of_file is None) == (named is None):
             raise NoTarget(
@@ -97,7 +97,7 @@ async def import_totals(
         tx = _import(target, days_of, tally.estimates(of_file), replace=replace, apply=apply, now=now)
         try:
             imported = await (store.run(tx) if apply else store.read(tx))
-        except NotFound:  # the target's account was disconnected in the meantime
+        except NotFound:  # the target's account has been disconnected since then
             report.missing.append((cast("Name", of_file or named), sum(len(days) for days in days_of.values())))
         except StoreUnavailable as error:
             report.stopped = f"{target.name} ({target.kind}): {error.message}"
@@ -110,9 +110,9 @@ async def import_totals(
 
 
 def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Target | None]:
-    """Find the target with a name in these accounts, or return None if the name comes from the file and has no target.
+    """Find the target with a name in these accounts. Return None if the name comes from the file and has no target.
 
-    `accounts`: the Cloudflare account id by account id. Raises NoTarget.
+    `accounts`: maps account ids to Cloudflare account ids. Raises NoTarget.
     """
     those = [each for each, edge in accounts.items() if name.edge_account_id in {"", edge}]
     targets = yield from targets_named(those, name.kind, name.name)
@@ -133,7 +133,7 @@ def _import(
     apply: bool,
     now: int,
 ) -> Tx[Done]:
-    """Import a target's days with `import_target`, and record an event for the command."""
+    """Import the days of a target with `import_target`, and record an event that says that a command did this."""
     done = yield from import_target(target, days_of, estimates=estimates, replace=replace, apply=apply, now=now)
     if apply and done.written:
         yield by_operator(target.user_id, "totals.import", now, target.id, target.edge_account_id, done.written)
@@ -149,14 +149,13 @@ def import_target(
     apply: bool,
     now: int,
 ) -> Tx[Done]:
-    """Import the days of all targets in the file that have this target's name.
+    """Import the days under this target's name in the file. Without `apply`, only compare them with the store.
 
-    Without `apply`, only compare the days with the store.
 
-    If the file has days of another target that exists in this service, these days are skipped, because they are already
-    stored for that target. `days_of`: the days by the id of the target in the file, which is "" if the file has no ids.
-    `estimates`: the days whose counts are estimates.
-    Raises NotFound if the account is no longer connected.
+    A file can have days of several targets with the same name, such as a site in two accounts. Days of another target
+    that exists in this service are skipped, because that target has them. `days_of`: the days by the target's id in the
+    file ("" without ids). `estimates`: the days whose counts are estimates. Raises NotFound if the account is no longer
+    connected.
     """
     known = yield from known_targets([target_id for target_id in days_of if target_id not in {"", target.id}])
     days: dict[int, Counts] = {}
@@ -206,9 +205,7 @@ def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
 
 
 def _days(days: Sequence[int]) -> str:
-    """Return text with the number of days and the first days, such as `4 days (2026-01-01, 2026-01-02,
-    2026-01-03, …)`.
-    """
+    """Return the number of days and the first days as text, such as `4 days (2026-01-01, 2026-01-02, …)`."""
     named = ", ".join(day_text(day) for day in days[:3])
     return f"{_count(len(days), 'day')} ({named}{', …' if len(days) > 3 else ''})"
 

@@ -1,7 +1,7 @@
-"""Reads an export from a plain file, a gzip file or a ZIP archive, without extracting the export to disk.
+"""Reads an export from a plain file, a gzip file or a ZIP archive, without unpacking the export to disk.
 
-Files are decompressed and read row by row, so they can be large. `MAX_ROW_CHARS` (svc/imports/reader.py) limits the
-length of a row.
+Exports can be large, because they are decompressed and read row by row. `MAX_ROW_CHARS` (svc/imports/reader.py) limits
+the length of a row.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from svc.imports.reader import GZIP, ZIP, Lines, NotReadable, RowTooLong, detect
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The maximum size, in characters, of a file that is read into memory. Ten thousand days take 1 MB.
+# The maximum size, in characters, of a file that is read into memory as a whole. Ten thousand days take 1 MB.
 MAX_TEXT_CHARS = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
-# The `errno` of OSErrors that a file's content causes: None for invalid bzip2 data, EINVAL for a negative offset in a
-# ZIP archive.
+# Values of `errno` in an OSError that the content of a file causes. None means invalid bzip2 data, and EINVAL a
+# negative offset in a ZIP archive. Other values mean that the file cannot be accessed.
 _CONTENT_ERRNOS = (None, errno.EINVAL)
 
 
 class _Limited(io.RawIOBase):
-    """A file of which at most `most_bytes` can be read. Reading more raises NotReadable."""
+    """A file that raises NotReadable if more than `most_bytes` are read."""
 
     def __init__(self, file: IO[bytes], most_bytes: int) -> None:
         self._file = file
@@ -51,9 +51,9 @@ class _Limited(io.RawIOBase):
 
 
 class Source:
-    """An export file. `names`: the names of the files in a ZIP archive; for any other file, only "".
+    """An export. `names`: the names of the files in a ZIP archive, or only "" for any other file.
 
-    `most_bytes`: the maximum size of a file after decompression; None means no limit.
+    `most_bytes`: the maximum size of a file after decompression. None means no limit.
     """
 
     def __init__(self, file: IO[bytes], most_bytes: int | None = None) -> None:
@@ -74,7 +74,7 @@ class Source:
         self.names = tuple(self._entries)
 
     def find(self, *, begin: str, end: str) -> str | None:
-        """Return the name of the file whose base name has this start and end, or None.
+        """Return the name of the file whose base name has this beginning and end, or None.
 
         Raises NotReadable if several files match.
         """
@@ -89,7 +89,7 @@ class Source:
     def lines(self, name: str) -> Iterator[Lines]:
         """Return a context manager that yields the lines of one of the files in `names`.
 
-        Reading a line that is too long raises NotReadable.
+        Reading a line raises NotReadable if the line is too long.
         """
         with self._text(name) as text:
             try:
@@ -118,7 +118,7 @@ class Source:
 
     @contextmanager
     def _text(self, name: str) -> Iterator[io.TextIOWrapper]:
-        """Open one of the files in `names` as text. Invalid bytes become U+FFFD, which no number contains."""
+        """Open one of the files in `names` as text. Invalid bytes become U+FFFD, which does not occur in numbers."""
         with ExitStack() as stack:
             self._file.seek(0)
             raw: IO[bytes] = self._file
@@ -131,14 +131,14 @@ class Source:
             buffered = io.BufferedReader(cast("io.RawIOBase", raw), 1 << 16)
             encoding = detect_encoding(buffered.peek(4)[:4]) or "utf-8"
             text = io.TextIOWrapper(buffered, encoding, errors="replace", newline="")
-            stack.callback(buffered.detach)  # runs after `text.detach`; `file` stays open for the next read
+            stack.callback(buffered.detach)  # runs after `text.detach`, and keeps `file` open for the next read
             stack.callback(text.detach)
             yield text
 
 
 @contextmanager
 def open_source(file: IO[bytes], most_bytes: int | None = None) -> Iterator[Source]:
-    """Return a context manager that opens an export. Opening and reading it raise OSError and NotReadable."""
+    """Return a context manager that opens an export. Opening and reading the export raise OSError or NotReadable."""
     try:
         yield Source(file, most_bytes)
     except _DAMAGED as error:
@@ -147,7 +147,8 @@ def open_source(file: IO[bytes], most_bytes: int | None = None) -> Iterator[Sour
         if error.errno not in _CONTENT_ERRNOS:
             raise
         raise NotReadable(f"the file is damaged or incomplete: {error}") from None
-    except (RuntimeError, NotImplementedError) as error:  # from zipfile: encrypted, or an unsupported compression
+    # zipfile raises these for encryption and for unsupported compression
+    except (RuntimeError, NotImplementedError) as error:
         if isinstance(error, RecursionError):
             raise
         raise NotReadable(f"the ZIP archive cannot be extracted: {error}") from None

@@ -1,4 +1,4 @@
-"""Reads CSV tables: detects the delimiter, selects columns, and parses days and numbers."""
+"""Reads CSV tables. The module detects the delimiter, selects columns, and parses days and numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _COUNT = re.compile(r"[0-9]{1,13}")
-_NOTHING = {"", r"\N"}  # fields that mean a missing number
+_NOTHING = {"", r"\N"}  # fields that stand in for a missing number
 
 
 class Wrong(ValueError):
@@ -28,7 +28,7 @@ class Wrong(ValueError):
 
 
 def numbered_rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each row's first line, and its fields. Raises NotReadable."""
+    """Yield the fields of each row with the number of the row's first line. Raises NotReadable."""
     reader = csv_reader(lines, delimiter)
     while True:
         line = lines.line + 1
@@ -51,7 +51,7 @@ class Table:
     delimiter: str
 
     def rows(self, *columns: str) -> Iterator[tuple[int, list[str]]]:
-        """Iterate over the rows. Yield the number of each row's first line and the fields of the given columns.
+        """Yield, for each row, the number of its first line and the fields of the given columns.
 
         A missing field is "". Raises NotReadable.
         """
@@ -65,14 +65,14 @@ def read_header(lines: Lines) -> Table:
     """Read the header of a table, and detect its delimiter and column names. Raises NotReadable."""
     first = next(lines, "")
     sep = SEP.match(first)
-    if sep is not None:  # a line that sets the delimiter for spreadsheets
+    if sep is not None:  # this line sets the delimiter for spreadsheets
         first = next(lines, "")
     lines.next_row()
     table: Table | None = None
     for delimiter in (sep[1],) if sep is not None else DELIMITERS:
         try:
             names = next(csv_reader([first], delimiter), [])
-        except csv.Error:  # a quoted name is followed by a different delimiter
+        except csv.Error:  # the delimiter after a quoted name is a different one
             continue
         if table is None or len(names) > len(table.names):
             table = Table(lines, [name.strip().lower().replace(" ", "_") for name in names], delimiter)
@@ -92,7 +92,7 @@ def read_day(text: str) -> int:
 
 
 def read_day_of_moment(text: str) -> int:
-    """Parse a time and return the epoch day (UTC). A time without a time zone is in UTC. Raises Wrong."""
+    """Parse a time and return its epoch day in UTC. A time without a time zone counts as UTC. Raises Wrong."""
     try:
         if not _DAY.fullmatch(text[:10]) or text[10:11] not in {"T", " "}:
             raise ValueError
@@ -107,7 +107,8 @@ def read_day_of_moment(text: str) -> int:
 def read_count(column: str, text: str, missing: int | None = None) -> int:
     """Parse a count.
 
-    For an empty field, return `missing`, or raise Wrong if `missing` is None. Raises Wrong if the count is not valid.
+    For an empty field, the function returns `missing`, or raises Wrong if `missing` is None. It also raises Wrong if
+    the count is not valid.
     """
     if missing is not None and text in _NOTHING:
         return missing

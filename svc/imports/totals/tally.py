@@ -1,7 +1,7 @@
-"""An export's totals by target and day.
+"""The tally: collects the totals of an export by target and day.
 
-The totals are stored in a temporary database on disk. They may not fit in memory if the export contains every page view
-with its session, or the days of all sites and links in a service.
+The totals are in a temporary database on disk, because they may not fit in memory. An export can contain every page
+view with its session, or the days of all sites and links of a service.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from svc.model import Counts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The largest accepted number. It is larger than any real daily total, but so small that sums stay exact in every API
+# The largest accepted number. It is larger than any real daily total, but small enough for exact sums in every API
 # client.
 LARGEST = 10**12
 _SHOWN = 100
-# The maximum number of visits to buffer in memory, and the maximum total length of their session ids.
+# The maximum number of visits in the memory buffer, and the maximum total length of their session ids.
 _BATCH = 10_000
 _BATCH_CHARACTERS = 1 << 21
 
 
 class Name(NamedTuple):
-    """The name of a site or link: its kind (`site` or `link`), its host or code, and its Cloudflare account id,
-    if any.
+    """The name of a site or link: its kind (`site` or `link`), its host or code, and its Cloudflare account id, if
+    known.
     """
 
     kind: str
@@ -39,9 +39,9 @@ class Name(NamedTuple):
 
 
 class Refused:
-    """The number of invalid lines, and the line number and reason for each of the first hundred.
+    """The number of invalid lines. For the first hundred of them, also the line number and the reason.
 
-    `most`: the maximum number of invalid lines; None means no limit.
+    `most`: the maximum number of invalid lines. None means no limit.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -62,10 +62,10 @@ class Refused:
 
 
 class Tally:
-    """Collects the daily totals in a file, or counts the page views in a file by day.
+    """Collects the daily totals of a file, or counts its page views by day.
 
-    `today`: the last valid day. `most_rows`: the maximum number of rows with daily totals, and of invalid lines; None
-    means no limit.
+    `today`: the last valid day. `most_rows`: the maximum number of rows with daily totals, and the maximum number of
+    invalid lines. None means no limit.
     """
 
     def __init__(self, database: Database, today: int, most_rows: int | None = None) -> None:
@@ -99,7 +99,7 @@ class Tally:
         *,
         is_estimate: bool = False,
     ) -> None:
-        """Add a target's totals for a day. If two rows for a day differ, the second row is recorded as invalid.
+        """Add a target's totals for a day. If a day has two different rows, the second row is recorded as invalid.
 
         Raises NotReadable if there are too many rows.
         """
@@ -128,7 +128,7 @@ class Tally:
             self.refused.add(line, f"line {first} has the same day with different numbers")
 
     def add_view(self, day: int, session: str) -> None:
-        """Count a page view, and its session as a visitor. A view without a session does not count as a visitor."""
+        """Count a page view, and count its session as a visitor. If the view has no session, no visitor is counted."""
         self._views[day] += 1
         if session:
             self._visits.add((day, session))
@@ -145,19 +145,19 @@ class Tally:
         self._bots[day] += 1
 
     def count_views(self) -> None:
-        """Add the counted views and hits as daily totals."""
+        """Add the counted views and bot hits as daily totals."""
         self._keep_visits()
         visitors = dict(self._database.execute("select day, count(*) from visit group by day"))
         for day in sorted({*self._views, *self._bots}):
             self.add_day(0, day, Counts(self._views[day], self._bots[day], visitors.get(day, 0)))
 
     def names(self) -> list[Name | None]:
-        """Return the distinct names in the file. If there are rows without a name, the list includes None."""
+        """Return the distinct names in the file. The list includes None if there are rows without a name."""
         rows = self._database.execute("select distinct kind, name, edge_account_id from day order by 3, 1, 2")
         return [Name(*row) if row[0] else None for row in rows]
 
     def targets(self) -> Iterator[tuple[Name | None, dict[str, dict[int, Counts]]]]:
-        """Iterate over the names in the file. Yield each name with the days of its targets, by target id.
+        """Yield each name in the file with the days of its targets, by target id.
 
         Rows without a name have the name None.
         """
@@ -172,7 +172,7 @@ class Tally:
             yield (Name(kind, name, edge_account_id) if kind else None), days
 
     def estimates(self, name: Name | None) -> frozenset[int]:
-        """Return the days of the targets with this name whose totals are estimates."""
+        """Return the days on which the totals of targets with this name are estimates."""
         kind, host_or_code, edge_account_id = name or ("", "", "")
         rows = self._database.execute(
             "select distinct day from day where (edge_account_id, kind, name) = (?, ?, ?) and estimated",

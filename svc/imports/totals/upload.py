@@ -18,20 +18,19 @@ if TYPE_CHECKING:
     from svc.imports.totals.tally import Name, Refused
     from svc.model import Counts
 
-# The maximum size of a file after decompression. Reading takes about 10 µs per page view, so a file of this size takes
-# a few seconds.
+# The maximum size of a file after decompression. Reading such a file takes a few seconds, at about 10 µs per page view.
 MAX_MIB = 32
-# The maximum number of daily totals in a file, such as those of a hundred links for ten years. Each total takes about
-# 20 µs.
+# The maximum number of daily totals in a file, which is enough for a hundred links and ten years. Each total takes
+# about 20 µs.
 MAX_ROWS = 400_000
 
 
 @dataclass(frozen=True)
 class Uploaded:
-    """The content of a file.
+    """The content of an uploaded file.
 
-    `days_of`: the days by the id that the file has for the site or link ("" if the file has no ids). `estimates`: the
-    days whose counts are estimates.
+    `days_of`: the days by the id that the site or link has in the file ("" without ids). `estimates`: the days whose
+    counts are estimates.
     """
 
     reading: Reading
@@ -41,12 +40,11 @@ class Uploaded:
 
 
 def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Uploaded:
-    """Return the totals for the site or link with this name. Blocks for seconds if the file is large.
+    """Return the totals for the site or link with this name. Blocks for several seconds if the file is large.
 
-    If the file names its sites and links, only the totals of this site or link are returned. If the file contains
-    Cloudflare account ids, the account id must also match, as in `svc import totals`. `today`: the last valid day
-    (epoch day). `website`: the id of the website to read if an Umami export contains several websites. Raises
-    NotReadable, CannotWrite.
+    If the file contains names, only the totals under this name are returned. If it contains Cloudflare account ids, the
+    account id must also match, as in `svc import totals`. `today`: the last valid day (epoch day). `website`: the id of
+    the website to read, for an Umami export with several websites. Raises NotReadable or CannotWrite.
     """
     with open_source(io.BytesIO(data), MAX_MIB << 20) as source, tally(today, MAX_ROWS) as found:
         reading = read_totals(source, found, website)
