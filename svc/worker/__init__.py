@@ -1,8 +1,8 @@
 """The Worker `svc-edge`: its bundle, and its database rows (see docs/develop/worker-database.md).
 
 bundle         the built Worker, read from the package; `snippet` creates a site's snippet
-config_rows    the rows of the table `config`, and the statements that write them; `meta` reads the table `meta`
-pushed         the parts of a push
+config_rows    the rows of the table `config`, and the statements that write them
+pushed         the parts of a push; `meta` reads the table `meta`
 counts         one target's current counts; `breakdowns` and `known_sources` describe the keys of breakdowns
 months         one target's whole months
 event_lines    decodes events that the Worker has not added up yet; `rows` has the types of result rows
@@ -13,5 +13,5 @@ ledger         the statement of counts for a day
 advice         plan usage, and a forecast of when a limit is reached
 explain        decides about a click as the Worker does; `patterns` translates the Worker's regular expressions
 
-This package does no I/O other than reading the bundle.
+This package reads the bundle, but does no other I/O.
 """

@@ -1,16 +1,16 @@
 """A Cloudflare account's plan usage: a level for each limit, and a forecast of when the limit is reached. No I/O.
 
-Days without a figure, or with an imprecise estimate, are ignored. A metric without any known day is omitted.
-`unavailable` names the sources that could not be read.
+Days without a figure are ignored, and so are imprecise estimates. If no day of a metric is known, the metric is
+omitted. `unavailable` names the sources that could not be read.
 
 The forecast is a seasonal Kendall trend with weekdays as the seasons (R. M. Hirsch, J. R. Slack, R. A. Smith,
-Techniques of trend analysis for monthly water quality data, Water Resources Research 18, 1982). Each day is compared
-only with the same weekday in other weeks, so that a weekly pattern does not count as a trend. Kendall's test over these
-pairs (two-sided, 5 %, corrected for ties) decides whether usage is growing. The rate of growth is the median of the
-pairs' slopes (P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, Journal of the American
+Techniques of trend analysis for monthly water quality data, Water Resources Research 18, 1982). The method compares
+each day only with the same weekday in other weeks, so that a weekly pattern does not count as a trend. Kendall's test
+over these pairs (two-sided, 5 %, corrected for ties) decides whether usage is growing. The rate of growth is the median
+of the pairs' slopes (P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, Journal of the American
 Statistical Association 63, 1968). A single peak, missing day or outlier hardly affects the median. The forecast extends
-each weekday's own values at this rate, and requires 14 known days. The trend uses only days after the account was
-connected, starting with the first day that has usage.
+the values of each weekday at this rate. It requires 14 known days. The trend begins with the first day that has usage
+after the account was connected.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
     from svc.model import Unread
 
-DAYS = 7  # the number of complete UTC days used for the levels
+DAYS = 7  # number of complete UTC days that determine the levels
 FORECAST_DAYS = 30
 _SOON_DAYS = 7
-_FEWEST_DAYS = 14  # two of each weekday
+_FEWEST_DAYS = 14  # two days for each weekday
 _WEEK = 7
 _GROWS = 1.96  # standard deviations of Kendall's score: two-sided, 5 %
-# The maximum width of an estimate's 95 % interval, as a fraction of the limit. With a wider interval, the level could
-# be wrong.
+# The maximum width of an estimate's 95 % interval, as a fraction of the limit. A wider interval could lead to a wrong
+# level.
 _WIDEST_ESTIMATE = 0.1
 _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 
@@ -46,8 +46,8 @@ _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 class Limit:
     """A limit of a plan.
 
-    `full`: the value at which the limit counts as reached. For the size of a database on the free plan, this value is
-    lower than the limit.
+    `full`: the value at which the limit counts as reached. It is lower than the limit for the size of a database on the
+    free plan.
     """
 
     limit: int
@@ -55,7 +55,7 @@ class Limit:
 
 
 # Cloudflare docs of 2026: workers/platform/limits, d1/platform/limits, d1/platform/pricing. Paid plans have no daily
-# limits. Cloudflare bills usage above the monthly allowance.
+# limits, but Cloudflare bills usage above the monthly allowance.
 LIMITS: Mapping[EdgePlan, Mapping[Metric, Limit]] = {
     "free": {
         "requests": Limit(100_000, full=100_000),
@@ -76,10 +76,9 @@ def advise(
 ) -> Advice:
     """Return the advice as of `now` (epoch ms).
 
-    `figures`: for each metric, Cloudflare's daily figures in any order, or None if they could not be read. The figures
-    for `size` are those of the Worker's database.
-    `size_bytes`: the current size of the Worker's database, or None if it could not be read.
-    `connected_day`: the number of the day on which the account was connected.
+    `figures`: for each metric, Cloudflare's daily figures in any order, or None if they could not be read. The metric
+    `size` is the size of the Worker's database. `size_bytes`: the current size of this database, or None if it could
+    not be read. `connected_day`: the day number on which the account was connected.
     """
     today = day_of(now)
     metrics: dict[Metric, Measured] = {}
@@ -157,7 +156,7 @@ def _level(part: float, forecast: int | None, today: int, *, reached: bool) -> A
 def forecast_day(values: Mapping[int, int], limit: int, today: int) -> int | None:
     """Return the first day, from today to 30 days from now, on which the trend reaches the limit, or None.
 
-    `values`: values by day number. Missing days are unknown.
+    `values`: the known values by day number.
     """
     if len(values) < _FEWEST_DAYS:
         return None

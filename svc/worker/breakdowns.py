@@ -1,4 +1,4 @@
-"""The breakdowns for a day of a site or link: the keys of an event, and the Worker's limits. No I/O.
+"""The breakdowns for one day of a site or link: the keys of an event, and the Worker's limits. No I/O.
 
 This module makes the same decisions as edge_worker/src/fold.js.
 """
@@ -13,14 +13,14 @@ from svc.model import Dimension, VisitList
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# The key that combines all values beyond a breakdown's limits. The values that occur first have their own keys.
+# The key that combines all values beyond a breakdown's limits. The values that occur first in a day have separate keys.
 OTHER = "(other)"
 # The key of a view that followed another view on the same site.
 INTERNAL = "(internal)"
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
 # The breakdowns for optional fields of an event.
 _IF_ANY: tuple[Dimension, ...] = ("campaigns", "targets")
-# The breakdowns that older Workers do not count. A day's row has either all or none of these breakdowns.
+# The breakdowns that older Workers do not count. The row of a day has all of them or none.
 VISIT_LISTS: tuple[VisitList, ...] = get_args(VisitList)
 SITE_LISTS: tuple[VisitList, ...] = ("campaigns", "entries", "arrivals")
 LINK_LISTS: tuple[VisitList, ...] = ("campaigns", "targets")
@@ -29,14 +29,14 @@ _UNIT_BYTES = 3
 
 
 class Cap(NamedTuple):
-    """The limits of a breakdown: the number of its keys without `(other)`, and their total size."""
+    """The limits of a breakdown: the number of its keys, not including `(other)`, and their total size."""
 
     keys: int
     bytes: int
 
 
 class Arrival(NamedTuple):
-    """The source of a visit, and its first page."""
+    """The source of a visit, and the first page of the visit."""
 
     source: str
     page: str
@@ -44,14 +44,14 @@ class Arrival(NamedTuple):
 
 @dataclass
 class CappedCounts:
-    """The counts of a breakdown within the Worker's limits."""
+    """The counts of a breakdown, kept within the Worker's limits."""
 
     cap: Cap
     counts: dict[str, int] = field(default_factory=dict)
     _bytes: int = -1
 
     def add(self, key: str) -> None:
-        """Add 1 to the count for a key, or for `(other)` if the key does not fit within the limits."""
+        """Add 1 to the count for a key. If the key exceeds the limits, add 1 to `(other)` instead."""
         if key not in self.counts and key != OTHER and not self._fits(key):
             key = OTHER
         self.counts[key] = self.counts.get(key, 0) + 1
@@ -68,10 +68,10 @@ class CappedCounts:
 
 
 def event_keys(detail: Sequence[str]) -> Iterator[tuple[Dimension, str]]:
-    """Yield the keys of a person's event.
+    """Yield the keys of one event by a person.
 
-    `detail`: page, source and client ("country|device|browser|os"), and the campaign and the key of the target URL if
-    there are any. If the Worker omitted the details to save writes, the keys are `(other)`.
+    `detail`: page, source and client ("country|device|browser|os"), then the campaign and the key of the target URL, if
+    any. If the Worker omitted the details to save writes, all keys are `(other)`.
     """
     if not detail:
         yield from ((dimension, OTHER) for dimension in _OF_PEOPLE)
@@ -87,7 +87,10 @@ def event_keys(detail: Sequence[str]) -> Iterator[tuple[Dimension, str]]:
 
 
 def arrival_of(key: str) -> Arrival:
-    """Split a key of `arrivals` into its source and its page. Pages never contain spaces."""
+    """Split a key of `arrivals` into its source and its page.
+
+    This is unambiguous, because pages never contain spaces.
+    """
     source, _, page = (OTHER, "", OTHER) if key == OTHER else key.rpartition(" ")
     return Arrival(source, page)
 

@@ -1,4 +1,4 @@
-"""The built Worker `svc-edge`, read from the package: its module, database schema, snippet, and shared vocabulary."""
+"""Reads the built Worker `svc-edge` from the package: its module, database schema, snippet, and shared vocabulary."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ class WorkerBundle:
 
     `migrations`: for each schema version, starting with 1, the statements that migrate from the previous version. The
     last statement sets the version number. Migrations only add tables and columns, so that older Workers keep working.
-    All statements except `alter table` can be repeated.
-    `caps`: the limits of each breakdown, per target and day.
-    `live_after_s`: the number of seconds after a sync at which all isolates use the new configuration.
-    `not_found_policy`: the content security policy of the link host's page for unknown codes. `explainer`: evaluates
-    clicks in the same way as this Worker.
+    All statements except `alter table` can be repeated. `caps`: the limits of each breakdown, per target and day.
+    `live_after_s`: the number of seconds after a sync until all isolates use the new configuration. `not_found_policy`:
+    the content security policy of the page that the link host shows for unknown codes. `explainer`: evaluates clicks in
+    the same way as this Worker.
     """
 
     module: bytes
@@ -60,7 +59,10 @@ class WorkerBundle:
 
 
 def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
-    """Read the built Worker. Raises ConfigError if it is missing or was built for another version of the service."""
+    """Read the built Worker.
+
+    Raises ConfigError if the Worker is missing or was built for another version of the service.
+    """
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
         vocabulary = json.loads((folder / "vocabulary.json").read_text())

@@ -1,8 +1,8 @@
 """The current counts for one site or link (a target) in the Worker's database. No I/O.
 
-The Worker folds events into `day` and `hour` rows, which means that it adds them to these totals. Events that are not
-folded yet are in `event_log` and `event_page` rows. The service reads all of these rows in one batch. This module adds
-them up by the Worker's rules.
+The Worker folds events: it adds them to the rows of the tables `day` and `hour`. Events that are not folded yet are in
+the tables `event_log` and `event_page`. The service reads all of these rows in one batch. This module adds them up by
+the Worker's rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc.worker.months import Month
     from svc.worker.rows import Row, Statement
 
-# There are two statements, because the firewall of Cloudflare's API blocks `union` as an attack.
+# These are separate statements, because the firewall of Cloudflare's API blocks `union` as an attack.
 _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
 # The maximum number of entries per breakdown in a report.
@@ -37,10 +37,10 @@ _HASHES = TypeAdapter(list[str])
 
 @dataclass(frozen=True)
 class TargetDays:
-    """The parameters of a read: the id of a site or link, and an inclusive range of day numbers.
+    """The target and the days to read: the id of a site or link, and an inclusive range of day numbers.
 
-    `listed_from`: the first day of the breakdowns; None means `first_day`. `has_months`: the database has the table of
-    months.
+    `listed_from`: the first day of the breakdowns. None means `first_day`. `has_months`: True if the database has the
+    table of months.
     """
 
     target_id: str
@@ -51,27 +51,27 @@ class TargetDays:
 
     @property
     def months(self) -> list[Month]:
-        """The months whose rows are read: the months whose days are all covered by the breakdowns."""
+        """The months whose rows are read. The requested breakdowns must cover all days of such a month."""
         first = self.first_day if self.listed_from is None else self.listed_from
         return whole_months(first, self.last_day) if self.has_months else []
 
 
 class Rows(NamedTuple):
-    """The results of `read_statements`, in the same order."""
+    """The result rows of `read_statements`, in the order of the statements."""
 
     days: Sequence[Row]
-    hours: Sequence[Row]  # only open days, because the rows of closed days are deleted
-    pages: Sequence[Row]  # also contain lines for other targets and days
-    log: Sequence[Row]  # like pages, but not sorted yet
+    hours: Sequence[Row]  # only of open days, because the Worker deletes the hours of closed days
+    pages: Sequence[Row]  # also contains lines for other targets and days
+    log: Sequence[Row]  # like `pages`, but not sorted yet
     states: Sequence[Row]
-    months: Sequence[Row] = ()  # only if the read includes whole months
+    months: Sequence[Row] = ()  # only if whole months are read
 
 
 @dataclass(frozen=True)
 class DayStatement:
     """A target's statement of counts for a day (day number).
 
-    `closed`: True if the Worker adds no more events to the day.
+    `closed`: True if the Worker will not add more events to the day.
     """
 
     day: int
@@ -83,18 +83,17 @@ class DayStatement:
 class Live:
     """The counts at the time `at` (epoch ms).
 
-    `days`: by day number.
-    `hours`: today's hours, by start time (epoch ms).
-    `breakdowns`: sums over all days that were read, from `kept_from` on, and over `months`. Breakdowns that the target
-    or the Worker's version does not have are missing.
-    `kept_from`: the number of the first day that the Worker has not deleted because of its age; 0 if it has not deleted
-    any days. Missing counts of earlier days are unknown.
-    `statement`: the statement of counts for the last day; None if it was not read or its numbers are unknown.
+    `days`: by day number. `hours`: today's hours, by start time (epoch ms).
+
+    `breakdowns`: sums over `months` and over all days that were read, starting at `kept_from`. A breakdown is missing
+    if the target or the Worker's version does not have it. `kept_from`: the first day that the Worker has not deleted
+    because of its age (day number), or 0 if it has deleted none. Missing counts of earlier days are unknown.
     `channels`: the breakdown of the sources by channel (`known_sources.py`).
-    `visit_lists`: the target's breakdowns that older Workers do not count. `unlisted_days`: the days (day numbers) that
-    an older Worker counted without these breakdowns.
-    `months`: the first and the last day of each whole month that the Worker has added up. Its breakdowns are included
-    although days of it are deleted.
+
+    `statement`: the statement of counts for the last day. None if it was not read or its numbers are unknown.
+    `visit_lists`: the target's breakdowns that older Workers do not count. `unlisted_days`: the day numbers that an
+    older Worker counted without these breakdowns. `months`: the first and the last day of each whole month that the
+    Worker has added up. A month's breakdowns are included even if some of its days are deleted.
     """
 
     at: int
@@ -114,12 +113,12 @@ class Live:
         return min([self.kept_from, *(first for first, _ in self.months)])
 
     def with_tops(self) -> Live:
-        """Return a copy with only the `MAX_TOP` largest keys of each breakdown."""
+        """Return a copy in which each breakdown has only its `MAX_TOP` largest keys."""
         return replace(self, breakdowns={name: top(counts, MAX_TOP) for name, counts in self.breakdowns.items()})
 
 
 def top(tally: Mapping[str, int], limit: int) -> dict[str, int]:
-    """Return the `limit` largest entries in descending order. Entries with the same count are ordered by key."""
+    """Return the `limit` largest entries in descending order. Entries with equal counts are ordered by key."""
     return dict(sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))[:limit])
 
 
@@ -134,7 +133,7 @@ class _Day(BaseModel):
     os: dict[str, int] = {}
     bots: dict[str, int] = {}
     campaigns: dict[str, int] = {}
-    entries: dict[str, int] | None = None  # None: an older Worker counted the day
+    entries: dict[str, int] | None = None  # None if an older Worker counted the day
     arrivals: dict[str, int] = {}
     targets: dict[str, int] = {}
 
@@ -142,8 +141,8 @@ class _Day(BaseModel):
 class _State(BaseModel):
     """The Worker's state: the last closed day, and the first day that has not been deleted because of its age.
 
-    `kept_from` is 0 if no day was deleted, or if the Worker's version does not report it. `visit_lists` is true if the
-    Worker counts `VISIT_LISTS`.
+    `kept_from` is 0 if no day was deleted, or if the Worker's version does not report this day. `visit_lists` is true
+    if the Worker counts `VISIT_LISTS`.
     """
 
     day: int = -1
@@ -153,7 +152,7 @@ class _State(BaseModel):
 
     @property
     def is_older(self) -> bool:
-        """True if the Worker has run and does not count `VISIT_LISTS`."""
+        """True if the Worker has run, but does not count `VISIT_LISTS`."""
         return self.day >= 0 and not self.visit_lists
 
 
@@ -161,7 +160,7 @@ class _State(BaseModel):
 class _Tally:
     today: int
     caps: Mapping[Dimension, Cap]
-    is_older: bool  # the Worker does not count `VISIT_LISTS`
+    is_older: bool  # True if the Worker does not count `VISIT_LISTS`
     days: dict[int, Counts] = field(default_factory=dict)
     hours: dict[int, Counts] = field(default_factory=dict)
     keys: dict[tuple[int, Dimension], CappedCounts] = field(default_factory=dict)
@@ -181,7 +180,10 @@ class _Tally:
             self.keys[day, dimension] = CappedCounts(self.caps[dimension], counts)
 
     def add_hour(self, row: Row) -> None:
-        """Add the folded counts of an hour on an open day. The day's counts already include its views and bots."""
+        """Add the folded counts of an hour on an open day.
+
+        The views and bots of this hour are already included in the day's counts.
+        """
         day, hour = int(str(row["day"])), int(str(row["hour"]))
         hour_at = day * DAY_MS + hour * HOUR_MS
         seen = set(_HASHES.validate_json(str(row["visitors"]))) if row["visitors"] else set()
@@ -191,7 +193,7 @@ class _Tally:
             self.hours[hour_at] = Counts(int(str(row["views"])), int(str(row["bots"])), len(seen))
 
     def count_visitors(self) -> None:
-        """Count the visitors of open days, because the Worker counts them only when it closes the day."""
+        """Count the visitors of open days, which the Worker counts only when it closes a day."""
         for day, visitors in self.day_seen.items():
             self.days[day] = replace(self.days.get(day, Counts()), visitors=len(visitors))
 
@@ -223,10 +225,11 @@ class _Tally:
     def breakdowns(
         self, first_day: int, lists: Sequence[VisitList], months: MonthSums
     ) -> dict[Dimension, dict[str, int]]:
-        """Return each breakdown, summed over all months and over the days from `first_day` on that no month contains.
+        """Return the sum of each breakdown over all months, and over the days from `first_day` on that are not in these
+        months.
 
-        `lists`: the lists that the target can have. A list is missing if an older Worker, which does not count it,
-        counted all days.
+        `lists`: the breakdowns that the target can have. A breakdown is missing from the result if an older Worker,
+        which does not count it, counted all of the days.
         """
         days = {day for day in self.days if day >= first_day and not months.has(day)}
         is_listed = months.has_visit_lists or bool(days - self.unlisted_days)
@@ -243,7 +246,7 @@ class _Tally:
 
 
 def read_statements(asked: TargetDays) -> list[Statement]:
-    """Return the batch of statements with parameters. Its results, in this order, are the fields of `Rows`."""
+    """Return the batch of statements with parameters. The results are the fields of `Rows`, in the same order."""
     days = [asked.target_id, str(asked.first_day), str(asked.last_day)]
     between = "target = ?1 and day between cast(?2 as integer) and cast(?3 as integer)"
     months = asked.months
@@ -258,9 +261,9 @@ def read_statements(asked: TargetDays) -> list[Statement]:
 
 
 def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
-    """Add up the rows of a read at `now` (epoch ms). `caps`: the limits of each breakdown.
+    """Add up the rows that were read at `now` (epoch ms). `caps`: the limits of each breakdown.
 
-    Raises ValueError, KeyError or TypeError on rows that the Worker did not write.
+    Raises ValueError, KeyError or TypeError if the Worker did not write the rows.
     """
     states = [_State.model_validate_json(str(row["value"])) for row in rows.states]
     tally = _Tally(day_of(now), caps, is_older=any(state.is_older for state in states))
@@ -275,11 +278,12 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
     tally.count_visitors()
     for row in (*rows.pages, *rows.log):
         for _, hour, reason, visitor, *detail in read_events_of(row["lines"], asked.target_id):
-            # Like the Worker, drop events that arrived after their day was closed.
+            # Drop events that arrived after their day was closed, as the Worker does.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
-    # D1 does not document that batches are atomic. The state is read last, so a cron run may have deleted days after
-    # they were read. The counts for those days are correct, but the breakdowns omit these days.
+    # A cron run may have deleted days between their read and the read of the state, because D1 does not document that
+    # batches are atomic. The state is read last. The counts for the deleted days are correct, but the breakdowns omit
+    # these days.
     listed_from = asked.first_day if asked.listed_from is None else asked.listed_from
     first_listed = max(kept_from, listed_from)
     of_link = asked.target_id.startswith("lnk_")

@@ -1,9 +1,9 @@
 """The names and channels of well-known sources.
 
-The web application gets the names from this table (`svc/web/wire.py`).
+The web application uses the names in this table (`svc/web/wire.py`).
 
-A source is the referring host in lower case and without `www.`, the id of an app, or the name of a campaign
-(`utm_source` or `ref`). Direct visits have the source "".
+A source is one of the following: the referring host in lower case and without `www.`, the id of an app, or the name of
+a campaign (`utm_source` or `ref`). The source of direct visits is "".
 """
 
 from __future__ import annotations
@@ -114,11 +114,11 @@ def _table(by_channel: Mapping[Channel, Mapping[str, str]]) -> dict[str, Known]:
     return {key: Known(name, channel) for channel, names in by_channel.items() for key, name in names.items()}
 
 
-# Host → site. An entry also applies to the host's subdomains, unless they have their own entry.
+# Maps hosts to sites. An entry also applies to subdomains of the host that have no separate entry.
 SITES = _table(_BY_CHANNEL)
-# App id → app.
+# Maps app ids to apps.
 APPS = _table(_APPS_BY_CHANNEL)
-# Google has a domain in each country. The pattern is also valid in JavaScript.
+# Google has a domain in each country. JavaScript also uses this pattern.
 GOOGLE_PATTERN = r"^google\.(com?\.)?[a-z]{2,3}$"
 _GOOGLE = re.compile(GOOGLE_PATTERN)
 _HOST = re.compile(r"([a-z0-9_-]+\.)+[a-z][a-z0-9-]+")
@@ -142,7 +142,7 @@ def known_source(source: str) -> Known | None:
 def channel_of(source: str, *, of_link: bool) -> Channel:
     """Return the channel of a source.
 
-    `of_link`: True if the source belongs to a click on a link, for which `qr` means a QR code scan.
+    `of_link`: True for the source of a click on a link. The source `qr` of a click is a scan of a QR code.
     """
     if of_link and source == "qr":
         return "qr"

@@ -1,8 +1,8 @@
-"""The final counts in a Worker's database, read before a disconnect deletes the database. No I/O.
+"""The final counts in a Worker's database. A disconnect reads them before it deletes the database. No I/O.
 
-Closed days have `day` rows. Open days have `hour` rows, and events that are not folded yet (not added to these rows).
-This module adds up these events by the Worker's rules (edge_worker/src/fold.js). The database counts unique visitors,
-because it has their hashes.
+Closed days have `day` rows, and open days have `hour` rows. The Worker folds events, which means that it adds them to
+these rows. This module adds up the events that are not folded yet, by the Worker's rules (edge_worker/src/fold.js).
+Unique visitors are counted in the database, because it contains their hashes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from svc.worker.stored_totals import TargetCounts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# The number of event rows per call. A row can be 260 kB long, and the client accepts responses of up to 16 MB.
+# The number of event rows per call. A row can have 260 kB, and the client accepts responses of up to 16 MB.
 _EVENTS_A_CALL = 32
-# The number of visitor hashes per call. They are 220 kB long, which is far below D1's limit of 2 MB per parameter.
+# The number of visitor hashes per call. These hashes have 220 kB, far below D1's limit of 2 MB per parameter.
 _HASHES_A_CALL = 20_000
 _WHOLE_DAY = -1
 
@@ -37,8 +37,8 @@ _DAY_VISITORS = (
     " where day > cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer))"
     " group by target, day order by target, day limit 2000"
 )
-# Hour -1 means the whole day. The firewall of Cloudflare's API blocks `union` as an attack, so the query combines the
-# two lists of hashes in a JSON array.
+# Hour -1 means the whole day. The query combines the two lists of hashes in a JSON array, because the firewall of
+# Cloudflare's API blocks `union` as an attack.
 _UNIQUE_VISITORS = (
     "select e.value ->> 0 as target, e.value ->> 1 as day, e.value ->> 2 as hour, (select count(distinct hash.value)"
     " from json_each(json_array(json_array(json(e.value -> '$[3]')), json((select json_group_array(json(h.visitors))"
@@ -69,7 +69,7 @@ class OpenCounts:
     def add_lines(self, texts: Iterable[str]) -> None:
         """Add the `lines` of event rows. Events of closed days are ignored, as in the Worker.
 
-        Raises ValueError on text that the Worker did not write.
+        Raises ValueError if the Worker did not write the text.
         """
         for text in texts:
             for target, epoch_hour, reason, visitor, *_ in read_events(text):
@@ -96,7 +96,7 @@ class OpenCounts:
         self.day_visitors.update({(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows})
 
     def add_visitors(self, rows: Sequence[Row]) -> None:
-        """Set the visitor counts to the result rows of `visitor_statements`."""
+        """Replace the visitor counts with the result rows of `visitor_statements`."""
         for row in rows:
             target, day, hour = str(row["target"]), integer(row["day"]), integer(row["hour"])
             if hour == _WHOLE_DAY:
@@ -105,7 +105,7 @@ class OpenCounts:
                 self.hours[target, day * 24 + hour].visitors = integer(row["visitors"])
 
     def visitor_statements(self) -> Iterator[Statement]:
-        """Yield statements that count unique visitors for each hour and day with events that are not folded yet.
+        """Yield statements that count the unique visitors of each hour and day that has events that are not folded yet.
 
         The counts include the visitors of folded events.
         """
@@ -150,28 +150,29 @@ class OpenCounts:
 
 
 def events_statement(table: str, after_id: int) -> Statement:
-    """Return the statement for the next rows after `after_id`. `table` is `event_log` or `event_page`."""
+    """Return the statement that reads the next rows after `after_id`. `table` is `event_log` or `event_page`."""
     return (_LOG if table == "event_log" else _PAGES), [str(after_id)]
 
 
 def hours_statement(closed_day: int, after: Row | None) -> Statement:
-    """Return the statement for the next hours of open days after the row `after`."""
+    """Return the statement that reads the next hours of open days after the row `after`."""
     if after is None:
         return _HOURS, [str(closed_day), "", "-1", "-1"]
     return _HOURS, [str(closed_day), str(after["target"]), str(after["day"]), str(after["hour"])]
 
 
 def day_visitors_statement(closed_day: int, after: Row | None) -> Statement:
-    """Return the statement for the visitors of the next open days after the row `after`."""
+    """Return the statement that reads the visitors of the next open days after the row `after`."""
     if after is None:
         return _DAY_VISITORS, [str(closed_day), "", "-1"]
     return _DAY_VISITORS, [str(closed_day), str(after["target"]), str(after["day"])]
 
 
 def end_of_counting(open_counts: OpenCounts, day: int, now: int) -> int:
-    """Return the time up to which an open day's counts are complete (epoch ms), after the Worker was deleted.
+    """Return the time up to which an open day's counts are complete (epoch ms) when the Worker is deleted.
 
-    This is the end of the current hour or of the last hour with counts, but at most the end of the day.
+    This is the end of the current hour, or the end of the last hour with counts if that is later. It is never after the
+    end of the day.
     """
     end = (day + 1) * DAY_MS
     if now >= end:

@@ -1,7 +1,7 @@
 """Reconciles the Worker's ledger, the Worker's totals and the service's stored totals for a UTC day. No I/O.
 
-The Worker records accepted events in a ledger. Separately, it folds events, which means that it adds them to its totals
-(see docs/develop/worker-counting.md). The compared numbers therefore have independent origins: accepted events, folded
+The Worker records accepted events in a ledger. Separately, it folds events: it adds them to its totals (see
+docs/develop/worker-counting.md). The compared numbers therefore have independent origins: accepted events, folded
 events, events that the service acknowledged, and events that the service stored.
 """
 
@@ -20,25 +20,25 @@ from svc.worker.rows import Row, Statement, integer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# The step at which two numbers differ that should be equal; see docs/use/ledger.md.
+# The step at which two numbers differ although they should be equal (docs/use/ledger.md).
 Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
-# The reason why the Worker did not count an accepted event. `invalid` means that the Worker did not accept the event.
+# The reasons why the Worker did not count an event. With `invalid`, the Worker did not even accept the event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
-# The number of days for which the Worker keeps a day's ledger, because parts of that day can be sent for this long. The
-# Worker may delete the day's totals earlier.
+# The number of days for which the Worker keeps the ledger of a day, because it can send parts of the day for this long.
+# The Worker may delete the day's totals earlier.
 KEPT_DAYS = 35
 
 
 def _valid(column: str) -> str:
-    """Return SQL for the column's JSON, or for an empty object if the JSON is invalid.
+    """Return SQL for the JSON in a column, or for an empty object if the JSON is invalid.
 
-    Without this, D1 would fail the whole read because of one invalid value.
+    Otherwise, a single invalid value would make D1 fail the whole read.
     """
     return f"case when json_valid({column}) then {column} else '{{}}' end"
 
 
-# The `day` table is read by its key, because it can have 350,000 rows.
+# Read the table `day` by its key, because the table can have 350,000 rows.
 _FOLDED = (
     f"select day.target as target, {_valid('day.totals')} ->> '$.views' as views,"  # noqa: S608  # names of this file
     f" (select cast(total(value) as integer) from json_each({_valid('day.totals')}, '$.bots')) as bots"
@@ -49,12 +49,12 @@ _OF_LEDGER = (
     " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted'"
 )
 _OF_STORED = f"{_FOLDED} from json_each(?2) one join day on day.target = one.value{_OF_DAY}"
-# When the Worker sorts events, it drops events of closed days and records them in the ledger as dropped.
+# The Worker drops events of closed days when it sorts events, and records them in the ledger as dropped.
 _TALLIES = (
     "select tally from event_log where tally <> '' and cast(?1 as integer) >"  # noqa: S608  # names of this file
     f" (select coalesce(max({_valid('value')} ->> 'day'), -1) from meta where key = 'state')"
 )
-# A part's JSON begins with its day.
+# The JSON of a part begins with the part's day.
 _OF_PART = " where instr(substr(part, 1, 30), ?1) > 0"
 _PARTS = f"select count(*) as parts from outbox{_OF_PART}"  # noqa: S608  # names of this file
 _ROW = "case when one.type = 'array' then one.value end"
@@ -76,7 +76,7 @@ _Pairs = TypeAdapter(dict[str, tuple[int, int]])
 
 @dataclass(frozen=True)
 class Events:
-    """Views by people and hits by bots."""
+    """Numbers of views by people and of hits by bots."""
 
     views: int = 0
     bots: int = 0
@@ -88,7 +88,7 @@ class Events:
         return Events(self.views - other.views, self.bots - other.bots)
 
     def most(self, other: Events) -> Events:
-        """Return the larger of the two values for views and for bots."""
+        """Return the larger number of views and the larger number of bot hits."""
         return Events(max(self.views, other.views), max(self.bots, other.bots))
 
     def within(self, least: Events, most: Events) -> bool:
@@ -101,7 +101,7 @@ NONE = Events()
 
 @dataclass(frozen=True)
 class Stored:
-    """The service's total for a target and day, and the sum of the day's hours."""
+    """The service's total for a target and day, and the sum of the hours of that day."""
 
     total: Events = NONE
     hours: Events = NONE
@@ -111,14 +111,15 @@ class Stored:
 class WorkerDay:
     """The Worker's numbers for a day, by target, at one point in time.
 
-    `closed`: True if the Worker has closed the day.
+    `closed`: True if the Worker has closed the day. `since`: the time at which the database began to count (epoch ms).
+
     `accepted`: events accepted for counting. Each of these was `dropped` (by reason), is `waiting` to be folded, or is
-    `folded` into the day's rows.
+    `folded` into the day's rows. `has_totals`: False if the day's rows were deleted because of their age. In that case,
+    `folded` is empty.
+
     `pushed`, `refused`, `unknown`: the highest totals that the service acknowledged, rejected, or ignored because it
-    does not know the target.
-    `queued_parts`: the number of this day's parts in the outbox; `queued`: the highest totals in these parts.
-    `since`: the time at which the database began to count (epoch ms).
-    `has_totals`: False if the day's rows were deleted because of their age. In that case, `folded` is empty.
+    does not know the target. `queued_parts`: the number of this day's parts in the outbox. `queued`: the highest totals
+    in these parts.
     """
 
     closed: bool
@@ -142,7 +143,7 @@ class WorkerDay:
         return counts + [events for reasons in self.dropped.values() for events in reasons.values()]
 
     def add(self, entry: str, target: str, events: Events) -> None:
-        """Add a ledger entry, or a tally that will become a ledger entry."""
+        """Add an entry of the ledger, or a tally that will be added to the ledger later."""
         whole: dict[str, dict[str, Events]] = {
             "accepted": self.accepted,
             "pushed": self.pushed,
@@ -175,12 +176,12 @@ class WorkerDay:
 
 @dataclass(frozen=True)
 class TargetDay:
-    """The reconciliation of a target's events on a day.
+    """The result of the comparison for a target and day.
 
-    `agrees`: True if no numbers differ. None if the Worker's numbers are unknown; in that case, only `stored` is set.
-    `counted`: the Worker's total. None if unknown, or if the total was deleted because of its age.
-    `fault`: the first step at which the numbers differ.
-    `off_by`: the number after that step minus the number before it, which is negative if events are missing.
+    `agrees`: True if no numbers differ. None if the Worker's numbers are unknown; only `stored` is then set. `counted`:
+    the Worker's total. None if unknown, or if the total was deleted because of its age. `fault`: the first step at
+    which the numbers differ. `off_by`: the number after that step minus the number before the step. It is negative if
+    events are missing.
     """
 
     target: str
@@ -199,16 +200,16 @@ class TargetDay:
 class _State(BaseModel):
     day: int = -1
     kept_from: NonNegativeInt = 0
-    since: NonNegativeInt | None = None  # None if no cron has run yet
+    since: NonNegativeInt | None = None  # None until the cron job has run
 
 
 def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
     """Return the batch of statements that reads a day (day number).
 
-    The number of rows read does not depend on the database's size.
+    The number of rows read does not depend on the size of the database.
 
-    `stored`: the service's totals by target. For each target that has a total, the day's row is read even if the
-    ledger lacks the target.
+    `stored`: the service's totals by target. The day's row of each of these targets is read even if the ledger lacks
+    the target.
     """
     of_day = [str(day)]
     return [
@@ -225,9 +226,10 @@ def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
 
 
 def target_statements(day: int, target: str) -> list[Statement]:
-    """Return the part of `statements` for one site or link, without its lines in `event_page` and the final state.
+    """Return the subset of `statements` for one site or link, without the target's lines in `event_page` and the final
+    state.
 
-    A report reads these rows separately (svc/worker/counts.py).
+    A report reads these with other statements (svc/worker/counts.py).
     """
     text = f'"{day_text(day)}"'
     return [
@@ -243,15 +245,15 @@ def target_statements(day: int, target: str) -> list[Statement]:
 def read_target_day(
     results: Sequence[Sequence[Row]], pages: Sequence[Row], states_after: Sequence[Row], day: int, target: str
 ) -> WorkerDay | None:
-    """Return a WorkerDay with the results of `target_statements`.
+    """Return the results of `target_statements` as a WorkerDay.
 
-    Returns None, and raises errors, in the same cases as `read_day`.
+    Returns None and raises errors in the same cases as `read_day`.
 
-    `pages`: the rows of `event_page` that contain the target. `states_after`: the state, read last.
+    `pages`: the rows of `event_page` that contain the target. `states_after`: the Worker's state, read last.
     """
     states, ledger, tallies, outbox, queued, folded = results
     events = _text_of([event for row in pages for event in read_events_of(row["lines"], target)])
-    # The rows also contain the tallies of other targets, whose events are not in `pages`.
+    # Select the target's tallies. The rows also contain tallies of other targets, whose events are not in `pages`.
     own = _text_of([tally for row in tallies for tally in read_tallies(row["tally"]) if tally[0] == target])
     return read_day([states, ledger, [{"tally": own}], [{"lines": events}], outbox, queued, folded, states_after], day)
 
@@ -264,8 +266,8 @@ def _text_of(lines: Sequence[Sequence[object]]) -> str:
 def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     """Return the results of `statements` as a WorkerDay, or None if the database began to count after that day.
 
-    Raises ValueError, KeyError or TypeError on rows that the Worker did not write. Also raises ValueError if a cron run
-    changed the state during the read, which is possible because D1 does not document that batches are atomic.
+    Raises ValueError, KeyError or TypeError if the Worker did not write the rows. Also raises ValueError if a cron run
+    changed the state during the read. This is possible because D1 does not document that batches are atomic.
     """
     states, ledger, tallies, pages, outbox, queued, *folded, states_after = results
     if [row["value"] for row in states] != [row["value"] for row in states_after]:
@@ -302,7 +304,7 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
 
 
 def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> list[TargetDay]:
-    """Return the reconciliation of each target that has events on the day, ordered by id.
+    """Compare the numbers of each target that has events on the day. Return the results, ordered by target id.
 
     `before`, `after`: the stored totals of the account's targets before and after the Worker's numbers were read. A
     push can arrive in between, so the acknowledged total must match one of these stored totals.
@@ -317,9 +319,9 @@ def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mappi
 
 
 def compare_target(worker: WorkerDay, target: str, before: Stored | None, after: Stored | None) -> TargetDay:
-    """Return the reconciliation of one target.
+    """Compare the numbers of one target, and return the result.
 
-    `before`, `after`: see `compare`; None if the account does not have the target.
+    `before`, `after`: as in `compare`. None if the account does not have the target.
     """
     stored = after or Stored()
     fault, off_by = _first_fault(worker, target, before or Stored(), after)
@@ -341,7 +343,7 @@ def compare_target(worker: WorkerDay, target: str, before: Stored | None, after:
 def _first_fault(
     worker: WorkerDay, target: str, before: Stored, after: Stored | None
 ) -> tuple[Fault, Events] | tuple[None, None]:
-    """Return the first step at which the numbers differ, and the difference; (None, None) if they agree.
+    """Return the first step at which the numbers differ, and the difference. Return (None, None) if the numbers agree.
 
     The steps lead from the Worker's ledger to the service's store.
     """
@@ -354,7 +356,8 @@ def _first_fault(
         return "counting", folded - to_count
     if after is None or (worker.unknown.get(target, NONE) != NONE and pushed == NONE):
         return "unknown_target", NONE - folded
-    # Parts in the outbox will be sent. The service may already have one of them if its acknowledgement was lost.
+    # Include the parts in the outbox, because they will be sent. The service may already have one of them if its
+    # acknowledgment was lost.
     sent = pushed.most(worker.queued.get(target, NONE))
     if sent != folded if worker.closed else not sent.within(NONE, folded):
         refused = worker.refused.get(target, NONE)

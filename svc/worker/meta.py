@@ -22,8 +22,9 @@ UNREADABLE = (
 )
 
 
-# The largest accepted configuration version. Customers can change this table, and the service stores and sums the
-# versions. The limit is far above real versions, and the sum of a million such versions fits into 64 bits.
+# The largest accepted configuration version. A limit is needed because customers can change this table, and the service
+# stores and sums the versions. The limit is far above real versions, and the sum of a million such versions fits into
+# 64 bits.
 _MAX_CHANGES = 10**12
 _Moment = Annotated[int, Field(ge=0, le=(LAST_DAY + 1) * DAY_MS)]
 
@@ -46,12 +47,11 @@ class _State(BaseModel):
 class WorkerMeta:
     """The content of the table. Times are epoch ms.
 
-    `schema`: the schema version; 0 if there are no tables.
-    `config_version`: the version up to which all configuration rows have been written.
-    `closed_day`: the last closed day; `as_of`: the end of the last closed hour.
-    `tried`: the id of the operation that uploaded the Worker that last tried to push; "" before the first attempt.
-    `next_push_at`: the time of the next attempt; 0 before the first cron run.
-    `kept_from`: the first day that has not been deleted because of its age; 0 if no day has been deleted.
+    `schema`: the schema version, or 0 without tables. `config_version`: all configuration rows up to this version have
+    been written. `closed_day`: the last closed day. `as_of`: the end of the last closed hour. `tried`: the id of the
+    operation that uploaded the Worker that last tried to push, or "" before the first attempt. `next_push_at`: the time
+    of the next attempt, or 0 before the first cron run. `kept_from`: the first day that has not been deleted because of
+    its age, or 0 if no day has been deleted.
     """
 
     schema: int
@@ -64,7 +64,7 @@ class WorkerMeta:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, object]]) -> WorkerMeta:
-        """Parse the result rows of STATEMENT. Raises ValueError on values that the Worker did not write."""
+        """Parse the result rows of STATEMENT. Raises ValueError if the Worker did not write the values."""
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))
         schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))

@@ -1,6 +1,6 @@
-"""Months in the Worker's database: the rows of a target's whole months, which remain after the days are deleted.
+"""Months in the Worker's database: the sums of a target's whole months. They remain when the days are deleted. No I/O.
 
-No I/O. `docs/develop/worker-months.md` describes the format.
+`docs/develop/worker-months.md` describes the format.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
     from svc.worker.rows import Row, Statement
 
-# The first schema number with which a Worker's database has the table.
+# The first schema version of a Worker's database that has the table.
 SCHEMA = 2
-# The Worker deletes a day of this age even if its month has not been added up (edge_worker/src/kept_days.js).
+# The age in days at which the Worker deletes a day even if the day's month has not been added up
+# (edge_worker/src/kept_days.js).
 MAX_DAYS_STORED = 67
 _Day = Annotated[int, Field(ge=0, le=LAST_DAY)]
-# Months that were added up are looked up by their key, so the read does not depend on the number of targets.
+# The statement looks up months by their key, so the number of rows read does not depend on the number of targets.
 _OF_TARGET = "select month, totals from month where target = ?1 and month in (select value from json_each(?2))"
 
 
@@ -44,8 +45,8 @@ class MonthSums:
     """The sums of a target's months.
 
     `covered`: for each month, the first and the last day that its sum contains. `numbers`: the numbers of these months.
-    `lists`: the sums of each breakdown. `unlisted_days`: the days that an older Worker counted without `VISIT_LISTS`.
-    `has_visit_lists`: True if a month has these lists.
+    `lists`: the sums of each breakdown. `unlisted_days`: the number of days that an older Worker counted without
+    `VISIT_LISTS`. `has_visit_lists`: True if a month has these lists.
     """
 
     covered: list[tuple[int, int]] = field(default_factory=list)
@@ -55,15 +56,15 @@ class MonthSums:
     has_visit_lists: bool = False
 
     def has(self, day: int) -> bool:
-        """Return True if the day belongs to one of the months, even if that month's sum does not contain the day."""
+        """Return True if the day is in one of the months, even if that month's sum does not contain the day."""
         return bool(self.numbers) and _month_of(day) in self.numbers
 
 
 class MonthState(BaseModel):
-    """The Worker's state: which months it has added up.
+    """The part of the Worker's state that says which months the Worker has added up.
 
-    `from_`: the first month. `month`: the month after the last one. `first_days`: the first day of months that are not
-    complete.
+    `from_`: the first month. `month`: the month after the last one. `first_days`: for each incomplete month, the first
+    day that its sum contains.
     """
 
     from_: Annotated[int, Field(ge=0, alias="from")]
@@ -88,7 +89,7 @@ class _Row(BaseModel):
 
 
 def whole_months(first_day: int, last_day: int) -> list[Month]:
-    """Return the calendar months whose days are all in this range (day numbers)."""
+    """Return the calendar months that are completely within this range of day numbers."""
     months = []
     number = _month_of(max(first_day, 0))
     while (last := _first_day(number + 1) - 1) <= last_day:
@@ -100,15 +101,15 @@ def whole_months(first_day: int, last_day: int) -> list[Month]:
 
 
 def month_statement(target_id: str, months: Sequence[Month]) -> Statement:
-    """Return the statement with parameters that reads a target's rows of these months."""
+    """Return the statement with parameters that reads a target's rows for these months."""
     return _OF_TARGET, [target_id, json.dumps([month.number for month in months])]
 
 
 def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState | None, kept_from: int) -> MonthSums:
-    """Return the sums of the months that the Worker has added up and some of whose days it has deleted.
+    """Return the sums of months that the Worker has added up and from which it has deleted days.
 
     A month without a row had no events. `kept_from`: the first day that is not deleted. Raises ValueError, KeyError or
-    TypeError on rows that the Worker did not write.
+    TypeError if the Worker did not write the rows.
     """
     sums = MonthSums()
     stored = {int(str(row["month"])): _Row.model_validate_json(str(row["totals"])) for row in rows}

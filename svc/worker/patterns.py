@@ -1,8 +1,8 @@
 """Translates the Worker's JavaScript regular expressions to Python. No I/O.
 
-The Worker's build exports the source and the flags of the expressions. Both languages try alternatives in the same
-order. Syntax that has a different meaning in Python is rewritten. Syntax that cannot be translated is rejected when the
-bundle is loaded. Text must consist of UTF-16 units, as in JavaScript (`units_of`).
+The Worker's build exports the source and flags of each expression. Alternatives are tried in the same order in both
+languages. The module rewrites syntax that has a different meaning in Python. Syntax that cannot be translated is
+rejected when the bundle is loaded. As in JavaScript, text consists of UTF-16 units (`units_of`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from array import array
 from collections import deque
 
-# Without the unicode flag, \d, \w, \b and case folding are limited to ASCII in both languages.
+# In both languages, \d, \w, \b and case folding are limited to ASCII, because the unicode flag is not set.
 _FLAGS = {"": 0, "i": re.IGNORECASE, "g": 0, "gi": re.IGNORECASE}
 _LINE_ENDS = r"\n\r\u2028\u2029"
-# ECMA-262, 12.2 and 12.3.
+# The white space and line terminators of ECMA-262, 12.2 and 12.3.
 _SPACE = r"\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _SAME_CLASSES = "dDwWbB"
 _TOKEN = re.compile(
@@ -104,7 +104,8 @@ def _class(inside: str) -> str:
             parts.append("\\" + escaped)
         elif escaped.isalnum():
             raise ValueError(f"unsupported escape: [\\{escaped}]")
-        elif escaped or plain in "[&~|" or (plain == "-" and after_class):  # a range cannot begin with a class
+        # in Python, a range cannot begin with a class
+        elif escaped or plain in "[&~|" or (plain == "-" and after_class):
             parts.append("\\" + (escaped or plain))
         else:
             parts.append(plain)
@@ -113,7 +114,7 @@ def _class(inside: str) -> str:
 
 
 def _lookbehind(alternatives: list[str], *, negative: bool) -> str:
-    """Translate a lookbehind to one lookbehind per alternative, because Python's lookbehinds have a fixed length."""
+    """Translate a lookbehind to one lookbehind per alternative, because lookbehinds have a fixed length in Python."""
     patterns = [_python(alternative) for alternative in alternatives]
     if negative:
         return "".join(f"(?<!{pattern})" for pattern in patterns)

@@ -1,8 +1,8 @@
-"""The parts of a Worker's push (see docs/develop/push.md). Each part has the counts of one day. No I/O.
+"""The parts of a Worker's push (docs/develop/push.md). Each part has the counts of one day. No I/O.
 
 The classes are dataclasses, so that the service can also create parts from a Worker's database. A `TypeAdapter`
-validates them. Unknown fields from newer Workers are ignored. Each scalar field is declared strict. The models as a
-whole cannot be strict, because JSON arrays are converted to tuples.
+validates pushes, and ignores unknown fields from newer Workers. The models as a whole cannot be strict, because JSON
+arrays are converted to tuples. Instead, each scalar field is declared strict.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pydantic import BeforeValidator, FailFast, Field, StrictBool, WithJsonSchem
 from svc.clock import HOUR_MS, day_number
 from svc.model import NO_NUL
 
-# The largest integer that is exact in JavaScript; both database engines can store it.
+# The largest integer that is exact in JavaScript. Both database engines can store it.
 LARGEST_COUNT = 2**53 - 1
 
 
 def _day(text: object) -> int:
-    """Parse YYYY-MM-DD to a day number. Reject the other date formats that Python accepts."""
+    """Parse YYYY-MM-DD to a day number. Reject other date formats, some of which Python accepts."""
     if not isinstance(text, str) or len(text) != 10 or text[4] != "-" or text[7] != "-":
         raise ValueError("must be a date (YYYY-MM-DD)")
     return day_number(text)
@@ -34,7 +34,7 @@ _HourStart = Annotated[Count, Field(multiple_of=HOUR_MS)]
 _Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 # One target's counts for an hour or a day.
 CountRow = Annotated[tuple[TargetId, Count, Count, Count], Field(description="Target, views, bots, visitors.")]
-# A list is rejected at its first invalid item, because collecting all errors would take seconds.
+# Reject a list at its first invalid item, because collecting all errors would take seconds.
 _Rows = Annotated[tuple[CountRow, ...], FailFast()]
 
 
@@ -52,7 +52,7 @@ class PushedPart:
 
     id: Count
     day: _Day  # YYYY-MM-DD in JSON, a day number here
-    as_of: Count  # epoch ms, the end of an hour
+    as_of: Count  # epoch ms, always the end of an hour
     final: StrictBool
     hours: Annotated[tuple[PushedHour, ...], Field(max_length=24), FailFast()]
     refused_hours: Annotated[tuple[_HourStart, ...], Field(max_length=24), FailFast()]

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
     from svc.worker.rows import Row, Statement
 
-# Clicks with the marker of QR codes have this source (edge_worker/src/sources.js). The statement reads one row per
-# existing link, and one row per day on which the link was clicked. Deleted links are omitted, because their
-# configuration rows have no body.
+# Clicks on links in QR codes have this source (edge_worker/src/sources.js). The statement reads one row per existing
+# link, and one row for each day on which the link was clicked. Deleted links are omitted, because their configuration
+# rows have no body.
 _SCANS = (
     "select coalesce(sum(day.totals ->> '$.sources.qr'), 0) as scans from config"
     " join day on day.target = config.body ->> 'target' and day.day between cast(?1 as integer) and cast(?2 as integer)"
@@ -21,8 +21,9 @@ _KEPT_FROM = "select coalesce(value ->> 'kept_from', 0) as kept_from from meta w
 
 
 class Scans(NamedTuple):
-    """The scan count for all existing links since the day `since`, which is later than requested if days
-    were deleted.
+    """The number of scans of all existing links since the day `since`.
+
+    This day is later than requested if days were deleted.
     """
 
     scans: int
@@ -30,12 +31,12 @@ class Scans(NamedTuple):
 
 
 def scan_statements(first_day: int, last_day: int) -> list[Statement]:
-    """Return the statements with parameters that read the scans of these days."""
+    """Return the statements with parameters that read the scans on these days."""
     return [(_SCANS, [str(first_day), str(last_day)]), (_KEPT_FROM, [])]
 
 
 def scans_of(results: Sequence[Sequence[Row]], first_day: int) -> Scans:
-    """Return the scans. Raises ValueError, KeyError or TypeError on rows that the Worker did not write."""
+    """Return the scans. Raises ValueError, KeyError or TypeError if the Worker did not write the rows."""
     [[sums], states] = results
     kept_from = max((int(str(row["kept_from"])) for row in states), default=0)
     return Scans(int(str(sums["scans"])), max(first_day, kept_from))

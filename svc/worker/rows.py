@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Row = Mapping[str, object]
-# The SQL and its parameters.
+# The SQL and the parameters of a statement.
 Statement = tuple[str, list[str]]
 
 
 def integer(value: object) -> int:
-    """Return a column's value as an integer, with 0 for null. Raises ValueError if it is not an integer."""
+    """Return a column's value as an integer, or 0 for null. Raises ValueError if the value is not an integer."""
     return int(str(value or 0))

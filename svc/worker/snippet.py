@@ -1,4 +1,4 @@
-"""The snippet for a customer's pages: inline counter code, or a script element that loads the code. No I/O."""
+"""Creates the snippet for a customer's pages: inline counter code, or a script element that loads the code. No I/O."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _code(template: str, path: str) -> str:
 def script_tag(path: str, name: str) -> str:
     """Return the script element that loads the code from `<path>/<name>.js`.
 
-    The order of the attributes depends on the path and the name. The order therefore varies by site, so that no single
-    pattern of an ad blocker matches all sites, and does not change until the path is rotated.
+    The order of the attributes depends on the path and the name. It therefore varies by site, so that no single pattern
+    of an ad blocker matches all sites. It stays the same until the path is rotated.
     """
     attributes = [f'src="{path}/{name}.js"', "defer"]
     if zlib.crc32(f"{path}/{name}".encode()) & 1:

@@ -1,8 +1,8 @@
-"""The counts of all targets in a Worker's database, for use when the service has lost pushed totals. No I/O.
+"""The counts of all targets in a Worker's database. The service reads them if it has lost pushed totals. No I/O.
 
 `day` rows contain the counts for the most recent 14 to 35 days, depending on the account's setting. `hour` rows exist
-only for open days. The visitors of open days are not counted yet. If a day was deleted before its counts were sent, the
-counts are still in the parts in the `outbox` table.
+only for open days. The Worker has not counted the visitors of open days yet. If a day was deleted before its counts
+were sent, the counts are still in the parts in the table `outbox`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _DAYS = (
     " coalesce(totals ->> '$.visitors', 0) as visitors from day"
     " where day >= cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer)) order by target, day limit 2000"
 )
-# Together, a closed day's final parts contain the complete totals. Each target occurs in only one part. A part can be
-# 2 MB long, and the client accepts responses of up to 16 MB, so at most 7 parts are read at a time.
+# The final parts of a closed day contain the complete totals. Each target occurs in only one of these parts. At most 7
+# parts are read at a time, because a part can have 2 MB, and the client accepts responses of up to 16 MB.
 _PART = "case when json_valid(part) then part else '{}' end"
 _PART_DAY = f"unixepoch({_PART} ->> 'day') / 86400"
 _QUEUED = (
@@ -45,7 +45,7 @@ _QUEUED = (
 class TargetCounts:
     """One target's counts for a day, or for the hour that begins at `at` (epoch ms).
 
-    Raises ValueError for values that a push cannot contain.
+    Raises ValueError for values that a push could not contain.
     """
 
     target: str
@@ -68,23 +68,25 @@ class TargetCounts:
 
 
 def open_statements(closed_day: int, as_of: int) -> list[Statement]:
-    """Return two statements for the days after `closed_day`: one for hours up to `as_of`, and one for visitors."""
+    """Return the two statements for the days after `closed_day`: one for hours up to `as_of`, and one for visitors."""
     return [(_OPEN_HOURS, [str(closed_day), str(as_of)]), (_OPEN_DAYS, [str(closed_day)])]
 
 
 def days_statement(first_day: int, after: TargetCounts | None) -> Statement:
-    """Return the statement for the next `day` rows from `first_day` on, ordered by target, after the row `after`."""
+    """Return the statement that reads `day` rows from `first_day` on, after the row `after`, ordered by target."""
     target, day = ("", -1) if after is None else (after.target, after.day)
     return _DAYS, [str(first_day), target, str(day)]
 
 
 def queued_statement(before_day: int, after: Row | None) -> Statement:
-    """Return the statement for the next final parts in the outbox for days before `before_day`, after row `after`."""
+    """Return the statement that reads the next final parts in the outbox for days before `before_day`, after row
+    `after`.
+    """
     return _QUEUED, [str(before_day), "-1" if after is None else str(after["id"])]
 
 
 def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
-    """Parse the rows of `queued_statement`. Raises KeyError, TypeError or ValueError on invalid rows."""
+    """Parse the rows of `queued_statement`. Raises KeyError, TypeError or ValueError if a row is invalid."""
     return [
         TargetCounts(str(target), integer(row["day"]), integer(views), integer(bots), integer(visitors))
         for row in rows
@@ -93,16 +95,16 @@ def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
 
 
 def hours_of(rows: Sequence[Row]) -> list[TargetCounts]:
-    """Parse the rows of the first statement of `open_statements`. Raises KeyError or ValueError on invalid rows."""
+    """Parse the rows of the first statement of `open_statements`. Raises KeyError or ValueError if a row is invalid."""
     return [
         _counts(row, integer(row["bots"]), (integer(row["day"]) * 24 + integer(row["hour"])) * HOUR_MS) for row in rows
     ]
 
 
 def visitors_of(rows: Sequence[Row]) -> dict[tuple[str, int], int]:
-    """Parse the rows of the second statement of `open_statements`. Return visitors by target and open day.
+    """Parse the rows of the second statement of `open_statements`. Return the visitors by target and open day.
 
-    Raises KeyError or ValueError on invalid rows.
+    Raises KeyError or ValueError if a row is invalid.
     """
     return {(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows}
 
@@ -110,7 +112,7 @@ def visitors_of(rows: Sequence[Row]) -> dict[tuple[str, int], int]:
 def days_of(rows: Sequence[Row], open_visitors: Mapping[tuple[str, int], int]) -> list[TargetCounts]:
     """Parse the rows of `days_statement`, and add the visitors of open days.
 
-    Raises KeyError, TypeError or ValueError on invalid rows.
+    Raises KeyError, TypeError or ValueError if a row is invalid.
     """
     days = []
     for row in rows:
