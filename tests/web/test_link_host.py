@@ -12,7 +12,7 @@ from tests.web.places import signed_in_tab
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
     from tests.web.places import Place
 
@@ -55,3 +55,36 @@ def test_redirects_are_set_and_removed_and_a_replacement_shows_its_losses(page, 
     page.get_by_role("button", name="Save").click()
     page.get_by_role("dialog").wait_for(state="detached")
     expect(section.get_by_text("Show a short “not found” page")).to_have_count(2)
+
+
+def test_link_host_is_set_in_the_form_of_a_new_link(page, world, customer, zone):
+    """The form of the link follows on the same page, for the selected account."""
+    account_id = world.connected(customer)
+    page.goto(f"{world.place.url}/links/new")
+    page.get_by_label("Account").select_option(account_id)
+    expect(page.get_by_text("This account has no link host yet.")).to_be_visible()
+    page.get_by_role("combobox", name="Host").fill(f"go.{zone}")
+    page.get_by_role("button", name="Set link host").click()
+    page.get_by_label("Destination").fill(f"https://www.{zone}/menu")
+    page.get_by_label("Code").fill("menu")
+    expect(page.locator(".preview")).to_contain_text(f"go.{zone}/menu")
+    page.get_by_role("button", name="Create link").click()
+    page.get_by_role("heading", name=f"go.{zone}/menu").wait_for()
+
+
+def test_link_host_waits_for_the_account(page, furnished):
+    """While an account is not ready, the form names the reason and leads to the account."""
+
+    def waiting(route: Route) -> None:
+        response = route.fetch()
+        body = response.json()
+        body["account"] |= {"link_host": None, "state": "degraded"}
+        route.fulfill(response=response, json=body)
+
+    account_id = furnished.ids["accounts"]
+    page.route(f"**/v1/accounts/{account_id}", waiting)
+    page.goto(f"{furnished.url}/links/new")
+    expect(page.get_by_text("You can set a link host once the account is ready.")).to_be_visible()
+    expect(page.locator(f'main a[href="/accounts/{account_id}"]')).to_be_visible()
+    expect(page.get_by_role("button", name="Set link host")).to_have_count(0)
+    page.unroute_all(behavior="wait")

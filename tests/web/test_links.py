@@ -485,19 +485,7 @@ def test_import_creates_each_link_once(visit, furnished, api):
         assert api.delete(f"/v1/links/{link['id']}").status_code == 200
 
 
-def test_account_without_link_host_leads_to_setting_one(context, place, visit, furnished):
+def test_new_link_without_an_account_leads_to_connecting_one(context, place):
     page = context.new_page()
     page.goto(f"{place.url}/links/new")
     page.get_by_role("main").get_by_role("link", name="Connect an account").wait_for()
-
-    def without_host(route: Route) -> None:
-        response = route.fetch()
-        account = response.json()
-        account["account"]["link_host"] = None
-        route.fulfill(response=response, json=account)
-
-    account = furnished.ids["accounts"]
-    visit.page.route(f"**/v1/accounts/{account}", without_host)
-    visit.page.goto(f"{furnished.url}/links/new")
-    way = visit.page.get_by_role("link", name="Set link host")
-    expect(way).to_have_attribute("href", f"/accounts/{account}")

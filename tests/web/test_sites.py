@@ -432,7 +432,7 @@ def test_report_shows_the_statement_of_counts(furnished: Place, tab: Page) -> No
             "18 arrived, 17 counted, 17 stored · the numbers agree so",
         ),
         ({"agrees": True, "dropped": {"busy": 2}}, "18 arrived, 17 counted, 16 stored · 2 could not be counted"),
-        (None, "No statement of counts for this day"),
+        (None, "The statement of counts follows within an hour"),
         ("cloudflare", "Statement of counts not available"),
     ],
 )

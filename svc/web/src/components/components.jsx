@@ -367,6 +367,7 @@ const STATEMENTS = [
   { statement: statement(1_083, { agrees: false, fault: "store" }) },
   { statement: statement(0, { accepted: NO_EVENTS, counted: NO_EVENTS, stored: NO_EVENTS }) },
   {},
+  { to: "2026-01-31" },
   { unavailable: "cloudflare" },
 ];
 

@@ -1,10 +1,11 @@
-/** Account selection for new links. If the selected account has no link host, the user is asked to set one. */
+/** Account selection for new links. If the selected account has no link host, the user sets one first. */
 
 import { useSignal } from "@preact/signals";
 
-import { useResource } from "../resource.js";
+import { useResource, whileWorking } from "../resource.js";
 import { t } from "../words.js";
 import { Choice } from "./choice.jsx";
+import { SetHost } from "./link-host-form.jsx";
 import { NoAccount } from "./no-account.jsx";
 import { Empty, Loaded } from "./parts.jsx";
 
@@ -51,7 +52,11 @@ export function WithLinkHost({ children }) {
 /** @param {{account_id: string, children: Shown}} props */
 function Hosted({ account_id, children }) {
   const words = t().links;
-  const read = useResource("GET /v1/accounts/{account_id}", { account_id });
+  const read = useResource(
+    "GET /v1/accounts/{account_id}",
+    { account_id },
+    { pace: ({ account }, polls, since_ms) => whileWorking(account, polls, since_ms) },
+  );
   return (
     <Loaded read={read}>
       {({ account }) =>
@@ -61,11 +66,15 @@ function Hosted({ account_id, children }) {
           <Empty>
             <p>{words.noHost}</p>
             <p class="hint">{words.noHostWhy}</p>
-            <p>
-              <a class="button" href={`/accounts/${account_id}`}>
-                {words.chooseHost}
-              </a>
-            </p>
+            {account.state === "ready" ? (
+              <div class="column">
+                <SetHost id={account_id} done={read.again} />
+              </div>
+            ) : (
+              <p>
+                {t().account.host.later} <a href={`/accounts/${account_id}`}>{account.name}</a>
+              </p>
+            )}
           </Empty>
         )
       }

@@ -1,6 +1,7 @@
 /** The statement of counts of a report's last day as a badge, with a link to the account's full statement. */
 
 import { days, number } from "../format.js";
+import { addDays } from "../series.js";
 import { summary } from "../statement.js";
 import { t } from "../words.js";
 import { Mark } from "./parts.jsx";
@@ -13,12 +14,14 @@ export function StatementBadge({ report, accountId }) {
   const words = t().statement;
   const { statement, to, unavailable } = report;
   const found = statement && summary(statement);
+  // A new Worker begins its statement with its first hourly run.
+  const absent = unavailable ? words.unavailable : Date.parse(addDays(to, 1)) > Date.now() ? words.soon : words.unknown;
   return (
     <>
       <strong>{days(to, to)}</strong>
       {" · "}
       {!found ? (
-        <Mark kind="none">{unavailable ? words.unavailable : words.unknown}</Mark>
+        <Mark kind="none">{absent}</Mark>
       ) : found.arrived + found.stored === 0 ? (
         <Mark kind="none">{words.nothing}</Mark>
       ) : (

@@ -28,7 +28,6 @@ const links = {
   noAccount: "Kurzlinks verwenden einen eigenen Host. Verbinden Sie zuerst ein Konto.",
   noHost: "Dieses Konto hat noch keinen Link-Host.",
   noHostWhy: "Alle Kurzlinks eines Kontos verwenden denselben Host, etwa go.example.com.",
-  chooseHost: "Link-Host festlegen",
   targetHint: "Zum Beispiel https://example.com/menu",
   code: "Code",
   codeHint: "Leer lassen für einen zufälligen Code.",

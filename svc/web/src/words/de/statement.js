@@ -12,6 +12,7 @@ const statement = {
   nothing: "An diesem Tag ist nichts eingegangen",
   unavailable: "Zählnachweis nicht verfügbar",
   unknown: "Kein Zählnachweis für diesen Tag",
+  soon: "Der Zählnachweis folgt innerhalb einer Stunde",
   full: "Zählnachweis",
 };
 

@@ -35,7 +35,6 @@ const links = {
   noAccount: "Short links use your own host. Connect an account first.",
   noHost: "This account has no link host yet.",
   noHostWhy: "All short links of an account share one host, such as go.example.com.",
-  chooseHost: "Set link host",
   targetHint: "For example https://example.com/menu",
   code: "Code",
   codeHint: "Leave empty for a random code.",
