@@ -1,7 +1,7 @@
-"""The actor of one Cloudflare account, which serves queued requests in order and then runs the duties that are due.
+"""The actor of one Cloudflare account. It serves queued requests in order, and then runs the duties that are due.
 
-All of an actor's persistent state is in the store. After a crash, a new actor continues from the stored state, so no
-work is lost.
+A duty is a recurring task of the account. An actor keeps its persistent state in the store, so no work is lost in a
+crash: a new actor continues from the stored state.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-# All duties of an account, in the order in which they run.
+# The duties of an account, in the order in which they run.
 DUTIES: tuple[Duty, ...] = (
     disconnect.resume_when_due,
     connect.expire_when_due,
@@ -60,19 +60,19 @@ DUTIES: tuple[Duty, ...] = (
     advice.advise_when_due,
     notifications.notify_when_due,
 )
-# Duties that can be interrupted without losing work. A new request interrupts them, and they start over afterwards.
+# Duties that a new request can interrupt, because they lose no work. They start over after the request.
 _INTERRUPTIBLE: tuple[Duty, ...] = (
     health_check.check_when_due, link_host_visit.visit_when_due, advice.advise_when_due,
 )  # fmt: skip
 
 
 class AccountActor:
-    """The operations and duties of one account, run one at a time in the actor's task.
+    """The operations and duties of one account. The actor's task runs them one at a time.
 
     Requests that change something at Cloudflare go through `ask`. The actor completes such work even if the client
-    disconnects. Reads, and requests that change only the store, run in the HTTP request's task (`actors.requests`) and
-    are cancelled if the client disconnects. The store resolves conflicts between these requests, so they do not have to
-    wait for operations, such as an install that takes a minute.
+    disconnects. Other requests run in the HTTP request's task (`actors.requests`) and are cancelled if the client
+    disconnects. These are reads, and requests that change only the store. They do not have to wait for an operation,
+    such as an install that takes a minute, because the store resolves conflicts.
     """
 
     def __init__(
@@ -92,16 +92,17 @@ class AccountActor:
         self._woken = False
         self._at_work = False
         self._served: Ask[object] | None = None
-        self._check_scope = trio.CancelScope()  # cancels the running duty if that duty can be interrupted
-        self._checked: tuple[float, Sequence[Checked]] | None = None  # start and findings of the last requested check
+        self._check_scope = trio.CancelScope()  # cancels the running duty if the duty can be interrupted
+        # start time and findings of the last requested check
+        self._checked: tuple[float, Sequence[Checked]] | None = None
 
     async def ask(self, work: Callable[[], Awaitable[T]], claim: Claim | None = None) -> T:
-        """Run `work` in the actor's task, after earlier requests. Return what `work` returns, or raise what it raises.
+        """Run `work` in the actor's task, after earlier requests. Return its result, or raise its exception.
 
-        If the actor is running a duty that can be interrupted, such as a health check, `ask` interrupts the duty, so
-        that the caller does not wait for a slow response from Cloudflare.
+        If the actor is running a duty that can be interrupted, such as a health check, `ask` interrupts this duty. The
+        caller then does not have to wait for a slow response from Cloudflare.
 
-        Raises Busy or Stopping. Raises ServiceError internal if the work crashed.
+        Raises Busy or Stopping. If the work crashed, raises ServiceError with the code internal.
         """
         ask = Ask(work, claim)
         self.mailbox.put(ask)
@@ -112,26 +113,26 @@ class AccountActor:
     async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
         """Run `work` like `ask`, but refuse it immediately if another operation is running.
 
-        Raises Conflict operation_in_progress, and the same errors as `ask`.
+        In that case, raises Conflict with the code operation_in_progress. Also raises the errors of `ask`.
         """
         await self._check_turn(kind, claim)
         return await self.ask(work, claim)
 
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
-        """Refuse an operation immediately if it would have to wait for another one, which can take minutes.
+        """Refuse an operation immediately if it would have to wait for another operation, which can take minutes.
 
-        Connect and renew operations run this check twice, before and after the bootstrap token check, which takes
-        seconds. The store makes the final decision when the actor serves the request. If a client disconnects and
-        repeats its request, the repeat waits for the first request's result. An idle actor accepts every operation,
-        even if the store has a `running` operation left by a killed process.
+        Connect and renew operations run this check twice, before and after the check of the bootstrap token, which
+        takes seconds. The store makes the final decision when the actor serves the request. If a client disconnects and
+        repeats its request, the repeated request waits for the result of the first request. An idle actor accepts every
+        operation. If a killed process left a `running` operation in the store, the store decides.
 
-        Raises Conflict operation_in_progress.
+        Raises Conflict with the code operation_in_progress.
         """
         if self._at_work and not self._is_pending(claim):
             await self._context.store.peek(operation_rows.check_turn(self.edge_account_id, kind))
 
     def _is_pending(self, claim: Claim | None) -> bool:
-        """Return True if the request with this claim is queued or being served; False if `claim` is None."""
+        """Return True if the request with this claim is queued or being served. Return False if `claim` is None."""
         asks = (*self.mailbox, self._served)
         return claim is not None and any(ask is not None and ask.claim == claim for ask in asks)
 
@@ -143,9 +144,9 @@ class AccountActor:
         commit: Commit[Account, R],
         claim: Claim | None = None,
     ) -> R:
-        """Connect this Cloudflare account for a user; see `operations.connect`.
+        """Connect this Cloudflare account for a user (see `operations.connect`).
 
-        `claim` identifies the request, so that a repeated request is recognized.
+        `claim` identifies the request, so that the actor recognizes a repeated request.
         """
         if await connect.check(self._context, self.edge_account_id, user_id):
             await self._check_turn("connect", claim)
@@ -160,7 +161,7 @@ class AccountActor:
     async def renew(
         self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R], claim: Claim | None = None
     ) -> R:
-        """Replace the account's working token; see `operations.renew`. A health check follows."""
+        """Replace the account's working token (see `operations.renew`). A health check follows."""
         await self._check_turn("renew", claim)
         with bootstrap.explain_still_valid():
             checked = await renew.check(self._context, account_id, bootstrap_token)
@@ -173,7 +174,10 @@ class AccountActor:
             return await self.ask_for("renew", work, claim)
 
     async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
-        """Install or reinstall the Worker. Returns as soon as the operation is recorded; a duty does the work."""
+        """Install or reinstall the Worker.
+
+        The method returns when the operation is recorded, and a duty then does the work.
+        """
 
         async def work() -> R:
             return await operations.begin(self._context, "install", account_id, commit)
@@ -190,7 +194,7 @@ class AccountActor:
         by: float = math.inf,
         waits: bool = False,
     ) -> R:
-        """Remove the service's resources from Cloudflare, then delete the account; see `operations.disconnect`."""
+        """Remove the service's resources from Cloudflare, then delete the account (see `operations.disconnect`)."""
 
         async def work() -> R:
             return await disconnect.disconnect(self._context, user_id, account_id, commit, by, waits=waits)
@@ -198,10 +202,10 @@ class AccountActor:
         return await self.ask_for("disconnect", work, claim)
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
-        """Check the whole account now and repair what can be repaired safely; see `checks`.
+        """Check the whole account now, and repair problems that can be repaired safely (see `checks`).
 
-        All callers that arrive while a check is running share the result of the next check. Raises EdgeUnavailable, and
-        the same errors as `ask`.
+        Callers that arrive while a check is running all get the result of the next check. Raises EdgeUnavailable and
+        the errors of `ask`.
         """
         asked_at = trio.current_time()
 
@@ -211,7 +215,8 @@ class AccountActor:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
                 self._checked = began_at, await health_check.check_now(self._context, account, self.timers)
-            # If the check was started for another caller, its repairs are not attributed to this caller.
+            # The check may have been started for another caller. Its repairs then do not count as repairs for this
+            # caller.
             return await self._context.store.run(commit(health_check.check_result(self._checked[1], is_own=is_own)))
 
         return await self.ask(run_check)
@@ -223,11 +228,14 @@ class AccountActor:
 
     @property
     def woken(self) -> bool:
-        """True if `wake` was called since the duties last started."""
+        """True if `wake` was called after the duties last started."""
         return self._woken
 
     async def run(self) -> float:
-        """Run until the mailbox is empty and no duty is due. Return the next duty's due time (monotonic seconds)."""
+        """Run until the mailbox is empty and no duty is due.
+
+        Return the time when the next duty is due (monotonic seconds).
+        """
         self._at_work = True
         try:
             return await self._work()
@@ -240,7 +248,7 @@ class AccountActor:
                 self._woken = True
                 await self._serve(ask)
             if self._woken:
-                # Clear the flag before reading the store, so that changes made while the duties run are not missed.
+                # Clear the flag before the duties read the store, so that later changes are not missed.
                 self._woken = False
                 self.timers.routes_at = self.timers.sync_at = 0
             next_due = await self._do_duties()
@@ -252,7 +260,7 @@ class AccountActor:
         for duty in self._duties:
             account = await self._context.store.read(accounts.account_by_edge_id(self.edge_account_id))
             if account is None:
-                # The account was deleted or never existed. A later connect starts with new timers.
+                # The account was deleted or never existed. If it is connected later, the actor needs new timers.
                 self.timers = Timers(trio.current_time())
                 return math.inf
             self._check_scope = trio.CancelScope()
@@ -285,5 +293,6 @@ class AccountActor:
             raise
         finally:
             self._served = None
-            ask.resolve(outcome.Error(Stopping()))  # only takes effect after a cancellation, when no result is set yet
+            # has an effect only after a cancellation, which leaves the result unset
+            ask.resolve(outcome.Error(Stopping()))
             self._context.metrics.observe(ASK_SECONDS, time.monotonic() - began_at, result)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-# More doublings are unnecessary, because every pause has reached its longest value by then. A much larger power of two
-# would also overflow a float.
+# After this many doublings, every pause has reached its longest value. A much larger power of two would overflow a
+# float.
 _MOST_DOUBLINGS = 20
 
 
 def backoff_s(failures: int, first_s: float, longest_s: float) -> float:
     """Return the pause in seconds after `failures` consecutive failures (at least 1).
 
-    Each pause is twice as long as the previous one, up to `longest_s`.
+    The pause doubles with each failure, up to `longest_s`.
     """
     return min(longest_s, first_s * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))

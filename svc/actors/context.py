@@ -1,4 +1,4 @@
-"""The context that actors receive: store, Cloudflare client, vault, clock, configuration, Worker bundle, metrics."""
+"""The objects that actors receive: store, Cloudflare client, vault, clock, configuration, Worker bundle, metrics."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# A function that receives an effect's transaction (Tx[T]) and returns the transaction to run in its place. The caller
-# gets the value (R) of the returned transaction. The function can store the response to an HTTP request in the same
-# transaction as the effect. Callers that store no response pass the identity function. The function is called again for
-# each attempt, for example if a random code is already taken.
+# A function that wraps the transaction (Tx) of an effect. It receives the transaction with result T and returns the
+# transaction to run in its place, with result R. The caller gets R. This makes it possible to store the response to an
+# HTTP request in the same transaction as the effect. Callers that store no response pass the identity function. The
+# function can be called several times, for example if a random code is already taken.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """Raised instead of running the effect if the request has no stored response yet."""
+    """Raised in place of the effect if the request has no stored response yet."""
 
 
 def _not_yet() -> Tx[Any]:
@@ -45,7 +45,7 @@ def _not_yet() -> Tx[Any]:
 
 @dataclass(frozen=True)
 class Context:
-    """The objects that all actors share. Immutable, except for `deleted_bootstraps`."""
+    """The objects that all actors share. Only `deleted_bootstraps` changes."""
 
     store: Store
     edge: Edge
@@ -56,19 +56,19 @@ class Context:
     push_url: str
     metrics: Metrics = field(default_factory=Metrics)
     visitor: Visitor = field(default_factory=Visitor)
-    # Ids of recently deleted bootstrap tokens. Queued requests with one of these tokens are refused.
+    # Ids of recently deleted bootstrap tokens. Queued requests that use one of them are refused.
     deleted_bootstraps: deque[str] = field(default_factory=lambda: deque(maxlen=_DELETED_BOOTSTRAPS), init=False)
 
     def check_push_url(self) -> None:
-        """Check that the configured base URL is one to which Workers can push. Raises ServiceError not_configured."""
+        """Check that Workers can push to the configured base URL. Raises ServiceError with the code not_configured."""
         problem = self.config.push_url_problem(self.push_url)
         if problem is not None:
             raise ServiceError("not_configured", f"No Worker can be installed: {problem}.")
 
     async def stored_response(self, commit: Commit[Any, R]) -> R | None:
-        """Return the stored response if this request is a repeat of an earlier one; None if no response is stored.
+        """Return the stored response if this request repeats an earlier one, otherwise None.
 
-        Call this before work that calls Cloudflare ahead of the transaction that would find the stored response.
+        Call this if work calls Cloudflare before the transaction that would find the stored response.
         """
         try:
             return await self.store.read(commit(_not_yet()))
@@ -78,10 +78,10 @@ class Context:
     def access(self, account: Account) -> Access:
         """Return access to the Cloudflare account with its working token.
 
-        Before the Worker is installed, and shortly after an install or a renewal, some of Cloudflare's servers may not
-        know the new token yet. Refused calls are therefore retried for a while (`settling`).
+        A new token may not work everywhere at Cloudflare yet. Until the Worker is installed, and shortly after an
+        install or a renewal, refused calls are therefore retried for a while (`settling`).
 
-        Raises ServiceError credentials_missing or credentials_unreadable.
+        Raises ServiceError with the code credentials_missing or credentials_unreadable.
         """
         if account.sealed_token is None:
             raise ServiceError("credentials_missing", "The account has no working token.")

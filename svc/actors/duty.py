@@ -1,4 +1,4 @@
-"""Duties, which are an account's recurring tasks, and the timers that are kept between two runs of its actor."""
+"""Duties, which are an account's recurring tasks, and the timers that an actor keeps between two runs."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Timers:
-    """An account's due times (monotonic seconds) and failure counts, kept between two runs of the account's actor.
+    """An account's due times (monotonic seconds) and failure counts. The actor keeps them between two runs.
 
-    If these values are lost, some duties run earlier; there is no other effect.
+    If they are lost, some duties run earlier than necessary.
     """
 
     health_at: float
     last_check_at: float = -math.inf  # start of the last health check
-    thorough_at: float = 0  # when a health check should include parts that rarely change
+    thorough_at: float = 0  # when a health check should include the parts that rarely change
     count_at: float = 0  # when to count the rows of the Worker's configuration
     operation_at: float = 0
-    repeat_at: float = 0  # when to check whether Cloudflare now accepts a token that stopped an install
+    repeat_at: float = 0  # when to check whether Cloudflare now accepts the token whose refusal stopped an install
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0
-    syncs_paid_until: float = 0  # for the rate limit: each sync moves it forward by `_EVERY_S`
+    syncs_paid_until: float = 0  # for the rate limit; each sync moves this time forward by `_EVERY_S`
 
 
-# A function that does the work that is due and returns the time of its next call (monotonic seconds). If it returns
-# math.inf, it is called again only after a change. If it returns `SKIP_OTHERS`, the account's other duties do not run
-# in this pass.
+# A function that does an account's due work. It returns the time of its next call (monotonic seconds), or math.inf if
+# it has to be called only after a change. If it returns `SKIP_OTHERS`, the account's other duties do not run this time.
 SKIP_OTHERS = -math.inf
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
 
@@ -47,8 +46,8 @@ def duty_label(duty: Duty) -> str:
 
 
 def spread(edge_account_id: str) -> float:
-    """Return a number from 0 to 1 that is constant for an account.
+    """Return a number from 0 to 1 that is always the same for an account.
 
-    It is used to spread the accounts' due times evenly.
+    It spreads the due times of accounts evenly.
     """
     return zlib.crc32(edge_account_id.encode()) / 2**32

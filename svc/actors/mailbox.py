@@ -1,7 +1,7 @@
-"""The mailbox: a bounded queue of requests that are waiting for one account's actor.
+"""The mailbox: a bounded queue of requests to one account's actor.
 
 A caller puts a request into the queue and waits for its result. The account's task serves the requests in order. If the
-caller is cancelled, the request is still served, but its result is discarded. Every request gets a result, even if the
+caller is cancelled, the request is still served and its result is discarded. Every request gets a result, even if the
 work crashes or the service shuts down.
 """
 
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Ask(Generic[T]):
-    """A request to an actor: the work to do, and the result once the work is done.
+    """A request to an actor: the work to do, and its result when the work is done.
 
-    If two requests have the same `claim`, the client has sent the same HTTP request twice. A request whose `claim` is
-    None is never treated as a repeat.
+    Two requests with the same `claim` mean that the client has sent the same HTTP request twice. If `claim` is None, a
+    request never counts as a repeat.
     """
 
     work: Callable[[], Awaitable[T]]
@@ -42,13 +42,13 @@ class Ask(Generic[T]):
     result: outcome.Outcome[T] | None = None
 
     def resolve(self, result: outcome.Outcome[T]) -> None:
-        """Set the result and wake the caller; later calls have no effect."""
+        """Set the result and wake the caller. Later calls have no effect."""
         if self.result is None:
             self.result = result
             self.done.set()
 
     async def response(self) -> T:
-        """Wait for the result and return it. If the work raised an exception, raise that exception."""
+        """Wait for the result and return it, or raise the exception of the work."""
         await self.done.wait()
         if self.result is None:
             raise AssertionError("a request was marked as done without a result")
@@ -78,7 +78,7 @@ class Mailbox:
         self._asks.append(ask)  # type: ignore[arg-type]  # the queue does not depend on the result type
 
     def pop(self) -> Ask[object] | None:
-        """Remove and return the oldest request; None if the queue is empty."""
+        """Remove and return the oldest request, or return None if the queue is empty."""
         return self._asks.popleft() if self._asks else None
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""The supervisor, which runs an actor's task whenever the account has queued requests or due duties.
+"""The supervisor. It runs an actor's task whenever the account has queued requests or due duties (recurring tasks).
 
-One heap contains the due times of all accounts. Each pass starts a limited number of tasks. A crashed task is restarted
-after an exponential backoff. At shutdown, running tasks get time to finish. Each run of an account's task is a separate
-fault domain: a failure ends neither other tasks nor the process. If the store is unavailable, the task is retried
-later, which does not count as a crash. A commit wakes the accounts that it changed (`store/engines/changes.py`).
+One heap contains the due times of all accounts. Each pass over the heap starts a limited number of tasks. A failure of
+one account's task ends neither other tasks nor the process. A crashed task is restarted after an exponential backoff.
+If the store is unavailable, the task is retried later, and this does not count as a crash. At shutdown, running tasks
+get time to finish. A commit wakes the accounts that it changed (`store/engines/changes.py`).
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Large enough to run thousands of accounts per minute, but small enough that requests are served between two passes.
+# The number is large enough to run thousands of accounts per minute. It is small enough for requests to be served
+# between two passes.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
 _LONGEST_BACKOFF_S = 300.0
-# After a store outage, all waiting accounts resume within this time.
+# All waiting accounts resume within this time after a store outage.
 _LONGEST_STORE_WAIT_S = 30.0
 # After this many crashes in a row, the account shows the error `internal`.
 _CRASHES_SHOWN = 3
@@ -62,7 +63,7 @@ class _Failures:
 
 
 class Supervisor:
-    """Keeps the actors and their due times. Create it with `open_supervisor`."""
+    """Keeps the actors and their due times. Use `open_supervisor` to create a supervisor."""
 
     def __init__(self, context: Context, nursery: trio.Nursery, duties: Sequence[Duty] = DUTIES) -> None:
         self._context = context
@@ -71,7 +72,7 @@ class Supervisor:
         self.live_reads = LiveReads(context, nursery)
         self.user_deletions = UserDeletions(context, nursery, self.account)
         self._operator_disconnects = OperatorDisconnects(context, nursery, self.account)
-        # An actor exists only while a waiting caller or its own task references it.
+        # An actor exists only while a waiting caller or its own task refers to it.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}
         self._failures: dict[str, _Failures] = {}  # only accounts with failures
@@ -82,7 +83,7 @@ class Supervisor:
         self._closed = False
 
     def account(self, edge_account_id: str) -> AccountActor:
-        """Return the actor of a Cloudflare account, whether or not the account is in the store."""
+        """Return the actor of a Cloudflare account. The account does not have to be in the store."""
         actor = self._actors.get(edge_account_id)
         if actor is None:
             timers = self._timers.setdefault(edge_account_id, Timers(trio.current_time()))
@@ -108,16 +109,16 @@ class Supervisor:
     def wake(self, edge_account_id: str) -> None:
         """Run the account's duties now. The store calls this after each commit that changed the account.
 
-        The link host endpoint calls it even if the request changed nothing.
+        The endpoint for link hosts also calls it for requests that changed nothing.
         """
         self.account(edge_account_id).wake()
 
     async def load(self) -> None:
         """Schedule every account in the store.
 
-        Unfinished work is due now. A health check is due at its next scheduled time.
+        Unfinished work is due now. Health checks are due at their next scheduled time.
 
-        Retries while the store is unavailable.
+        The method retries while the store is unavailable.
         """
         failures = 0
         while True:
@@ -163,7 +164,7 @@ class Supervisor:
     async def watch_commands(self) -> None:
         """Continue work that a command in another process began, such as `svc import links` or `svc user delete`.
 
-        Wakes accounts whose changes are not synced yet. Runs until cancelled.
+        Accounts whose changes are not synced yet are woken. Runs until cancelled.
         """
         seen: dict[str, int] = {}
         while True:
@@ -222,9 +223,9 @@ class Supervisor:
             self._nursery.start_soon(self._run_contained, actor, name=f"account {actor.edge_account_id}")
 
     async def _run_contained(self, actor: AccountActor) -> None:
-        """Run the actor until it is idle, then schedule it again. Failures are logged and contained here."""
+        """Run the actor until it is idle, then schedule it again. Failures are logged, and do not propagate."""
         edge_account_id = actor.edge_account_id
-        reset_log_context(edge_account=edge_account_id)  # do not inherit the waking task's log context
+        reset_log_context(edge_account=edge_account_id)  # do not use the log context of the task that woke this account
         next_due = math.inf
         try:
             crashes = self._failures.get(edge_account_id, _Failures()).crashes + 1
@@ -242,9 +243,9 @@ class Supervisor:
             self._schedule(edge_account_id, next_due)
 
     async def _run_actor(self, actor: AccountActor) -> float:
-        """Run the actor. Return the time at which the account is due next (monotonic seconds).
+        """Run the actor. Return the time when the account is due next (monotonic seconds).
 
-        If the store is unavailable, that time is a few seconds away.
+        If the store is unavailable, the account is due after a few seconds.
         """
         edge_account_id = actor.edge_account_id
         try:
@@ -261,14 +262,15 @@ class Supervisor:
         return trio.current_time() if actor.woken else next_due
 
     async def _crashed(self, edge_account_id: str) -> float:
-        """Count a crash. After repeated crashes, show the error on the account. Return the backoff in seconds."""
+        """Count a crash. Return the backoff in seconds. After repeated crashes, show the error on the account."""
         failures = self._failures.setdefault(edge_account_id, _Failures())
         failures.crashes += 1
         self._context.metrics.count(ACTOR_CRASHES)
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
             with contained(log, "crash not shown", level=logging.WARNING) as recording:
                 await self._context.store.run(accounts.record_crash(edge_account_id, _CRASH.to_note()))
-            failures.shown = not recording.failed  # if the error could not be stored, the next crash tries again
+            # if the error could not be stored, the next crash tries to store it again
+            failures.shown = not recording.failed
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)
 
     def _wait_s(self, failures: int, longest_s: float) -> float:
@@ -282,8 +284,8 @@ _CRASH = ServiceError("internal", "The service failed repeatedly on this account
 async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
     """Run a supervisor, the rollout, the email reports and the store's housekeeping.
 
-    At exit, the mailboxes are closed and running work has `drain_s` to finish before it is cancelled. A cancelled
-    operation keeps its `running` row in the store, and the service resumes it at the next start.
+    At exit, the mailboxes are closed. Running work has `drain_s` to finish before it is cancelled. A cancelled
+    operation keeps its `running` row in the store, and the service resumes the operation at its next start.
     """
     supervisor: Supervisor | None = None
     try:

@@ -45,7 +45,7 @@ class MonthSums:
     """The sums of a target's months.
 
     `covered`: for each month, the first and the last day that its sum contains. `numbers`: the numbers of these months.
-    `lists`: the sums of each breakdown. `unlisted_days`: the number of days that an older Worker counted without
+    `lists`: the sums of each breakdown. `unlisted_days`: the days (day numbers) that an older Worker counted without
     `VISIT_LISTS`. `has_visit_lists`: True if a month has these lists.
     """
 

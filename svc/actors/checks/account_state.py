@@ -1,4 +1,4 @@
-"""Account states: the state that an account enters after an error, and the requests that are refused in that state."""
+"""Account states: which state an account enters after an error, and which requests each state refuses."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The state that an account enters when Cloudflare refuses a call, by error code. Applies only to accounts whose state
-# is in `SERVING`.
+# The state that an account enters when Cloudflare refuses a call, by error code. This mapping applies only to accounts
+# whose state is in `SERVING`.
 STATE_AFTER: dict[str, AccountState] = {
     "permission_error": "permission_error",
     "token_refused": "permission_error",
@@ -32,7 +32,7 @@ STATE_AFTER: dict[str, AccountState] = {
     "name_taken": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-# Error codes that suggest that the account has other problems. The HTTP status 404 also suggests this, because it means
+# Errors with these codes suggest that the account has other problems. So does the HTTP status 404, because it means
 # that a resource is missing.
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
@@ -44,8 +44,8 @@ async def record_refusal(
 ) -> None:
     """Store a refused call as the account's error, and change the account's state if `STATE_AFTER` requires it.
 
-    If the error suggests further problems, a health check becomes due immediately. Among the errors of type
-    EdgeUnavailable, only those with the HTTP status 404 suggest further problems.
+    If the error suggests further problems, a health check becomes due immediately. An EdgeUnavailable error suggests
+    this only if its HTTP status is 404.
     """
     if isinstance(error, EdgeUnavailable):
         if error.remote_status == _NOT_FOUND:
@@ -63,9 +63,9 @@ async def record_refusal(
 
 
 def check_state(account: Account, allowed: Collection[str], purpose: str) -> None:
-    """Raise Conflict account_not_ready unless the account's state is in `allowed`; see `accounts.not_ready`.
+    """Raise Conflict with the code account_not_ready unless `allowed` contains the account's state.
 
-    `purpose`: the end of the error message, such as "a site needs it to be ready".
+    `purpose`: the end of the error message, such as "a site needs it to be ready" (see `accounts.not_ready`).
     """
     if account.state not in allowed:
         raise accounts.not_ready(account, f"The account is {account.state}; {purpose}.")
@@ -73,11 +73,11 @@ def check_state(account: Account, allowed: Collection[str], purpose: str) -> Non
 
 @asynccontextmanager
 async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
-    """Return a context manager that records an EdgeRefused error raised in its block with `record_refusal`.
+    """Return a context manager that records errors of type EdgeRefused from its block with `record_refusal`.
 
-    The error still propagates.
+    The errors still propagate.
 
-    Use this around calls to Cloudflare that an HTTP request makes with the working token.
+    Use this in an HTTP request around calls to Cloudflare that use the working token.
     """
     try:
         yield
@@ -87,7 +87,7 @@ async def refusals_recorded(context: Context, account: Account) -> AsyncIterator
 
 
 async def record_silence(context: Context, account: Account, timers: Timers) -> float:
-    """Move an account to `no_connection` if its Worker has not pushed for `silent_after_s`."""
+    """Change an account's state to `no_connection` if its Worker has not pushed for `silent_after_s`."""
     del timers
     if account.state != "ready" or account.heard_at is None:
         return math.inf

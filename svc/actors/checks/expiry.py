@@ -1,4 +1,7 @@
-"""Expiry of the working token: a warning several days in advance, then the state `revoked`."""
+"""Expiry of the working token.
+
+The user is warned several days before. After the expiry, the account's state is `revoked`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ _EXPIRED = EdgeRefused("revoked", "The working token has expired.")
 
 
 async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Warn before the working token expires, and mark the account as `revoked` when the token has expired.
+    """Warn before the working token expires. When the token has expired, mark the account as `revoked`.
 
-    Makes no call to Cloudflare.
+    The function does not call Cloudflare.
     """
     del timers
     if account.token_expires_at is None or account.state not in working_tokens.EXPIRING:

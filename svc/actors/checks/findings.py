@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from svc.finding import FindingKind, Subject, Variant
     from svc.store.tx import Tx
 
-# An automatic repair. It raises EdgeRefused if a person has to repair the difference, and EdgeUnavailable if the next
+# An automatic repair. Raises EdgeRefused if a person has to repair the difference, and EdgeUnavailable if the next
 # check should try again.
 Repair = Callable[[], Awaitable[None]]
-# Identifies the thing that a finding is about: its type (the subject), and the facts that distinguish it from other
-# things of that type.
+# Identifies what a finding is about: its type (the subject), and the facts that distinguish it from others of that
+# type.
 About = tuple[str, ...]
 
 _NAMES = {"worker": SCRIPT_NAME, "database": DATABASE_NAME}
@@ -30,12 +30,14 @@ TO_WORKER = finding.TO_WORKER.format_map(_NAMES)
 
 @dataclass(frozen=True)
 class Finding:
-    """A difference between the expected and the actual state. `svc.finding` describes it by `kind` and `facts`.
+    """A difference between the expected and the actual state.
 
-    `code`: the error code that determines the remedy. `repair`: the automatic repair; None if a person has to repair
+    `svc.finding` creates the description from `kind` and `facts`.
+
+    `code`: the error code that determines the remedy. `repair`: the automatic repair, or None if a person has to repair
     the difference. `details`: details of Cloudflare's refusal. `variant`: selects one of the description's wordings.
-    `free`: the description of a finding of kind `other`, which has no template. `refusal`: Cloudflare's reason for
-    refusing the repair; empty if the repair was not refused.
+    `free`: the description of a finding of kind `other`, which has no template. `refusal`: the reason why Cloudflare
+    refused the repair, empty if it did not.
     """
 
     kind: FindingKind
@@ -54,13 +56,13 @@ class Finding:
 
     @property
     def about(self) -> About:
-        """The identity of the thing that the finding is about. Findings about the same thing have the same identity."""
+        """The identity of what the finding is about. Two findings about the same thing have the same identity."""
         names = sorted(finding.names_in(THINGS[self.subject]))
         return (self.subject, *(self.facts[name] for name in names))
 
     @property
     def thing(self) -> str:
-        """The name of the thing that the finding is about, such as "the route go.example.com/*"."""
+        """The name of what the finding is about, such as "the route go.example.com/*"."""
         return finding.fill(THINGS[self.subject], self._all_facts)
 
     @property
@@ -76,7 +78,7 @@ class Finding:
 
     @property
     def is_repairable(self) -> bool:
-        """True if the service repairs the difference automatically."""
+        """True if the service repairs the difference without a person."""
         return self.repair is not None
 
     @property
@@ -109,7 +111,7 @@ class Finding:
 def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
     """Return a repair that runs the transaction returned by `effect`.
 
-    The transaction makes work due, and the account's duties then do that work at Cloudflare.
+    The transaction only makes work due. The account's duties then do this work at Cloudflare.
     """
 
     async def repair() -> None:
@@ -129,7 +131,7 @@ def refused(subject: Subject, expected: str, error: ServiceError, permission: st
 
 
 def unknown(subject: Subject, expected: str, error: ServiceError) -> Finding:
-    """Return the finding for a check that could not be completed because a call failed with a transient error."""
+    """Return the finding for a check that could not be completed, because a call failed with a transient error."""
     text = error.message.removesuffix(".")
     return _other(Words(subject, expected, f"cannot be checked now: {text}"), "cloudflare_error", error)
 

@@ -1,7 +1,8 @@
-"""The health check of a whole account: compare Cloudflare with the store, and repair what can be repaired safely.
+"""The health check of a whole account: compare Cloudflare with the store, and repair problems that can be repaired
+safely.
 
-A duty checks an account at the times that `schedule` sets, and immediately after a refused call that suggests further
-problems. Users can also request a check, which returns its findings.
+A duty (recurring task) checks an account at the times that `schedule` sets. It also runs immediately after a refused
+call that suggests further problems. Users can request a check, too, and get its findings.
 """
 
 from __future__ import annotations
@@ -40,21 +41,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# During an incident, Cloudflare may refuse valid tokens for minutes or hours. A token therefore counts as `revoked`
+# During an incident, Cloudflare may refuse valid tokens for minutes or hours. A token is therefore considered `revoked`
 # only if it fails this many checks in a row, over at least `_REVOKED_AFTER_MS`.
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
-# The extent of a check. "thorough" also checks parts that rarely change. "asked", for a check that a user requested,
-# also counts the configuration rows in the account's database, which reads many rows.
+# The extent of a check. "thorough" also checks parts that rarely change. "asked" is a check that a user requested. It
+# also counts the configuration rows in the account's database, for which it reads many rows.
 Depth = Literal["usual", "thorough", "asked"]
-# Of the duty's checks, only every sixth is thorough, because all accounts share one limit on concurrent calls.
+# Only every sixth check by the duty is thorough, because all accounts share one limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
 _TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
 )
-# If there are several findings, the account shows the one that comes first in this order, because it may have caused
-# the others.
+# If there are several findings, the account shows the first in this order, because it may have caused the others.
 _MOST_SEVERE_FIRST = (
     "revoked", "credentials_unreadable", "token_refused", "permission_error", "name_taken", "resource_drift",
 )  # fmt: skip
@@ -64,7 +64,7 @@ _MOST_SEVERE_FIRST = (
 class Checked:
     """A finding of a requested check.
 
-    `repaired`: True if this check repaired the difference and a second check confirmed the repair.
+    `repaired`: True if this check repaired the difference, and a second check confirmed this.
     """
 
     finding: Finding
@@ -72,12 +72,12 @@ class Checked:
 
 
 async def check_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Check the account if a check is due.
+    """Check the account if a check is due. Repair findings if possible.
 
-    Repair what can be repaired, and store the most severe other finding as the account's error.
+    The most severe finding that was not repaired becomes the account's error.
 
-    If there are no findings, the account's state becomes `ready` again. No check runs while an operation is changing
-    the account.
+    If there are no findings, the account's state becomes `ready` again. While an operation is changing the account, no
+    check runs.
     """
     if account.state not in _WATCHED or account.sealed_token is None:
         return math.inf
@@ -100,11 +100,11 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
             timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * timing.health_every_s
         problems = await _find_problems(context, context.access(account), account, timers, depth)
         await _repair(context, account, problems)
-        # The duties for routes and configuration complete the repairs now.
+        # Run the duties for routes and configuration now. They complete the repairs.
         if any(problem.is_repairable for problem in problems):
             timers.routes_at = timers.sync_at = 0
             next_at = trio.current_time()
-        elif problems:  # routes may have to be recreated later
+        elif problems:  # routes may have to be created again later
             timers.routes_at = min(timers.routes_at, trio.current_time() + timing.route_retry_s)
             next_at = timers.routes_at
         current = await context.store.read(accounts.account_by_id(account.id))
@@ -118,10 +118,10 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
 
 
 async def repeat_install_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """If an install failed because Cloudflare refused the working token, repeat it once Cloudflare accepts the token.
+    """If an install failed because Cloudflare refused the working token, repeat the install when the token is accepted.
 
-    If Cloudflare refuses the token in several checks over more than an hour (`_confirm_refusal`), the account's error
-    becomes `revoked`, and the user has to replace the token.
+    If several checks over more than an hour show that Cloudflare refuses the token (`_confirm_refusal`), the account's
+    error becomes `revoked`. The user then has to replace the token.
     """
     if account.state != "connected" or account.error is None or account.error.code != "token_refused":
         return math.inf
@@ -152,7 +152,7 @@ def count_repaired(checked: Sequence[Checked]) -> int:
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
     """Return a transaction that returns the findings. It counts as a change only if this request repaired something.
 
-    `is_own`: True if the check was started for this request. Repairs by another request's check do not count.
+    `is_own`: True if the check was started for this request. Repairs do not count if another request started the check.
     """
     if not is_own or not count_repaired(checked):
         yield UNCHANGED
@@ -160,9 +160,9 @@ def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Che
 
 
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
-    """Check and repair the account, whatever its state. After repairs, check the account again. Return the findings.
+    """Check and repair the account in any state. After repairs, check the account again. Return the findings.
 
-    As in a check by the duty, the most severe finding becomes the account's error. Raises EdgeUnavailable.
+    The most severe finding becomes the account's error, as in a check by the duty. Raises EdgeUnavailable.
     """
     problems = await _local_findings(context, account)
     if problems:
@@ -197,8 +197,8 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 def _depth(account: Account, timers: Timers) -> Depth:
     """Return the depth of the duty's next check.
 
-    If the account's current error may come from a thorough check, the next check is also thorough, because only a
-    thorough check can clear that error.
+    Only a thorough check can clear an error that a thorough check found. If the account's current error may be such an
+    error, the next check is therefore also thorough.
     """
     doubtful = account.state not in SERVING or account.suspected_at is not None
     return "thorough" if doubtful or trio.current_time() >= timers.thorough_at else "usual"
@@ -207,10 +207,10 @@ def _depth(account: Account, timers: Timers) -> Depth:
 async def state_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
     """Check the token, the script and the database after a renewal.
 
-    Return the account's new state and error.
+    Returns the account's new state and error.
 
     `account` has the new token. If Cloudflare does not respond in time, the state and the error do not change. An
-    account whose Worker was never installed, or whose install failed, stays `connected`.
+    account stays `connected` if its Worker was never installed or the install failed.
     """
     if account.state == "connected" or account.installed_at is None:
         is_about_token = account.error is not None and account.error.code in _TOKEN_CODES
@@ -238,13 +238,13 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
 def _is_changing(operation: Operation | None) -> bool:
     """Return True if the operation is changing resources at Cloudflare.
 
-    In its self-check, an operation only waits for a push.
+    An operation in its self-check does not change anything. It only waits for a push.
     """
     return operation is not None and operation.step != operation_rows.SELFCHECK
 
 
 async def _local_findings(context: Context, account: Account) -> list[Finding]:
-    """Return the problems that are known from the store alone. If there are any, the check does not call Cloudflare."""
+    """Return the problems that the store alone shows. If there are any, the check does not call Cloudflare."""
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _is_changing(running):
         facts = {"operation": running.kind, "step": running.step}
@@ -261,7 +261,7 @@ async def _local_findings(context: Context, account: Account) -> list[Finding]:
 async def _find_problems(
     context: Context, access: Access, account: Account, timers: Timers, depth: Depth
 ) -> list[Finding]:
-    """Run all checks and return their findings. Raises EdgeUnavailable, EdgeRefused."""
+    """Run all checks and return their findings. Raises EdgeUnavailable or EdgeRefused."""
     problems = await _token(context, access, account)
     if not problems:
         problems = await _all_but_token(context, access, account, timers, depth)
@@ -289,7 +289,7 @@ async def _all_but_token(
     """Check everything except the token.
 
     Raises EdgeUnavailable if the script or the database cannot be checked, because the account's state depends on them.
-    If another part cannot be checked, that failure becomes a finding.
+    If the check of another part fails, the failure becomes a finding.
     """
     problems: list[Finding] = []
     status = None
@@ -332,7 +332,7 @@ async def _check_part(
 ) -> list[Finding]:
     """Run one part of the check and return its findings.
 
-    If a call fails, return the failure as a finding, so that the other parts are still checked.
+    If a call fails, the failure is returned as a finding, so that the other parts are still checked.
     """
     expected = "can be checked"
     try:
@@ -344,7 +344,7 @@ async def _check_part(
 
 
 async def _check_other_permissions(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check those permissions of the working token that no other part of the health check uses."""
+    """Check the permissions of the working token that no other part of the health check uses."""
     today = day_of(context.clock())
     database_id = account.database_id or ""
     calls: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
@@ -357,7 +357,7 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
         try:
             await call()
         except EdgeRefused as error:
-            if error.code == "permission_error":  # other refusals have nothing to do with the token
+            if error.code == "permission_error":  # other refusals are not caused by the token
                 problems.append(findings.refused("token", f"has the permission {permission}", error, permission))
         except EdgeUnavailable as error:
             log.info("permissions unknown", extra={"account": account.id, "from": permission, "why": error.message})
@@ -366,7 +366,7 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
 
 
 def _not_installed(account: Account, problems: Sequence[Finding]) -> list[Finding]:
-    """Return the findings for an account whose install is incomplete: why the install failed, and token problems."""
+    """Return the findings for an account with an incomplete install: why the install failed, and token problems."""
     note = account.error or ErrorNote("resource_drift", "The Worker is not installed.")
     why = note.message.removesuffix(".")
     about_token = [problem for problem in problems if problem.subject == "token"]
@@ -376,15 +376,15 @@ def _not_installed(account: Account, problems: Sequence[Finding]) -> list[Findin
 def _without_duplicates(problems: Sequence[Finding]) -> list[Finding]:
     """Return the findings without duplicates.
 
-    Duplicates occur if several parts of the check need the same missing permission.
+    Duplicates occur if several parts of the check require the same missing permission.
     """
     return list({(problem.about, problem.code, problem.expected): problem for problem in problems}.values())
 
 
 async def _record_findings(context: Context, account: Account, problems: Sequence[Finding]) -> None:
-    """Show the most severe finding on the account and replace any earlier error.
+    """Show the most severe finding on the account in place of any earlier error.
 
-    If no finding requires human action, the state becomes `ready` again.
+    If no finding requires action by the user, the state becomes `ready` again.
     """
     if not problems or account.well_at is not None or account.suspected_at is not None:
         well_at = None if problems else context.clock()
@@ -404,13 +404,13 @@ async def _record_findings(context: Context, account: Account, problems: Sequenc
 
 
 def _most_severe(problems: Sequence[Finding]) -> Finding | None:
-    """Return the most severe finding that changes the account's state and requires human action, or None."""
+    """Return the most severe finding that changes the account's state and requires action by the user, or None."""
     severe = [problem for problem in problems if problem.code in STATE_AFTER and not problem.is_repairable]
     return min(severe, key=lambda problem: _MOST_SEVERE_FIRST.index(problem.code), default=None)
 
 
 async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) -> ErrorNote:
-    """Return `note`, or the error `revoked` if the token was refused often and long enough.
+    """Return `note`, or the error `revoked` if Cloudflare has refused the token often enough and for long enough.
 
     The limits are `_REVOKED_AFTER_CHECKS` and `_REVOKED_AFTER_MS`.
     """
@@ -423,10 +423,10 @@ async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) 
 
 
 async def _repair(context: Context, account: Account, problems: Sequence[Finding]) -> dict[About, Finding]:
-    """Repair what can be repaired automatically, and record the other findings (`_record_findings`).
+    """Repair findings automatically if possible, and record the others with `_record_findings`.
 
     Returns the findings whose repairs Cloudflare refused, by `Finding.about`. Raises EdgeUnavailable if a repair failed
-    temporarily; the next health check then tries again.
+    temporarily. The next health check then tries again.
     """
     refusals: dict[About, Finding] = {}
     try:

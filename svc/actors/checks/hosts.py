@@ -2,7 +2,7 @@
 
 Without routes and records, the Worker cannot count views or redirect.
 
-A check reads each zone's routes and records only once, regardless of how many sites the zone contains.
+A check reads the routes and records of each zone only once, even if the zone contains many sites.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Routed:
-    """A host that has a route according to the store. `record` stores the actual state of that route."""
+    """A host that has a route according to the store. `record` stores the actual state of this route."""
 
     host: str
     zone_id: str
@@ -49,9 +49,9 @@ class _Routed:
 
 @dataclass(frozen=True)
 class _Retiring:
-    """An old path that still counts a site's views and therefore needs its route.
+    """A site's old path. It needs a route because the site's views on this path still count.
 
-    `make` returns the repair that recreates the route.
+    `make` returns the repair that creates the route again.
     """
 
     host: str
@@ -61,10 +61,10 @@ class _Retiring:
 
 
 async def check_hosts(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the hosts and return the findings. The results are also stored with the sites and the link host.
+    """Check the hosts and return the findings. Store the results with the sites and the link host.
 
-    If a route was deleted, or its zone has left the account, the route becomes pending, and a duty creates it again.
-    Raises EdgeRefused, EdgeUnavailable.
+    If a route was deleted, or if its zone has left the account, the route's state becomes pending. A duty then creates
+    the route again. Raises EdgeRefused or EdgeUnavailable.
     """
     waiting, made, retiring, warned = await _read_wanted(context, access, account)
     problems = waiting
@@ -84,8 +84,8 @@ async def check_hosts(context: Context, access: Access, account: Account) -> lis
 async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
     """Check that the token can read the zones that contain the account's hosts.
 
-    If a token lacks permission to read a zone, Cloudflare silently omits the zone from the list. Zones that are no
-    longer in the account are ignored. Raises EdgeRefused permission_error, EdgeUnavailable.
+    This check is necessary because Cloudflare omits zones that the token may not read. Zones that are no longer in the
+    account are ignored. Raises EdgeRefused with the code permission_error, or EdgeUnavailable.
     """
     listed, cut = await zones.list_zones(access)
     seen = {zone.id for zone in listed}
@@ -97,7 +97,7 @@ async def check_zones_are_seen(context: Context, access: Access, account: Accoun
 
 
 async def _has_routes(access: Access, zone_id: str) -> bool:
-    """Return True if the zone's routes can be listed. They cannot be listed once the zone has left the account."""
+    """Return True if the zone's routes can be listed. This is impossible after the zone has left the account."""
     try:
         await edge_routes.list_routes(access, zone_id)
     except EdgeError:
@@ -110,8 +110,8 @@ async def _read_wanted(
 ) -> tuple[list[Finding], list[_Routed], list[_Retiring], list[Site]]:
     """Read from the store what the check needs.
 
-    Returns findings that are known without a call, the existing routes, the routes for old paths, and the sites that
-    have warnings but no route.
+    Returns the findings that are known without a call, the existing routes, the routes for old paths, and the sites
+    that have warnings but no route.
     """
     waiting: list[Finding] = []
     made: list[_Routed] = []
@@ -170,7 +170,7 @@ def _record_site_route(
 def _routed_link_host(account_id: str, host: LinkHost, pattern: str, now: int) -> _Routed:
     """Return the link host's route for the check.
 
-    Warnings about the route are stored as the link host's error, because a link host has no field for warnings.
+    Warnings about the route become the link host's error, because a link host has no field for warnings.
     """
 
     def record(
@@ -195,7 +195,7 @@ def _routed_link_host(account_id: str, host: LinkHost, pattern: str, now: int) -
 
 
 def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
-    """Return the finding for a route that does not exist yet. `routes.make_when_due` retries the creation."""
+    """Return the finding for a route that does not exist yet. `routes.make_when_due` tries to create it again."""
     facts = {"route": pattern, "said": "" if error is None else error.message}
     if error is None:
         return Finding("route_not_made", "cloudflare_error", facts, _leave_to_duty, variant="unexplained")
@@ -203,7 +203,10 @@ def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
 
 
 async def _leave_to_duty() -> None:
-    """Do nothing: `routes.make_when_due` runs after each health check that finds something to repair."""
+    """Do nothing.
+
+    The duty `routes.make_when_due` does the repair, because it runs after each health check with repairs.
+    """
 
 
 async def _check_zone(
@@ -260,7 +263,7 @@ async def _check_zone(
 async def _without_zone(
     context: Context, access: Access, zone_id: str, made: Sequence[_Routed], error: EdgeError, permission: str
 ) -> list[Finding]:
-    """Return the findings for a zone whose routes cannot be listed, for example because it has left the account."""
+    """Return the findings for a zone whose routes cannot be listed, such as a zone that has left the account."""
     if not made:
         return [findings.refused("routes", TO_WORKER, error, permission)]
     try:
@@ -273,7 +276,7 @@ async def _without_zone(
     for routed in made:
         note = zone_not_found(routed.host).to_note()
         await context.store.run(routed.record("route_pending", routed.route_id, note, ()))
-        repair = None if zone is None else _leave_to_duty  # the zone was added again and has a new id
+        repair = None if zone is None else _leave_to_duty  # if the zone was added again, it has a new id
         problems.append(Finding("route_gone", note.code, {"route": routed.pattern}, repair))
     return problems
 
@@ -287,7 +290,7 @@ def _zone_inactive(zone: Zone) -> Finding:
 def _reason(site: Site) -> ErrorNote | None:
     """Return the reason why the site has no route yet, or None if the reason is unknown.
 
-    A missing DNS record is not a reason, because a route does not require a record.
+    A missing DNS record is not such a reason, because routes do not require records.
     """
     if site.error is not None:
         return site.error
@@ -310,7 +313,7 @@ def _warnings_now(
     *,
     for_links: bool = False,
 ) -> tuple[ErrorNote, ...]:
-    """Return the host's current warnings. Warnings in `before` whose cause cannot be checked now are kept."""
+    """Return the host's current warnings. A warning in `before` is kept if its cause cannot be checked now."""
     unknown = [code for code, fact in (("zone_not_active", zone), ("dns_not_proxied", records)) if fact is None]
     kept = [warning for warning in before if warning.code in unknown]
     now = [*kept, *obstacles(host, zone, records, for_links=for_links)]

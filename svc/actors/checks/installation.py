@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 
 async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], UploadStatus | None]:
-    """Check the script. Return the findings, and the script's upload status (None if the service's script is missing).
+    """Check the script.
 
-    Raises EdgeRefused, EdgeUnavailable.
+    Return the findings and the script's upload status, which is None if the service's script is missing.
+
+    Raises EdgeRefused or EdgeUnavailable.
     """
     existing = await workers.get_script(access, SCRIPT_NAME)
     if existing is None:
@@ -44,7 +46,7 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
 
 
 def unknown_upload(context: Context, account: Account) -> Finding:
-    """Return the finding for a Worker that the service uploaded, if the store has lost the record of the upload."""
+    """Return the finding for a Worker that the service uploaded if the store has lost the record of this upload."""
     return Finding("script_not_known", "resource_drift", repair=partial(_install, context, account))
 
 
@@ -57,15 +59,15 @@ async def _install(context: Context, account: Account) -> None:
 async def script_settings(context: Context, access: Access, account: Account, *, bindings: bool) -> list[Finding]:
     """Check the cron trigger, the workers.dev address and, if `bindings` is True, the script's bindings.
 
-    Call this only for a script that is the service's last upload.
+    Call this only if the script is the service's last upload.
 
-    Raises EdgeRefused, EdgeUnavailable.
+    Raises EdgeRefused or EdgeUnavailable.
     """
     problems = []
     seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
     install = seen.get("INSTALL")
     if install is not None and install.text != account.install_id and await is_unknown(context, install.text or ""):
-        return [unknown_upload(context, account)]  # an upload of the same code, but with a different key
+        return [unknown_upload(context, account)]  # the same code was uploaded with a different key
     wrong = await _wrong_bindings(context, account, seen)
     if wrong:
         problems.append(Finding("bindings_differ", "resource_drift", {"bindings": ", ".join(wrong)}))
@@ -82,9 +84,9 @@ async def script_settings(context: Context, access: Access, account: Account, *,
 
 
 async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:
-    """Return the names of the bindings that differ from the last upload. Secrets are only checked for existence.
+    """Return the names of the bindings that differ from the last upload. The values of secrets cannot be compared.
 
-    The value of PUSH_URL is not compared, because a Worker keeps the previous URL after the operator changes the
+    The value of PUSH_URL is not compared, because a Worker keeps the previous URL when the operator changes the
     setting.
     """
     if account.install_id is None or not seen:
@@ -93,7 +95,7 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
     install = seen.get("INSTALL")
     open_uploads = await context.store.read(operation_rows.with_open_upload(account.id))
     if install is not None and install.text != account.install_id and install.text in open_uploads:
-        return []  # the service made this upload, but did not receive the response
+        return []  # the service made this upload, but its response was lost
     texts["INSTALL"] = account.install_id
     wrong = [name for name, text in texts.items() if name not in seen or seen[name].text != text]
     if "DB" not in seen or seen["DB"].database_id != account.database_id:
@@ -103,7 +105,7 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
 
 
 async def database(access: Access, account: Account) -> list[Finding]:
-    """Check that the database exists. Raises EdgeRefused, EdgeUnavailable."""
+    """Check that the database exists. Raises EdgeRefused or EdgeUnavailable."""
     if account.database_id is not None and await d1.get(access, account.database_id) is not None:
         return []
     return [Finding("database_deleted", "resource_drift")]

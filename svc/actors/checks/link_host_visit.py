@@ -1,12 +1,12 @@
-"""A check of the response that visitors of the link host get.
+"""A check of the response that visitors of the link host receive.
 
-The service requests a code through the public address and checks the response.
+The service requests a random code through the public address and checks the response.
 
-The code is random, so it belongs to no link. The Worker does not count requests without a link, and its response to
-them is known: the page with the Worker's content security policy, or a redirect to `not_found_url`.
+No link has this code, so the Worker does not count the request. The Worker's response is known: a page with the
+Worker's content security policy, or a redirect to `not_found_url`.
 
-A new link host is requested once, as soon as it is live. If there is a problem, the service repeats the request with
-increasing pauses, and shows the problem once it has lasted longer than the changes at Cloudflare usually take.
+The service requests a new link host once, as soon as it is live. If there is a problem, the service repeats the request
+with increasing pauses. It shows the problem when it has lasted longer than changes at Cloudflare usually take.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 10.0
 # With pauses of 10, 20 and 40 seconds, a problem is shown after 70 seconds.
 _SHOWN_AFTER_VISITS = 4
-# 24 bytes are 32 characters, the longest code. No user can create this code by chance.
+# 24 bytes are 32 characters, the length of the longest code. A user cannot choose the same code by chance.
 _CODE_BYTES = 24
 _NOT_FOUND, _FOUND = 404, 302
 _REDIRECTS = range(300, 400)
@@ -43,7 +43,7 @@ _LOCATION_CHARS = 200
 
 
 async def visit_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Request a code from the link host if a request is due, and show the problem if it has lasted for a while."""
+    """Request a code from the link host if a request is due. Show a problem when it has lasted for a while."""
     del timers
     host = account.link_host
     if host is None or host.visit_at is None or not _can_be_judged(context, account, host):
@@ -65,9 +65,12 @@ async def visit_when_due(context: Context, account: Account, timers: Timers) -> 
 
 
 async def visit_now(context: Context, account_id: str) -> list[Finding]:
-    """Request a code from the account's link host for a user's health check, and return the problem.
+    """Request a code from the account's link host, for a health check that a user requested.
 
-    The problem is shown immediately. Nothing is requested if the link host is not live yet or has another error.
+    Return the problem, if any.
+
+    The problem is shown immediately. If the link host is not live yet, or has another error, the function sends no
+    request.
     """
     account = await context.store.read(accounts.account_by_id(account_id))
     host = None if account is None else account.link_host
@@ -82,10 +85,10 @@ async def visit_now(context: Context, account_id: str) -> list[Finding]:
 
 
 def _can_be_judged(context: Context, account: Account, host: LinkHost) -> bool:
-    """Return True if the Worker's response to an unknown code is known, apart from the time until it is live.
+    """Return True if the Worker's response to an unknown code can be predicted.
 
     Workers of other versions may respond differently. If the host has another error, that error is the likely cause of
-    any problem.
+    a problem. (The caller checks whether the host is live.)
     """
     is_synced = host.version <= account.synced_version and host.config_error is None and host.live_at is not None
     has_route = host.state == "active" and host.error is None
@@ -95,9 +98,10 @@ def _can_be_judged(context: Context, account: Account, host: LinkHost) -> bool:
 async def _record(
     context: Context, account: Account, host: LinkHost, problem: Finding | None, failed_visits: int
 ) -> float:
-    """Store the result of a request, and return the time of the next request in monotonic seconds.
+    """Store the result of a request. Return the time of the next request (monotonic seconds).
 
-    The result is discarded if the link host has changed since. The change then wakes the account's actor.
+    If the link host has changed since the request, the result is discarded. The change itself wakes the account's
+    actor.
     """
     if problem is None:
         if host.visit_at is not None or host.visit_error is not None:
@@ -112,7 +116,7 @@ async def _record(
 
 
 async def _visit(context: Context, host: LinkHost) -> Finding | None:
-    """Request a random code from the host. Return the problem, or None if the response is the Worker's."""
+    """Request a random code from the host. Return the problem, or None if the response comes from the Worker."""
     code = secrets.token_urlsafe(_CODE_BYTES)
     answer = await context.visitor.get(host.host, f"/{code}")
     if isinstance(answer, Answer):
@@ -129,7 +133,7 @@ def _problem_of(answer: Answer, host: LinkHost, code: str, policy: str) -> Findi
     if not answer.through_cloudflare:
         return Finding("link_host_bypassed", "dns_not_proxied", facts)
     if answer.status in _REDIRECTS and answer.location:
-        # The code differs in each request, but the problem is the same.
+        # Replace the code, so that the same problem always has the same text.
         location = answer.location.replace(code, "…")[:_LOCATION_CHARS]
         return Finding("link_host_redirected", "link_host_redirected", {**facts, "location": location})
     return Finding("link_host_other_answer", "link_host_other_answer", {**facts, "status": str(answer.status)})

@@ -1,8 +1,8 @@
-"""Times of an account's health checks. This module does no I/O.
+"""The times of an account's health checks. No I/O.
 
-A push from the Worker proves that the script, cron trigger, database and key are in place. Therefore, a healthy account
-whose Worker pushes is checked only once a day. That check covers what a push cannot prove: the token and its
-permissions, routes, DNS records, and changes made outside the service.
+A push proves that the script, cron trigger, database and key are in place. A healthy account whose Worker pushes is
+therefore checked only once a day. The check covers what a push cannot prove: the token and its permissions, routes, DNS
+records, and changes made outside the service.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _REFUSED_CHECK_S = 600.0
 
 
 def every_s(account: Account, timing: TimingConfig, now: int) -> float:
-    """Return the longest time between two health checks, in seconds. `now`: epoch ms."""
+    """Return the maximum time between two health checks, in seconds. `now`: epoch ms."""
     if account.state == "permission_error":
         return while_refused_s(timing)
     return timing.health_well_every_s if is_confirmed_by_pushes(account, now) else timing.health_every_s
 
 
 def while_refused_s(timing: TimingConfig) -> float:
-    """Return the check interval, in seconds, while Cloudflare refuses the token.
+    """Return the interval between checks while Cloudflare refuses the token, in seconds.
 
-    It is not shorter, because an incident at Cloudflare can last for hours.
+    A shorter interval would not help, because an incident at Cloudflare can last for hours.
     """
     return min(timing.health_every_s, _REFUSED_CHECK_S)
 
@@ -44,8 +44,8 @@ def is_confirmed_by_pushes(account: Account | Due, now: int) -> bool:
 def wait_s(account: Account, timing: TimingConfig, now: int) -> float:
     """Return the time from a health check at `now` (epoch ms) to the next check, in seconds.
 
-    A healthy account is checked at its scheduled time of day. The accounts' checks therefore stay evenly spread, even
-    after an hour in which many accounts were checked.
+    A healthy account is checked at a fixed time of day. The checks of all accounts therefore stay evenly spread, even
+    after an hour with many checks.
     """
     if is_confirmed_by_pushes(account, now):
         return (_next_slot(account.edge_account_id, timing.health_well_every_s * 1000, now) - now) / 1000
@@ -73,9 +73,6 @@ def first_advice_s(due: Due, timing: TimingConfig, now: int) -> float:
 
 
 def _next_slot(edge_account_id: str, period_ms: float, after: int) -> float:
-    """Return the time of the account's first scheduled check after `after` (both epoch ms).
-
-    An account has one scheduled check per period.
-    """
+    """Return the first scheduled check of the account after `after` (both epoch ms). An account has one per period."""
     slot_at = after // period_ms * period_ms + spread(edge_account_id) * period_ms
     return slot_at if slot_at > after else slot_at + period_ms

@@ -1,6 +1,6 @@
 """Checks of the Worker's database: its tables, its configuration, and the time of the Worker's last cron run.
 
-If the database was emptied or restored to an earlier state outside the service, the check repairs the database: the
+The database may have been emptied, or restored to an earlier state, outside the service. The check then repairs it: the
 schema's statements create the tables, and a sync writes the configuration. Counts that the Worker had not pushed yet
 are lost.
 """
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.syncs import Synced
 
-# A Worker pushes once an hour, even if there are no counts, and stores the time of its next push. If that time is this
-# long ago, the cron trigger has stopped.
+# A Worker pushes once an hour, even without counts, and stores the time of its next push. If this time is so long ago,
+# the cron trigger has stopped.
 STOPPED_MS = 2 * HOUR_MS
-# Counting the configuration's rows reads all of them. Counting reads at most this many rows per day, or more if that is
-# necessary to count at least `_LEAST_COUNTS_A_DAY` times a day. The free plan allows five million row reads per day.
+# To count the configuration's rows, D1 reads all of them, and the free plan allows five million row reads per day. The
+# counts read at most this many rows per day. Large configurations are an exception: they are counted
+# `_LEAST_COUNTS_A_DAY` times a day.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -54,15 +55,15 @@ _COUNT = (
 class _State:
     """The contents of a Worker's database.
 
-    `is_complete`: True if the table `meta` has all keys. `meta`: the parsed values of that table; None if they cannot
-    be parsed.
+    `is_complete`: True if the table `meta` has all keys. `meta`: the parsed values of that table, or None if they
+    cannot be parsed.
     """
 
     tables: set[str]
     is_complete: bool = False
     schema: int = 0
     meta: WorkerMeta | None = None
-    count: tuple[int, int] | None = None  # configuration rows, sum of their versions; None: not counted
+    count: tuple[int, int] | None = None  # number of configuration rows, sum of their versions; None if not counted
 
 
 async def check_database(
@@ -70,8 +71,8 @@ async def check_database(
 ) -> list[Finding]:
     """Check the account's database and the time of the Worker's last cron run.
 
-    `newer`: True if the running script comes from an upload of which the store has no record. `count`: count the
-    configuration's rows even if a count is not due. Raises EdgeRefused, EdgeUnavailable.
+    `newer`: True if the store has no record of the running script's upload. `count`: count the configuration's rows
+    even if a count is not due. Raises EdgeRefused or EdgeUnavailable.
     """
     if account.database_id is None:
         return []
@@ -98,7 +99,7 @@ async def check_database(
 async def _read_state(access: Access, database_id: str, expected: Synced | None) -> _State:
     """Read the database in one call.
 
-    If a table is missing, D1 refuses the whole call. A second call then reads only the names of the tables.
+    If a table is missing, D1 refuses the whole call. In that case, a second call reads only the names of the tables.
     """
     statements: list[tuple[str, Sequence[d1.Parameter]]] = [(schema.TABLES, []), (STATEMENT, [])]
     if expected is not None:
@@ -144,26 +145,26 @@ def _tables_finding(context: Context, access: Access, account: Account, missing:
 
 
 async def _make_tables(context: Context, access: Access, account: Account) -> None:
-    """Create the missing tables and rows. Each statement can be repeated, and none changes existing data."""
+    """Create the missing tables and rows. The statements can be repeated, and do not change existing data."""
     if account.database_id is None:
         return
     await schema.migrate(access, account.database_id, context.bundle)
     meta = await recovery.read_meta(access, account.database_id)
-    # An empty table gets the whole configuration. A table with rows gets only the rows that are newer than the table's
-    # version.
+    # If the table is empty, write the whole configuration. Otherwise, write only the rows that are newer than the
+    # table's version.
     [result] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])
     version = meta.config_version if result.rows[0]["filled"] else 0
     await context.store.run(syncs.sync_again_after(account.id, version))
 
 
 async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the store has no record of the running Worker's upload.
+    """Return True if the store has no record of the upload of the running Worker.
 
-    This can be the case even if the Worker's code is the same.
+    The code of the Worker does not show this, because it may be the same.
 
-    The store does not have that Worker's key either, so the service rejects all pushes from that Worker.
+    The store does not have the key of such a Worker either, so the service rejects its pushes.
     """
-    # A push that precedes the last recorded install does not show which upload is running now.
+    # A push before the last recorded install does not show which upload is running now.
     pushed_later = account.installed_at is not None and meta.next_push_at - HOUR_MS > account.installed_at
     return pushed_later and meta.tried != account.install_id and await is_unknown(context, meta.tried)
 
@@ -175,7 +176,8 @@ def _configuration(
         return []
     version = state.meta.config_version
     if recovery.is_behind(account, state.meta):
-        repair = findings.repair_by(context, partial(bump_version, account.id))  # a new version wakes the sync
+        # the sync runs because the version is new
+        repair = findings.repair_by(context, partial(bump_version, account.id))
         return [Finding("configuration_newer", "resource_drift", repair=repair)]
     if version < account.synced_version:
         repair = findings.repair_by(context, partial(syncs.sync_again_after, account.id, version))
@@ -188,10 +190,10 @@ def _configuration(
 
 
 async def _refill(context: Context, access: Access, account: Account) -> None:
-    """Write the configuration rows that are missing, and remove rows that should not exist.
+    """Write the missing configuration rows, and remove rows that should not exist.
 
-    Then increment the configuration's version: isolates (running copies of the Worker) remember unknown codes until the
-    version changes.
+    Then increment the configuration's version. This is necessary because isolates (running copies of the Worker)
+    remember unknown codes until the version changes.
     """
     if account.database_id is None:
         return
@@ -199,7 +201,7 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
     all_links = [each for each in await context.store.read(links.changed_links(account.id, 0)) if not each.config_error]
     refused = await context.store.read(syncs.synced_rows(account.id))
     if refused is None:
-        return  # a sync is still due; if rows are missing after it, the next health check finds them
+        return  # a sync is still due; if rows are missing afterwards, the next health check finds them
     rows = await trio.to_thread.run_sync(
         config_rows.rows_of, all_sites, all_links, account.link_host, account.retention, 0
     )
@@ -224,7 +226,7 @@ def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Findi
 
 
 async def record_crons(context: Context, account: Account, problems: Sequence[Finding]) -> None:
-    """Set or clear the account's warning about a stopped cron trigger, according to these findings."""
+    """Set or clear the account's warning about a stopped cron trigger. The findings determine which."""
     stopped = any(problem.kind == "reports_stopped" for problem in problems)
     if stopped and "crons_stopped" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "crons_stopped"))

@@ -1,11 +1,15 @@
-"""Operations: long-running work on a Cloudflare account, one at a time, each with a row in the store.
+"""Operations: long-running work on a Cloudflare account. Each has a row in the store, and an account has one at a time.
 
-There are two kinds. A *recorded* operation (install, update) needs only the data in its row. The service responds to
-the request as soon as the row is stored, and `run` does the work. If the process is killed, the service continues the
-operation at its next start. An *asked* operation (connect, renew) needs a token that exists only in the HTTP request,
-so it cannot be continued. Its row only records which tokens have to be cleaned up. A disconnect is recorded, but runs
-within its request because the response lists the remaining resources. Only an interrupted disconnect is continued from
-its row.
+There are two kinds:
+
+- A *recorded* operation (install, update) needs only the data in its row. The service responds to the request when the
+  row is stored, and `run` does the work. If the process is killed, the service continues the operation at its next
+  start.
+- An *asked* operation (connect, renew) needs a token that exists only in the HTTP request, so it cannot be continued.
+  Its row only shows which tokens have to be cleaned up.
+
+A disconnect is recorded, but runs within its request, because the response lists the remaining resources. It is
+continued from its row only if it was interrupted.
 """
 
 from __future__ import annotations
@@ -29,28 +33,28 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The recorded operations that `begin` can start. Rows of other kinds are handled by other modules, or by another
-# version of the service.
+# The recorded operations that `begin` can start. Rows of other kinds belong to other modules, or to another version of
+# the service.
 WORK: Mapping[OperationKind, Work] = {"install": install.WORK, "update": update.WORK}
 
 
 async def begin(context: Context, kind: OperationKind, account_id: str, commit: Commit[Account, R]) -> R:
-    """Record an operation and return the value of `commit`'s transaction; `resume_when_due` does the work later.
+    """Record an operation and return the result of `commit`'s transaction. Later, `resume_when_due` does the work.
 
-    Raises NotFound; ServiceError not_configured; Conflict account_not_ready, operation_in_progress, schema_newer.
-    Raises KeyError if `kind` is not in `WORK`.
+    Raises NotFound, ServiceError (code not_configured) or Conflict (codes account_not_ready, operation_in_progress and
+    schema_newer). Raises KeyError if `kind` is not in `WORK`.
     """
     work = WORK[kind]
     context.check_push_url()
     account = await context.store.read(accounts.account_by_id(account_id))
     if account is not None and (account.edge_schema or 0) > context.bundle.schema:
-        # Check this before the operation begins, so that a refusal leaves the account unchanged.
+        # Check this before the operation begins, so that a refused operation does not change the account.
         raise Conflict("schema_newer", details={"schema": account.edge_schema, "known": context.bundle.schema})
     return await context.store.run(commit(work.begin(account_id, new_id("op"), context.clock())))
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Continue the account's recorded operation, if one is running."""
+    """Continue the account's running recorded operation, if any."""
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind not in WORK:
         return math.inf

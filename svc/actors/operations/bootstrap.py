@@ -1,7 +1,7 @@
-"""The use of a bootstrap token: check it, create a working token, then delete obsolete tokens and the bootstrap token.
+"""Checks a bootstrap token, creates a working token with it, and then deletes obsolete tokens and the bootstrap token.
 
-A working token's name (`svc-<operation id>`) is stored in the operation's row before the token is created. The name
-stays in the row until the account uses the token, or the token is known to be deleted. The service therefore knows the
+The name of a working token (`svc-<operation id>`) is stored in the operation's row before the token is created. The
+name stays there until the account uses the token, or the token is known to be deleted. The service therefore knows the
 name of every token that may still be valid.
 """
 
@@ -39,12 +39,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# "Could not route to …, perhaps your object identifier is invalid?": the error that Cloudflare returns for an invalid
-# account id.
+# Cloudflare's error for an invalid account id: "Could not route to …, perhaps your object identifier is invalid?"
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKEN_DAYS = 365  # the lifetime of a working token
 _TOKENS_WRITE = "Account API Tokens Write"
-# Codes of refusals that end the request but leave the bootstrap token valid.
+# Codes of refusals that end the request, but after which the bootstrap token is still valid.
 _LEAVES_BOOTSTRAP: tuple[Code, ...] = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -60,7 +59,7 @@ _DELETE_BOOTSTRAP = (
     "The bootstrap token is still valid. Use it for the next attempt, or delete it in the Cloudflare dashboard under"
     " Manage Account, Account API Tokens."
 )
-# Errors that Cloudflare may return for a valid token that is so new that some of its servers do not know it yet.
+# Errors that Cloudflare may return for a valid token that is so new that it does not work everywhere yet.
 _NOT_SETTLED = ("token_refused", "permission_error")
 
 
@@ -68,7 +67,7 @@ _NOT_SETTLED = ("token_refused", "permission_error")
 class Bootstrap:
     """An accepted bootstrap token, its status, and the name of its Cloudflare account.
 
-    `left_s`: how much longer the request may use the token, in seconds.
+    `left_s`: for how many seconds the request may still use the token.
     """
 
     access: Access
@@ -80,11 +79,11 @@ class Bootstrap:
 async def check(context: Context, edge_account_id: str, user_id: int, token: SecretStr) -> Bootstrap:
     """Check the bootstrap token, which may be only seconds old. The check does not change anything at Cloudflare.
 
-    Checking an invalid token takes seconds, so the check runs in the HTTP request's task and not in the actor's. Other
-    requests for the account therefore do not have to wait, even if someone sends made-up tokens for a known account id.
+    Checking an invalid token takes seconds, so the check runs in the HTTP request's task and not in the actor's.
+    Otherwise, made-up tokens for a known account id could delay other requests for the account.
 
-    Raises ServiceError invalid_bootstrap if the token is unknown, expired or from another account. Raises ServiceError
-    bootstrap_permission_error, EdgeUnavailable.
+    Raises EdgeUnavailable or ServiceError. The code is invalid_bootstrap if the token is unknown, expired or from
+    another account, and bootstrap_permission_error if the token lacks a permission.
     """
     access = context.edge.access(edge_account_id, token.get_secret_value(), user_id)
     began_at = trio.current_time()
@@ -98,7 +97,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 
 @contextmanager
 def explain_still_valid() -> Iterator[None]:
-    """Return a context manager that adds a hint to final refusals raised in its block.
+    """Return a context manager that adds a hint to final refusals from its block.
 
     The hint says that the bootstrap token is still valid and how to delete it.
     """
@@ -113,10 +112,9 @@ def explain_still_valid() -> Iterator[None]:
 
 
 def check_unused(context: Context, bootstrap: Bootstrap) -> None:
-    """Raise ServiceError invalid_bootstrap if an earlier request used and deleted the token.
+    """Raise ServiceError with the code invalid_bootstrap if an earlier request used and deleted the token.
 
-    Cloudflare would also refuse a deleted token, but the service retries such a refusal several times before it gives
-    up.
+    Cloudflare would also refuse a deleted token, but only after several retries.
     """
     if bootstrap.own.id in context.deleted_bootstraps:
         raise _invalid("The bootstrap token was used by another request and has been deleted.")
@@ -161,11 +159,12 @@ async def mint(
 ) -> tuple[Operation, NewToken]:
     """Create a working token with exactly the required permissions. Return the token and the operation that records it.
 
-    Some of Cloudflare's servers may not know the new token yet when this function tests it. The install therefore tests
-    the token again.
+    The function tests the new token, but some of Cloudflare's servers may not know it yet. The install therefore tests
+    it again.
 
-    Raises ServiceError bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed,
-    orphan_not_deleted; EdgeUnavailable. If the token was created before the refusal, the error's `had_effect` is True.
+    Raises EdgeUnavailable or ServiceError (codes bootstrap_permission_error, permission_catalog, token_rights_mismatch,
+    token_check_failed and orphan_not_deleted). If the token was created before the refusal, the error's `had_effect` is
+    True.
     """
     await delete_lost(context, bootstrap, account)
     groups: list[tokens.PermissionGroup] = []
@@ -179,7 +178,7 @@ async def mint(
             await delete_lost(context, bootstrap, account)
             token = await _create(context, bootstrap, operation, policies)
     except EdgeRefused as error:
-        if error.code == "permission_error":  # the bootstrap token can read tokens but not write them
+        if error.code == "permission_error":  # the bootstrap token can read tokens, but not create them
             raise _missing_permissions([_TOKENS_WRITE]) from None
         if tokens.cannot_grant(error, groups):
             raise _cannot_grant(error.details) from None
@@ -201,7 +200,7 @@ async def mint(
 
 
 def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bool = False) -> ServiceError:
-    """Return the error for a bootstrap token that cannot grant permissions that it does not have itself."""
+    """Return the error for a bootstrap token that can grant only permissions that it has itself."""
     return ServiceError(
         "bootstrap_permission_error",
         "The bootstrap token cannot grant permissions that it does not hold; details.missing names them.",
@@ -217,21 +216,23 @@ def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bo
 async def probe(working: Access) -> None:
     """Make one call with each permission of the working token.
 
-    Raises EdgeRefused if a permission does not work; EdgeUnavailable.
+    Raises EdgeRefused if a permission does not work, or EdgeUnavailable.
     """
     await tokens.verify(working)
     await workers.get_script(working, SCRIPT_NAME)
     await d1.find(working, DATABASE_NAME)
     visible, _ = await zones.list_zones(working, limit=1)
-    if visible:  # zone permissions can only be tested with a zone
+    if visible:  # without a zone, zone permissions cannot be tested
         await routes.list_routes(working, visible[0].id)
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
-    """Delete the tokens that earlier operations of this account lost or replaced. Finds the tokens by id and by name.
+    """Delete the tokens that earlier operations of this account lost or replaced.
 
-    A recently created token may not appear in Cloudflare's list yet, so its name stays in its operation's row. Raises
-    ServiceError orphan_not_deleted, EdgeUnavailable.
+    The function finds them by id and by name.
+
+    A recently created token may not be in Cloudflare's list yet, so its name stays in its operation's row. Raises
+    ServiceError with the code orphan_not_deleted, or EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
     if not lost:
@@ -253,7 +254,7 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 async def clean_up(
     context: Context, bootstrap: Access, account: Account, refusal: ServiceError, within_s: float = math.inf
 ) -> Sequence[Operation]:
-    """Delete the tokens that the refused operation and earlier operations created. Stop after `within_s` seconds.
+    """Delete the tokens of the refused operation and of earlier operations. Stop after `within_s` seconds.
 
     Returns the operations whose tokens may still be valid. Raises StoreUnavailable.
     """
@@ -269,10 +270,11 @@ async def clean_up(
 
 
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
-    """Make the last calls with the bootstrap token: delete the replaced token, late tokens, and the bootstrap token.
+    """Make the last calls with the bootstrap token, which delete the replaced token, late tokens, and the bootstrap
+    token.
 
-    A late token is a token that an earlier attempt created although its response was lost. If a deletion fails, the
-    account keeps the warning that was stored with the working token.
+    A late token was created by an earlier attempt whose response was lost. If a deletion fails, the account keeps the
+    warning that was stored with the working token.
     """
     try:
         await delete_lost(context, bootstrap.access, account)
@@ -284,7 +286,7 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
     try:
         await tokens.delete(bootstrap.access, bootstrap.own.id)
     except (EdgeRefused, EdgeUnavailable) as error:
-        # A refusal means that the token is already deleted, because the response to an earlier deletion was lost.
+        # If Cloudflare refuses the token, it was already deleted, and the response to that deletion was lost.
         if error.code != "token_refused":
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
@@ -293,7 +295,7 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
 
 
 def sealed(context: Context, account: Account, token: NewToken, bootstrap: TokenStatus) -> WorkingToken:
-    """Return the new token as it is stored: encrypted, and with the expiry of the bootstrap token that created it."""
+    """Return the new token as it is stored: encrypted, with the expiry of the bootstrap token that created it."""
     value = context.vault.seal(token.value.get_secret_value(), account.id)
     bootstrap_expires_at = bootstrap.expires_at or context.clock() + DAY_MS
     return WorkingToken(token.id, token.name, token.expires_at, value, bootstrap_expires_at)
@@ -315,7 +317,7 @@ def tokens_to_revoke(lost: Sequence[Operation]) -> JsonObject:
 
 
 async def forget_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Clear the warning about an undeleted bootstrap token once the token has expired."""
+    """Clear the warning about an undeleted bootstrap token when this token has expired."""
     del timers
     if account.bootstrap_expires_at is None:
         return math.inf
@@ -327,9 +329,9 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
-    """Create the token with the name in the operation's row.
+    """Create the token, with the name in the operation's row.
 
-    The call is not retried. Raises EdgeRefused, EdgeUnavailable.
+    The call is not retried. Raises EdgeRefused or EdgeUnavailable if no token was created.
 
     Raises EdgeUnknown if Cloudflare may have created the token.
     """
@@ -340,7 +342,7 @@ async def _create(context: Context, bootstrap: Access, operation: Operation, pol
         token = await tokens.create(bootstrap, operation.token_name, policies, expires_at)
     except EdgeUnknown:
         raise
-    except (EdgeRefused, EdgeUnavailable):  # no token was created
+    except (EdgeRefused, EdgeUnavailable):  # in both cases, no token was created
         await context.store.run(operations.token_settled(operation.id))
         raise
     await context.store.run(operations.token_made(operation.id, token.id))

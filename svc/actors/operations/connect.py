@@ -1,7 +1,7 @@
 """The connect operation: exchange a one-day bootstrap token for a working token with few permissions.
 
-The bootstrap token is never stored. The service knows the name of every token that may be valid, even if the process
-dies, Cloudflare refuses a call or a response is lost (see `bootstrap`).
+The bootstrap token is never stored. The service always knows the name of every token that may be valid, even after a
+crash, a refused call or a lost response (see `bootstrap`).
 
     accepted ──► pending (row) ──► token created ──► token stored, install begun ──► tokens of lost attempts deleted,
                     │                                                                then the bootstrap token itself
@@ -38,27 +38,28 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The 5xx errors that end a connect operation. After any other 5xx error, the account stays `pending`, and repeating the
-# same request continues the connect operation.
+# 5xx errors that end a connect operation. After any other 5xx error, the account stays `pending`. The user can then
+# repeat the request to continue the operation.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
-# How long a pending connect operation waits for its user before it becomes `bootstrap_lost`.
+# The time that a pending connect operation waits for its user. Afterwards, the account becomes `bootstrap_lost`.
 _PENDING_MS = 3_600_000
 _SERVER_ERROR = 500
 
 
 async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
-    """Check that the user may connect `edge_account_id`. Return False if another user has connected it.
+    """Check that the user may connect `edge_account_id`. Return False if another user has connected this account.
 
-    This is checked three times:
+    The check runs three times:
 
-    - in the caller's task, before the bootstrap token check, which takes seconds
-    - when the actor serves the request, because another connect operation may have finished since then
-    - in the transaction of `begin_connect`.
+    - - in the caller's task, before the check of the bootstrap token, which takes seconds
+    - - when the actor serves the request, because another connect operation may have finished since then
+    - - in the transaction of `begin_connect`.
 
-    The caller's task does not report a False result to the user, so only a user who has a valid token for the account
-    learns that the account is already connected.
+    If the check in the caller's task returns False, the user does not learn this yet. Only users with a valid token for
+    the account learn that it is already connected.
 
-    Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
+    Raises Conflict (code already_connected), Forbidden (code limit_reached) or ServiceError (codes not_configured and
+    service_full).
     """
     context.check_push_url()
     try:
@@ -78,12 +79,14 @@ async def connect(
     options: ConnectOptions,
     commit: Commit[Account, R],
 ) -> R:
-    """Connect the account for a user and begin the install.
+    """Connect the account for a user, and begin the install.
 
-    Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
-    service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
-    token_check_failed. After ServiceError orphan_not_deleted or EdgeUnavailable, the account stays `pending`, and the
-    caller can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
+    Raises Conflict (codes account_taken, already_connected and operation_in_progress), Forbidden (code limit_reached),
+    or ServiceError (codes service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog,
+    token_rights_mismatch and token_check_failed).
+
+    After EdgeUnavailable, or ServiceError with the code orphan_not_deleted, the account stays `pending` and the caller
+    can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
     """
     if not await check(context, edge_account_id, user_id):
         raise Conflict("account_taken")
@@ -110,15 +113,15 @@ async def connect(
             raise
         raise EdgeUnavailable("Cloudflare took too long; repeat the request to continue.") from None
     connected = await _finish(context, account, operation, token, checked.own, commit)
-    # At this point, the account is connected and the response is stored. If tokens cannot be deleted in time, the
-    # account only keeps a warning.
+    # The account is now connected, and the response is stored. If tokens cannot be deleted in time, the account only
+    # keeps a warning.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return connected
 
 
 async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Move an account to `bootstrap_lost` if its connect operation was interrupted or not continued in time."""
+    """Change an account's state to `bootstrap_lost` if its connect operation was interrupted or expired."""
     del timers
     if account.state != "pending" or account.sealed_token is not None:
         return math.inf
@@ -126,7 +129,7 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
     if operation is None:
         raise AssertionError("a pending account has no operation")
     ends_at = account.created_at + _PENDING_MS
-    # A connect operation at any other step was interrupted because its process ended.
+    # At any other step, the connect operation was interrupted because its process ended.
     if operation.step == operations.WAITING and context.clock() < ends_at:
         return trio.current_time() + (ends_at - context.clock()) / 1000
     lost = await context.store.read(operations.with_open_token(account.id))
@@ -139,12 +142,13 @@ async def _working_token(
 ) -> tuple[Operation, NewToken]:
     """Create a working token.
 
-    On a refusal, record the outcome, delete created tokens if the refusal is final, and raise the refusal.
+    If Cloudflare refuses this, the function records the outcome and raises the refusal. If the refusal is final, it
+    also deletes the created tokens.
     """
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
-        raise  # not a refusal: repeating the request continues the connect operation
+        raise  # this is not a refusal, so the user can repeat the request to continue
     except ServiceError as refusal:
         if refusal.status >= _SERVER_ERROR and refusal.code not in _FINAL:
             raise await _leave_pending(context, account, refusal) from None
@@ -169,7 +173,8 @@ async def _leave_pending(context: Context, account: Account, refusal: ServiceErr
 async def _give_up(context: Context, access: Access, account: Account, refusal: ServiceError) -> ServiceError:
     """End a refused connect operation.
 
-    Delete the account; if tokens may still be valid, keep the account and list the tokens in its error.
+    Deletes the account, unless tokens may still be valid. In that case, the account stays, and its error lists the
+    tokens.
 
     Returns `refusal` with the names of the tokens that may still be valid in its details.
     """

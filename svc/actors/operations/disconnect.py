@@ -1,16 +1,16 @@
-"""The disconnect operation, which removes the service's resources from Cloudflare.
+"""The disconnect operation. It removes the service's resources from Cloudflare.
 
-It keeps resources that were changed outside the service, or that it cannot reach.
+Resources that were changed outside the service, or that the service cannot reach, remain.
 
     routes ──► script (its cron goes with it) ──► last totals read and stored ──► database ──► record
 
-A disconnect always ends with a response that describes the remaining resources (`left`). Each step first checks which
-resources exist, so all steps can be repeated. If the process is killed, the service repeats the steps of the recorded
-operation at its next start. The working token has no permission to delete tokens, so the response asks the user to
-delete it (`revoke_token`).
+The response to a disconnect describes the remaining resources (`left`). All steps can be repeated, because each step
+first checks which resources exist. If the process is killed, the service repeats the steps of the recorded operation at
+its next start. The response also asks the user to delete the working token (`revoke_token`), because this token has no
+permission to delete tokens.
 
-A disconnect that the operator has requested can wait for Cloudflare: if a resource remains only because Cloudflare did
-not respond, the operation stays unfinished, and `service/operator_disconnects.py` repeats it later.
+If the operator requested the disconnect, it can wait for Cloudflare. If resources remain only because Cloudflare did
+not respond, the operation then stays unfinished, and `service/operator_disconnects.py` repeats it later.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-# How long an isolate of the Worker may hold events before they are written, by the level of its write budget
-# (edge_worker/src/budget.js). This includes the duration of the write.
+# How long an isolate (a running copy) of the Worker may hold events until they are written, including the write itself.
+# The time depends on the level of its write budget (edge_worker/src/budget.js).
 GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5
 _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
@@ -65,7 +65,7 @@ _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
 
 @dataclass(frozen=True)
 class _Reason:
-    """The reason why a resource remains. `facts`: the values that are inserted into the reason's text."""
+    """The reason why a resource remains. `facts`: the values for the placeholders in the reason's text."""
 
     code: LeftWhy
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -74,16 +74,16 @@ class _Reason:
 _TOO_SLOW = _Reason("too_slow")
 _NOT_OURS = _Reason("not_ours")
 _CHANGED = _Reason("changed")
-# Reasons that cease to apply without any action by the user.
+# Reasons that disappear without action by the user.
 _PASSING: frozenset[LeftWhy] = frozenset({"too_slow", "unreachable", "daily_limit"})
 
 
 class DisconnectDelayed(ServiceError):
     """Raised if resources remain only because Cloudflare could not remove them yet.
 
-    The operation stays unfinished; repeat it later.
+    The operation stays unfinished, and the caller repeats it later.
 
-    `why`: the reason, which is "daily_limit" or "unreachable".
+    `why`: the reason, "daily_limit" or "unreachable".
     """
 
     def __init__(self, why: LeftWhy) -> None:
@@ -100,11 +100,11 @@ async def disconnect(
     *,
     waits: bool = False,
 ) -> R:
-    """Disconnect a user's account. If the account was already disconnected, return the outcome of that disconnect.
+    """Disconnect a user's account. If the account is already disconnected, return the outcome of that disconnect.
 
-    `deadline`: the time at which the disconnect must end, even if resources remain (monotonic seconds). `waits`: if
-    True, leave the operation unfinished when resources remain only because Cloudflare does not respond.
-    Raises NotFound; Conflict operation_in_progress; DisconnectDelayed if `waits` is set.
+    `deadline`: the time at which the disconnect ends even if resources remain (monotonic seconds). `waits`: if True,
+    the operation stays unfinished when resources remain only because Cloudflare does not respond. Raises NotFound, or
+    Conflict with the code operation_in_progress. If `waits` is True, it can also raise DisconnectDelayed.
     """
     account = await context.store.read(accounts.get_account(user_id, account_id))
     if account is None:
@@ -114,10 +114,10 @@ async def disconnect(
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Complete a disconnect that a previous process did not complete, and delete the account.
+    """Complete a disconnect that an earlier process did not complete, and delete the account.
 
-    A disconnect that the operator has requested is completed by `service/operator_disconnects.py` instead, and may have
-    to wait for Cloudflare. Until then, the account's other duties do not run, because they could create resources
+    If the operator requested the disconnect, `service/operator_disconnects.py` completes it instead, possibly after
+    waiting for Cloudflare. Until then, the account's other duties do not run, because they could create resources
     again.
     """
     del timers
@@ -130,8 +130,9 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 def with_operator_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """Return a transaction that ends a disconnect requested by the operator, and records an event for the account's
-    user.
+    """Return a transaction that ends a disconnect requested by the operator.
+
+    It records an event for the account's user.
     """
     former = yield from end
     yield by_operator(former.user_id, "account.disconnect", now, former.id, former.edge_account_id)
@@ -139,7 +140,7 @@ def with_operator_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
 
 
 def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """Return a transaction that ends a disconnect for which no request is waiting.
+    """Return a transaction that ends a disconnect that was interrupted, so that its request no longer waits.
 
     The transaction also records the event that the request would have recorded.
     """
@@ -176,7 +177,10 @@ async def _carry_out(
 
 @dataclass
 class _Resource:
-    """A resource to remove, identified by `facts`. `left`: why it remains; None if it no longer exists."""
+    """A resource to remove, identified by `facts`.
+
+    `left`: the reason why it remains, or None if it no longer exists.
+    """
 
     kind: LeftKind
     facts: Mapping[str, str]
@@ -184,7 +188,7 @@ class _Resource:
 
     @property
     def remaining(self) -> RemainingResource | None:
-        """The resource in the form in which the result lists it; None if the resource no longer exists."""
+        """The resource as the result lists it, or None if the resource no longer exists."""
         return (
             None
             if self.left is None
@@ -201,19 +205,19 @@ class _MadeRoute(_Resource):
 
 @dataclass
 class _Removal:
-    """One run of all steps.
+    """One run of all steps of a disconnect.
 
-    If a step fails, it records why its resources remain, and the run continues with the next step.
+    If a step fails, it records why its resources remain. The run then continues with the next step.
 
-    A step fails only after the Cloudflare client has retried its call.
+    The Cloudflare client retries each call before the step fails.
     """
 
     context: Context
     account: Account
     operation: Operation
-    keeps_counts: bool  # False while the user is being deleted, because the counts are also deleted
+    keeps_counts: bool  # False if the user is being deleted, because the counts are then deleted, too
     revoke_token: str | None = None
-    counts_kept: bool = False  # True once the last counts of a deleted Worker are stored
+    counts_kept: bool = False  # True when the last counts of a deleted Worker are stored
     routes: list[_MadeRoute] = field(default_factory=list)
     script: _Resource = field(default_factory=lambda: _Resource("worker", {"worker": SCRIPT_NAME}, None))
     database: _Resource = field(default_factory=lambda: _Resource("database", {"database": DATABASE_NAME}, None))
@@ -226,7 +230,7 @@ class _Removal:
         return (*self.routes, self.script, self.database, *self.others)
 
     async def list_resources(self) -> None:
-        """Collect the resources that may exist at Cloudflare according to the store."""
+        """Collect the resources that may exist at Cloudflare, according to the store."""
         store, account = self.context.store, self.account
         made = await store.read(unwanted_routes.of_account(account.id))
         if account.link_host is not None:
@@ -250,7 +254,7 @@ class _Removal:
         self.revoke_token = account.token_name
 
     async def run(self, deadline_scope: trio.CancelScope) -> None:
-        """Run all steps. Extends the deadline by the time that isolates need to write their last events.
+        """Run all steps. The deadline is extended by the time in which isolates write their last events.
 
         Raises StoreUnavailable.
         """
@@ -271,22 +275,21 @@ class _Removal:
             await step(access)
 
     async def _access(self) -> Access:
-        """Return access to the account once Cloudflare has accepted its working token.
+        """Return access to the account when Cloudflare has accepted its working token.
 
-        Clears `revoke_token` if the token is known to be invalid. Raises ServiceError if the token does not work.
+        Raises ServiceError if the token does not work. If the token is known to be invalid, `revoke_token` is cleared.
         """
         account, now = self.account, self.context.clock()
         if account.token_expires_at is not None and now >= account.token_expires_at:
             self.revoke_token = None
             raise EdgeRefused("revoked", "The working token has expired.")
         access = self.context.access(account).awaited()
-        if account.installed_at is None:  # the token may be new, or may never have worked
+        if account.installed_at is None:  # the token may be new, or it may never have worked
             access = access.settling(self.context.config.edge.settling_in_connect_s)
         try:
             status = await tokens.verify(access)
         except EdgeRefused as error:
-            # Cloudflare sometimes refuses valid tokens. The service considers a token invalid only after an hour of
-            # refusals.
+            # Cloudflare sometimes refuses valid tokens, so the token counts as invalid only after an hour of refusals.
             if error.code == "token_refused" and account.state == "revoked":
                 self.revoke_token = None
             raise
@@ -302,7 +305,7 @@ class _Removal:
         of_zone: dict[str, list[_MadeRoute]] = defaultdict(list)
         for made in self.routes:
             of_zone[made.route.zone_id].append(made)
-        # The service makes at most this many concurrent calls for an account, so more tasks would only wait.
+        # More tasks would only wait, because the service limits the number of concurrent calls for an account.
         limiter = trio.CapacityLimiter(self.context.config.edge.concurrency_per_account)
         async with trio.open_nursery() as nursery:
             for zone_id, wanted in of_zone.items():
@@ -354,16 +357,16 @@ class _Removal:
                     buffered_until = since + await self._buffer_wait_s(access)
                     self.deadline_scope.deadline += max(0.0, buffered_until - trio.current_time())
                     await trio.sleep_until(buffered_until)
-                # Do not use `force`, which would break other Workers of the customer that refer to this Worker.
+                # Do not use `force`, because it would break other Workers of the customer that refer to this Worker.
                 await workers.delete_script(access, SCRIPT_NAME)
                 self.script.left = None
         except EdgeError as error:
             self.script.left = _reason(error)
 
     async def _buffer_wait_s(self, access: Access) -> float:
-        """Return how long an isolate may still hold events after its last request, in seconds.
+        """Return the time after the last request for which an isolate may still hold events, in seconds.
 
-        If the database is read earlier, these events are missing from the last totals.
+        If the database were read earlier, these events would be missing from the last totals.
         """
         level = 0
         if self.account.database_id is not None:
@@ -373,8 +376,6 @@ class _Removal:
             except (EdgeError, ValueError, KeyError, TypeError):
                 log.info("write budget level unknown", extra={"account": self.account.id})
         return GATHERED_S[min(max(level, 0), len(GATHERED_S) - 1)] + _WRITE_S
-
-    # --------------------------------------------------------------------------------------------------- database
 
     async def _remove_database(self, access: Access) -> None:
         try:
@@ -395,7 +396,7 @@ class _Removal:
     async def _own_database(self, access: Access) -> Database | None:
         """Return the account's database, or None if there is none.
 
-        A database with the same name that the service did not create is reported as remaining.
+        If another database has the same name but the service did not create it, it is listed as remaining.
         """
         account = self.account
         if account.database_id is not None:
@@ -412,7 +413,7 @@ class _Removal:
     async def _keep_counts(self, access: Access, database_id: str) -> _Reason | None:
         """Store the last totals. Return the reason if this failed, or None if the database can be deleted safely."""
         if self.account.installed_at is None or not self.keeps_counts:
-            return None  # nothing was counted, or the counts are deleted anyway
+            return None  # nothing was counted, or the counts will be deleted
         try:
             await keep_last_totals(self.context, access, self.account.id, database_id)
             self.counts_kept = self.script.left is None
@@ -423,8 +424,7 @@ class _Removal:
         except EdgeUnavailable as error:
             return _reason(error)
         except (ValueError, KeyError, TypeError) as error:
-            # Another program changed or emptied the database, so it contains no counts from the Worker that could be
-            # kept.
+            # Another program changed or emptied the database, so the Worker's counts cannot be read and are lost.
             log.warning("last totals not read", extra={"account": self.account.id, "why": type(error).__name__})
         return None
 
@@ -432,7 +432,7 @@ class _Removal:
 def _route_facts(pattern: str, host: str) -> Mapping[str, str]:
     """Return the facts that identify a route in the Cloudflare dashboard.
 
-    They include the host, because the store has no zone names.
+    The facts include the host, because the store has no zone names.
     """
     return {"route": pattern, "host": host}
 
@@ -461,7 +461,7 @@ async def _delete_route(
         made.left = _reason(error)
 
 
-# Error code → the reason why a resource remains. For other codes, Cloudflare's message is the reason.
+# Maps error codes to the reason why a resource remains. For other codes, the reason is Cloudflare's message.
 _REASONS: Mapping[str, LeftWhy] = {
     "permission_error": "right_missing",
     "token_refused": "token_dead",

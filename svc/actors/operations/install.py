@@ -3,9 +3,10 @@
     database and its tables ──► subdomain ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by a first push
 
 The service does not change resources that it did not create. A script belongs to the service if it has the service's
-tag. A database belongs to the service if the store recorded that no database with this name existed before. The service
-records each change in the store before it calls Cloudflare, and the outcome directly afterwards. Therefore, if a failed
-install is repeated, the new attempt finds the resources that the previous attempt created.
+tag. A database belongs to the service if the store recorded that no database with this name existed before.
+
+The service records each change in the store before it calls Cloudflare, and records the outcome directly afterwards. If
+a failed install is repeated, the new attempt therefore finds the resources of the previous attempt.
 """
 
 from __future__ import annotations
@@ -36,29 +37,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long pushes with a Worker's previous key are accepted after an upload with a new key.
+# After an upload with a new key, pushes with the previous key are accepted for this time.
 _PREVIOUS_KEY_MS = DAY_MS
 # The number of attempts to register a random name on workers.dev.
 _SUBDOMAIN_TRIES = 3
-# A database with the Worker's name belongs to the service if none existed before and the database was created at about
-# the time of the service's request. Cloudflare's clock and the service's clock may differ by this much.
+# The maximum difference between Cloudflare's clock and the service's clock. A database with the Worker's name belongs
+# to the service if no such database existed before, and if it was created at about the time of the service's request.
 _CLOCK_SKEW_MS = 300_000
 
 
 async def _ensure_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
     await context.store.run(installs.installing(account.id, context.clock()))
-    await probe(access)  # a connect operation does not wait until all of Cloudflare's servers know the new token
-    # If a script of the same name exists that the service did not upload, stop before the other steps.
+    await probe(access)  # test the token, because a connect operation ends before all of Cloudflare's servers know it
+    # Stop before the other steps if a script with the same name exists that the service did not upload.
     await check_script(context, access, account)
     await migrate(access, await _find_or_create_database(context, access, account), context.bundle)
 
 
 async def _register_subdomain(job: Job) -> None:
-    """Register a workers.dev subdomain if the account has none because it has never used Workers.
+    """Register a workers.dev subdomain if the account has none, because it has never used Workers.
 
-    The Worker is not reachable under this subdomain (see `set_cron`). The subdomain is permanent, so the service
-    chooses a random name.
+    The service chooses a random name, because the subdomain is permanent. The Worker is not reachable under it (see
+    `set_cron`).
     """
     access = _access(job)
     for _ in range(_SUBDOMAIN_TRIES):
@@ -67,8 +68,8 @@ async def _register_subdomain(job: Job) -> None:
         try:
             await workers.register_subdomain(access, new_subdomain())
         except EdgeRefused as refused:
-            # Either the name is taken, or an earlier attempt succeeded and its response was lost. The next check of
-            # `has_subdomain` shows which.
+            # Either the name is taken, or an earlier attempt succeeded and its response was lost. The next call of
+            # `has_subdomain` shows which is the case.
             if refused.code not in ("name_taken", "cloudflare_error"):
                 raise
             log.info("workers.dev name not registered", extra={"account": job.account.id, "why": refused.message})
@@ -77,7 +78,7 @@ async def _register_subdomain(job: Job) -> None:
 
 
 async def upload_script(job: Job) -> None:
-    """Upload the Worker with a new key, unless an earlier attempt of this operation already did so."""
+    """Upload the Worker with a new key, unless an earlier attempt of this operation has already done so."""
     context, account, operation, access = job.context, job.account, job.operation, _access(job)
     if account.database_id is None:
         raise AssertionError("upload before the database was created")
@@ -128,14 +129,18 @@ def _access(job: Job) -> Access:
 
 
 async def _find_or_create_database(context: Context, access: Access, account: Account) -> str:
-    """Return the id of the account's database, creating it if necessary. Raises EdgeRefused name_taken."""
+    """Return the id of the account's database, creating it if necessary.
+
+    Raises EdgeRefused with the code name_taken.
+    """
     if account.database_id is not None:
         if await d1.get(access, account.database_id) is not None:
             return account.database_id
         await context.store.run(accounts.forget_database(account.id))
     existing = await d1.find(access, DATABASE_NAME)
     if existing is None:
-        # Record the creation first, so that a later attempt recognizes a database with this name as the service's own.
+        # Record this before the creation, so that a later attempt recognizes a database with this name as the service's
+        # own.
         await context.store.run(accounts.record_database_creation(account.id, context.clock()))
         existing = await _create_database(access, account)
     elif not may_be_ours(account, existing):
@@ -145,10 +150,10 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
 
 
 def may_be_ours(account: Account, existing: Database) -> bool:
-    """Return True if a database with the service's name is the one that the service requested.
+    """Return True if a database with the service's name is the database that the service requested.
 
-    The response that contained the database's id was lost, so the function compares the database's creation time with
-    the time of the request.
+    This is needed if the response with the database's id was lost. The function compares the database's creation time
+    with the time of the request.
     """
     sought_at = account.database_sought_at
     return sought_at is not None and sought_at - _CLOCK_SKEW_MS <= existing.created_at <= sought_at + LATE_MS
@@ -157,7 +162,7 @@ def may_be_ours(account: Account, existing: Database) -> bool:
 async def _create_database(access: Access, account: Account) -> Database:
     """Create the database.
 
-    If the name is now taken, an earlier attempt created the database and its response was lost.
+    If the name is taken now, an earlier attempt created the database, and its response was lost.
     """
     try:
         return await d1.create(access, DATABASE_NAME, account.location)
@@ -171,10 +176,10 @@ async def _create_database(access: Access, account: Account) -> Database:
 
 
 async def check_script(context: Context, access: Access, account: Account) -> Script | None:
-    """Return the existing script if an upload may replace it; None if there is no script.
+    """Return the existing script if an upload may replace it, or None if there is no script.
 
-    Raises EdgeRefused name_taken if a script of this name exists that the service did not upload, and EdgeRefused
-    resource_drift if the script was changed outside the service.
+    Raises EdgeRefused with the code name_taken if another program uploaded a script with this name, and with the code
+    resource_drift if the service's script was changed outside the service.
     """
     script = await workers.get_script(access, SCRIPT_NAME)
     if script is None:
@@ -187,12 +192,14 @@ async def check_script(context: Context, access: Access, account: Account) -> Sc
 
 
 def push_second(edge_account_id: str) -> int:
-    """Return the second of the hour at which an account's Worker pushes. These seconds are spread over the hour.
+    """Return the second of the hour in which an account's Worker pushes.
 
-    Pushes start at minute 3, after the Worker has written the previous hour's last events and added them to its totals.
-    They end at minute 52, so that a failed push can be retried within the hour. The cron run starts at the beginning of
-    a minute and waits for the second within that minute. This second is at most 44 and the service has 15 seconds to
-    respond, so each run ends before the next one starts.
+    The seconds of all accounts are spread over the hour.
+
+    Pushes start at minute 3, when the Worker has written the previous hour's last events and added them to its totals.
+    They end at minute 52, so that a failed push can be retried within the hour. A cron run starts at the beginning of a
+    minute, and then waits for the account's second within this minute. This second is at most 44, and the service has
+    15 seconds to respond, so each run ends before the next one starts.
     """
     seconds, minute = divmod(zlib.crc32(edge_account_id.encode()), 50)
     return (3 + minute) * 60 + seconds % 45

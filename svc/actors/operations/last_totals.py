@@ -1,7 +1,7 @@
-"""The last totals of a deleted Worker: counts in the Worker's database that were not pushed, which the service stores.
+"""The last totals of a deleted Worker: the counts in its database that were not pushed, which the service stores.
 
-Afterwards, the service has all counts, as it would after a final push. A call reads several thousand rows, so the
-number of calls depends on the number of rows and not on the number of sites and links.
+Afterwards, the service has all counts, just as after a final push. A call reads several thousand rows. The number of
+calls therefore depends on the number of rows, not on the number of sites and links.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A cron run that began before the Worker was deleted may change the tables during the read. The read is then repeated.
+# A cron run that began before the Worker was deleted may change the tables during a read. The read is then repeated.
 _TRIES = 3
-# Maximum number of sites and links per transaction. This limits how long a transaction blocks the store's writer.
+# Maximum number of sites and links per transaction, because a transaction blocks other writes to the store.
 _TARGETS_A_PART = 1_000
 
 
 async def keep_last_totals(context: Context, access: Access, account_id: str, database_id: str) -> None:
     """Read and store the last totals. Repeated calls are safe.
 
-    Raises EdgeRefused, EdgeUnavailable. Raises ValueError, KeyError or TypeError if the database contains data that the
-    Worker did not write.
+    Raises EdgeRefused or EdgeUnavailable. If the Worker did not write the data in the database, raises ValueError,
+    KeyError or TypeError.
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()
-    # If the newest push covers the time up to midnight exactly, the store may still lack the final totals of the
+    # If the newest push covers the time up to exactly midnight, the store may not have the final totals of the
     # preceding day.
     first_day = day_of(now) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of - 1)
     for _ in range(_TRIES):
@@ -55,7 +55,7 @@ async def keep_last_totals(context: Context, access: Access, account_id: str, da
             break
         log.info("counts changed during read", extra={"account": account_id})
     for part in _build_parts(closed, open_counts, now):
-        # Treat the current hour as complete, because the deleted Worker cannot count anything more in it.
+        # Treat the current hour as complete, because the deleted Worker cannot count anything more.
         await context.store.run(totals.ingest(account_id, [part], max(now, part.as_of)))
 
 
@@ -65,10 +65,11 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 
 
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
-    """Return the totals of the days since `first_day` that the Worker has closed, and the counts of the open days.
+    """Return the totals of the closed days since `first_day`, and the counts of the open days. (The Worker closes a day
+    when it adds no more events to it.)
 
-    The Worker may have deleted a closed day. A deleted day is returned only if it is still queued for a push; the store
-    already has all other deleted days.
+    The Worker may have deleted closed days. The result contains such a day only if the day is still queued for a push.
+    The store already has all others.
     """
     meta = await recovery.read_meta(access, database_id)
     counts = OpenCounts(meta.closed_day)
@@ -77,7 +78,7 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
         after_id = -1
         while rows := await _rows(access, database_id, last_counts.events_statement(table, after_id)):
             after_id = int(rows[-1]["id"])  # type: ignore[call-overload]  # a row's id is a number
-            # Use a thread, because processing many events would block other accounts.
+            # Use a thread, because processing many events would block the actors of other accounts.
             await trio.to_thread.run_sync(counts.add_lines, [str(row["lines"]) for row in rows])
     await _read_all_rows(
         access, database_id, lambda last: last_counts.hours_statement(meta.closed_day, last), counts.add_hours
@@ -124,9 +125,9 @@ async def _rows(access: Access, database_id: str, statement: Statement) -> Seque
 
 
 def _build_parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: int) -> Iterator[PushedPart]:
-    """Yield the parts of the push that the Worker would send, oldest day first.
+    """Yield the parts of the push that the Worker would have sent, oldest day first.
 
-    A day has one or more parts. The last part is for today and may be empty.
+    A day has one or more parts. The last part is for today, and may be empty.
     """
     of_day: dict[int, list[TargetCounts]] = defaultdict(list, {day_of(now): []})
     for counts in (*closed, *open_counts.day_counts()):

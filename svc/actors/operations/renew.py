@@ -42,15 +42,15 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-# How long a request may spend deleting the tokens that a failed renewal created.
+# The maximum time that a request spends on deleting the tokens of a failed renewal.
 _CLEAN_UP_S = 4.0
 
 
 async def check(context: Context, account_id: str, bootstrap_token: SecretStr) -> Bootstrap:
-    """Check that the account's working token can be renewed with this bootstrap token. Runs in the caller's task.
+    """Check that this bootstrap token can renew the account's working token. Runs in the caller's task.
 
-    Raises NotFound; Conflict account_not_ready, operation_in_progress; ServiceError invalid_bootstrap,
-    bootstrap_permission_error; EdgeUnavailable.
+    Raises NotFound, EdgeUnavailable, Conflict (codes account_not_ready and operation_in_progress) or ServiceError
+    (codes invalid_bootstrap and bootstrap_permission_error).
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     operation = await context.store.read(operations.running(account_id))
@@ -62,15 +62,15 @@ async def check(context: Context, account_id: str, bootstrap_token: SecretStr) -
 async def renew(context: Context, account_id: str, checked: Bootstrap, commit: Commit[Account, R]) -> R:
     """Replace the account's working token.
 
-    Raises NotFound; Conflict account_not_ready, operation_in_progress; ServiceError invalid_bootstrap,
-    bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed, orphan_not_deleted.
-    Raises ServiceError renew_lost if the outcome is unknown. After EdgeUnavailable, nothing has changed and the caller
-    can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
+    Raises NotFound, Conflict (codes account_not_ready and operation_in_progress) or ServiceError (codes
+    invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed and
+    orphan_not_deleted). If the outcome is unknown, the code is renew_lost. After EdgeUnavailable, nothing has changed
+    and the caller can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
     """
     stored_response = await context.stored_response(commit)
     if stored_response is not None:
         return stored_response
-    # Only this task renews the account's token, so a renewal that is still recorded as running was interrupted.
+    # If a renewal is still recorded as running, it was interrupted, because only this task renews the account's token.
     await _end_interrupted(context, account_id)
     account = await context.store.run(renewals.may_renew(account_id))
     bootstrap.check_unused(context, checked)
@@ -83,7 +83,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
             add_log_context(account=account.id, operation=operation.id)
             operation, token = await bootstrap.mint(context, access, account, operation)
     except StoreUnavailable:
-        raise  # the operation's row shows what has to be cleaned up
+        raise  # the operation's row shows what to clean up
     except trio.TooSlowError:
         slow = EdgeUnavailable("Cloudflare took too long; repeat the request.")
         raise await _give_up(context, access, account, slow) from None
@@ -104,8 +104,8 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     response = await context.store.run(
         commit(renewals.finish_renew(account, operation.id, made, state, context.clock()))
     )
-    # At this point, the token is renewed and the response is stored. If tokens cannot be deleted in time, the account
-    # only keeps a warning.
+    # The token is now renewed, and the response is stored. If tokens cannot be deleted in time, the account only keeps
+    # a warning.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return response
@@ -114,7 +114,8 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
 async def end_when_due(context: Context, account: Account, timers: Timers) -> float:
     """End a renewal that was interrupted because its process died.
 
-    Renewals of this process always end before duties run, so an unfinished renewal comes from an earlier process.
+    A renewal of this process always ends before duties run. An unfinished renewal therefore comes from an earlier
+    process.
     """
     del timers
     await _end_interrupted(context, account.id)
@@ -132,14 +133,13 @@ async def _end_interrupted(context: Context, account_id: str) -> None:
 
 
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:
-    """End a renewal that cannot continue, and delete what it created. Return the error to raise.
+    """End a renewal that cannot continue, and delete the tokens that it created. Return the error to raise.
 
-    If tokens may still be valid, the error names them. In that case, the error's code is `renew_lost` after a transient
-    failure.
+    If tokens may still be valid, the error names them. After a transient failure, its code is then `renew_lost`.
     """
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind != "renew":
-        return cause  # refused before the renewal began
+        return cause  # the renewal was refused before it began
     lost = await bootstrap.clean_up(context, access, account, cause, _CLEAN_UP_S)
     if lost and isinstance(cause, EdgeUnavailable):
         cause = _lost(cause.message, lost)

@@ -5,7 +5,8 @@
       │ └── transient failure: all steps again, after 2, 4, 8 … s, or after Cloudflare's Retry-After
       └──── refused, out of attempts, or daily row limit reached: failed
 
-Each attempt starts with the first step. Steps can be repeated: each step first checks whether its work is already done.
+Each attempt starts again with the first step. This is possible because each step first checks whether its work is
+already done.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After this many attempts (about four minutes of waiting), a transient failure ends the operation, and the user sees
-# the failure.
+# If a transient failure persists after this many attempts (about four minutes of waiting), the operation ends and the
+# user sees the failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
-# A token that exceeds 1,200 calls in five minutes is blocked for five minutes (Cloudflare's documentation, "Limits").
+# A token that makes more than 1,200 calls in five minutes is blocked for five minutes (Cloudflare's documentation,
+# "Limits").
 _LONGEST_BLOCK_S = 300.0
-# Details that mark a failure as transient: it has a temporary cause, so a later attempt may succeed.
+# Details that mark a failure as transient. Its cause is temporary, so a later attempt may succeed.
 _TRANSIENT = {"transient": True}
 
 
 @dataclass(frozen=True)
 class Job:
-    """The input of a step. `account` and `operation` have the values that the store had when the step began."""
+    """The input of a step. `account` and `operation` are from the time when the step began."""
 
     context: Context
     account: Account
@@ -56,11 +58,11 @@ Step = Callable[[Job], Awaitable[None]]
 class Work:
     """The steps and transactions of one kind of operation.
 
-    All fields except `steps` return a transaction and receive the current time (epoch ms).
+    All fields except `steps` are functions that return a transaction. They receive the current time (epoch ms).
 
     `begin` receives the ids of the account and of the new operation. The names of the `steps` are shown to the user.
     `done` runs after the last step, and finishes the operation or starts its self-check. `failed` ends an operation
-    that cannot be completed. `unconfirmed` ends a self-check if the Worker does not push in time; None means that
+    that cannot be completed. `unconfirmed` ends a self-check if the Worker does not push in time. None means that
     operations of this kind have no self-check.
     """
 
@@ -82,8 +84,8 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
         with trio.fail_after(_ATTEMPT_S):
             await _attempt(context, work, operation)
     except StoreUnavailable:
-        raise  # not a failure of the operation
-    except DailyLimit as error:  # writes are refused until midnight UTC, and the operation cannot wait that long
+        raise  # this is not a failure of the operation
+    except DailyLimit as error:  # D1 refuses writes until midnight UTC, and the operation cannot wait that long
         failure = ErrorNote("cloudflare_error", error.message, {**(error.details or {}), **_TRANSIENT})
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if operation.attempts + 1 < ATTEMPTS:

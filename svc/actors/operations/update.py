@@ -1,14 +1,15 @@
-"""The update operation: first the Worker's tables, then its script.
+"""The update operation. It migrates the Worker's tables and then replaces its script.
 
 The Worker keeps counting and redirecting during the update.
 
     tables ──► script ──► cron ──► selfcheck (the new Worker runs) ──► done, with its first push
 
 The old Worker runs until the upload. Migrations only add to the tables that the old Worker uses, so visitors do not
-notice the update. The database and all its data are kept. The new Worker gets a new key, and the old key is accepted
-for one more day. The upload must include a key, because the service rejects pushes from a Worker without a key.
-Cloudflare's documentation and user reports disagree about whether a script keeps a secret that an upload omits. If an
-update fails, the account keeps its previous state.
+notice the update. The database and all its data are kept. If an update fails, the account keeps its previous state.
+
+The new Worker gets a new key, and pushes with the old key are accepted for one more day. The upload must include a key,
+because the service rejects pushes without one. Cloudflare's documentation and user reports disagree about whether a
+script keeps a secret that an upload omits.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ async def _migrate(job: Job) -> None:
     context, account = job.context, job.account
     context.check_push_url()
     access = context.access(account)
-    # If the script is missing, the customer deleted it, so an update must not create it again.
+    # If the script is missing, the customer deleted it. An update must not create it again.
     if await check_script(context, access, account) is None:
         raise EdgeRefused("resource_drift", f"The Worker {SCRIPT_NAME} was deleted outside the service.")
     if account.database_id is None or await d1.get(access, account.database_id) is None:

@@ -37,14 +37,15 @@ def add_wanted(
     *,
     unstored: int = 0,
 ) -> Tx[list[Link | ServiceError]]:
-    """Return a transaction that adds all links that can be added.
+    """Return a transaction that adds as many of the links as possible.
 
-    It returns the new link or the error for each wanted link, in order.
+    The transaction returns the new link or the error for each wanted link, in order.
 
-    An error in `wanted` is returned unchanged in the same position. `draw` returns a random code. `default_limit` and
-    `unstored`: see `add_links`.
+    An error in `wanted` is returned unchanged, in the same position. `draw` returns a random code. For `default_limit`
+    and `unstored`, see `add_links`.
 
-    Raises Conflict link_host_required, Forbidden limit_reached, NotFound. In these cases, no link is added.
+    Raises NotFound, Conflict (code link_host_required) or Forbidden (code limit_reached). In these cases, no link is
+    added.
     """
     valid = [item for item in wanted if not isinstance(item, ServiceError)]
     if not valid:
@@ -56,8 +57,8 @@ def add_wanted(
         code = item.code or _new_unused(codes, draw)
         codes.add(code)
         batch.append(new_link(account, item.url, code, item.rules, now))
-    # About one in several thousand batches draws a code that is already taken. This lock prevents other requests from
-    # taking a code between the check and the insert.
+    # The lock prevents other requests from taking a code between the check and the insert. About one in several
+    # thousand batches draws a code that is already taken.
     yield from lock_user(account.user_id)
     drawn = {link.code for link, item in zip(batch, valid, strict=True) if item.code is None}
     while taken := {*(yield from used_codes(account.id, drawn)), *(yield from disabled_codes(account.id, drawn))}:

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.model import Account, Figure, UnavailableReason
 
-# not_kept: the Worker has deleted the day's data. not_counted: the Worker's database did not exist on that day.
+# `not_kept`: the Worker has deleted the day's data. `not_counted`: the Worker's database did not exist on that day.
 Missing = Literal["not_kept", "not_counted"]
 
-# The wait for Cloudflare's count ends this many seconds before the read's deadline, so that the read can still return
-# the other numbers.
+# The wait for Cloudflare's count ends this many seconds before the read's deadline, so that there is time to return the
+# other numbers.
 _SPARE_S = 0.5
 
 
 @dataclass(frozen=True)
 class WorkerSide:
-    """A day's numbers from the Worker's database and from Cloudflare.
+    """The numbers for a day from the Worker's database and from Cloudflare.
 
-    `day`: the Worker's numbers; None if they are unavailable. `unavailable`: the reason why `day` is None. `requests`:
-    Cloudflare's count of the Worker's requests; None if Cloudflare did not report it.
+    `day`: the Worker's numbers, or None if they are unavailable. `unavailable`: the reason why `day` is None.
+    `requests`: Cloudflare's count of the Worker's requests, or None if Cloudflare did not report a count.
     """
 
     day: WorkerDay | None
@@ -53,7 +53,7 @@ async def read(
     """
     if day_of(context.clock()) - day > KEPT_DAYS:
         return WorkerSide(None, "not_kept")
-    # The key includes the stored numbers, so that a cached result is never compared with newer stored numbers.
+    # Include the stored numbers in the key, so that a cached result is never compared with newer stored numbers.
     key = ("ledger", day, hash(frozenset(stored.items())))
     side = await live.ask(user_id, account, key, partial(_read_side, day, stored))
     return WorkerSide(None, side.reason) if isinstance(side, Unavailable) else side
@@ -71,7 +71,7 @@ async def _read_side(day: int, stored: Mapping[str, Stored], access: Access, dat
 async def _read_requests(access: Access, day: int) -> Figure | None:
     """Return Cloudflare's request count for the day.
 
-    If it is unavailable, return None, so that the other numbers are still shown.
+    If the count is unavailable, return None, so that the other numbers are still shown.
     """
     with trio.move_on_at(trio.current_effective_deadline() - _SPARE_S):
         try:

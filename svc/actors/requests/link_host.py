@@ -1,4 +1,4 @@
-"""Changes to an account's link host, which is the host of its short links, and the link host's usage."""
+"""Sets an account's link host, which is the host of its short links, and reads the link host's usage."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ USAGE_DAYS = 30
 class PutLinkHost(NamedTuple):
     """The result of setting a link host.
 
-    `replaced`: the previous host; None if there was none or the host is unchanged.
+    `replaced`: the previous host. None if there was none, or if the host is unchanged.
 
-    `clicks`: the clicks on the account's links in the last 30 days; None if they were not requested.
+    `clicks`: the clicks on the account's links in the last 30 days, or None if they were not requested.
     """
 
     link_host: LinkHost
@@ -45,14 +45,14 @@ class PutLinkHost(NamedTuple):
 async def put(
     context: Context, account_id: str, wanted: LinkHostRequest, today: int | None, commit: Commit[PutLinkHost, R]
 ) -> R:
-    """Set or replace the link host. Links keep their codes. A duty creates the route afterwards.
+    """Set or replace the link host. Links keep their codes. A duty then creates the route.
 
-    `today`: the current epoch day, up to which clicks are counted if the host is replaced; None if clicks are not
+    `today`: the current epoch day, up to which clicks are counted if the host is replaced. None if the clicks are not
     needed.
 
-    Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found,
-    zone_not_active, dns_not_proxied; EdgeError. Raises Invalid if a link or a fallback URL of the account points to
-    this host.
+    Raises EdgeError, Conflict (codes account_not_ready, link_host_is_website and link_host_without_certificate) or
+    ServiceError (codes zone_not_found, zone_not_active and dns_not_proxied). Raises Invalid if a link or a fallback URL
+    of the account points to this host.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     account_state.check_state(account, ("ready",), "a link host needs it to be ready")
@@ -78,9 +78,9 @@ def _put(account_id: str, wanted: LinkHostRequest, zone_id: str, today: int | No
 async def usage(context: Context, live_reads: LiveReads, user_id: int, account: Account) -> LinkHostUsage:
     """Return the link host's usage (clicks and QR code scans) in the last 30 days, including today.
 
-    Raises Conflict link_host_required.
+    Raises Conflict with the code link_host_required.
 
-    The scan counts come from the Worker's database, because the store does not contain breakdowns.
+    The scan counts come from the Worker's database, because the store has no breakdowns.
     """
     if account.link_host is None:
         raise Conflict("link_host_required")
@@ -98,9 +98,9 @@ async def usage(context: Context, live_reads: LiveReads, user_id: int, account: 
 
 
 def _check_certificate(zone: Zone, wanted: LinkHostRequest) -> None:
-    """Raise Conflict link_host_without_certificate if no certificate covers the host.
+    """Raise Conflict with the code link_host_without_certificate if no certificate covers the host.
 
-    Without a certificate, browsers could not open any link on the host.
+    Without a certificate, browsers cannot open links on the host.
     """
     if not zone.has_certificate(wanted.host) and not wanted.has_certificate:
         raise Conflict(
@@ -112,9 +112,11 @@ def _check_certificate(zone: Zone, wanted: LinkHostRequest) -> None:
 
 
 def _check_no_website(zone: Zone, records: HostRecords, wanted: LinkHostRequest) -> None:
-    """Raise Conflict link_host_is_website if the host serves a website, which the route would make unreachable.
+    """Raise Conflict with the code link_host_is_website if the host serves a website.
 
-    The service does not change any DNS records, so the website is reachable again once the route is removed.
+    The route would make it unreachable.
+
+    The website becomes reachable again when the route is removed, because the service does not change any DNS records.
     """
     if records.dummy or wanted.replace_website:
         return

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _CODE_CHARS = 6
-# Codes do not contain easily confused characters, because people read them aloud and type them from paper. Codes do not
-# contain vowels either, so they cannot be words, some of which are offensive, or one of model.RESERVED_CODES.
+# Codes do not contain easily confused characters, because people read codes aloud and type them from paper. Codes do
+# not contain vowels either. They can therefore not be words, such as offensive words or one of model.RESERVED_CODES.
 CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
 # There are 48^6 codes. In an account with 10,000 links, the chance that two random codes in a row are already taken is
 # one in a trillion.
@@ -32,8 +32,8 @@ async def add(
 ) -> R:
     """Add a link. If `code` is None, the link gets a random code.
 
-    Raises Conflict link_host_required, link_exists; Invalid if a destination is on the link host; Forbidden
-    limit_reached, link_disabled.
+    Raises Conflict (codes link_host_required and link_exists), Forbidden (codes limit_reached and link_disabled), or
+    Invalid if a destination is on the link host.
     """
     for _ in range(_TRIES - 1 if code is None else 0):
         try:

@@ -1,9 +1,9 @@
-"""Reads of current data from a Worker's database, for waiting HTTP requests.
+"""Reads of current data from a Worker's database, for HTTP requests that wait for the result.
 
-Each read is one call, whose result is cached.
+Each read is one call to D1, and its result is cached.
 
-Concurrent identical reads share one call. The call runs in a separate task, so that it continues for the other clients
-if one client disconnects. Each caller waits for at most `report_read_s`.
+Concurrent identical reads share one call. This call runs in a separate task, so that it continues if one of the clients
+disconnects. Each caller waits for at most `report_read_s`.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ Found = Sequence[Sequence[Row]]
 # (account id, database id, key of the read)
 _Key = tuple[str, str, Hashable]
 
-# The web application polls often while a user waits for a site's first view, so this result is cached only briefly.
-# Concurrent polls share one read.
+# This result is cached only briefly, because the web application polls often while a user waits for a site's first
+# view. Concurrent polls share one read.
 _FIRST_VIEW_KEPT_S = 10
 
-# Maximum size of the cache. The size of a result is measured as its text length, which is a third to a quarter of its
-# size in memory. A report needs a few kB.
+# Maximum size of the cache, measured as the text length of its results. In memory, a result takes three to four times
+# as much. A report needs a few kB.
 _KEPT_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
 class Unavailable:
-    """The account's database cannot be read now. Reports show `reason` in their field `unavailable`."""
+    """The result if the account's database cannot be read now. Reports show `reason` in their field `unavailable`."""
 
     reason: Reason
 
@@ -71,7 +71,7 @@ class _Kept:
 
 @dataclass(eq=False)
 class _Reading(Generic[T]):
-    """A running read. `result` is set once it is `done`."""
+    """A running read. When it is `done`, `result` is set."""
 
     done: trio.Event = field(default_factory=trio.Event)
     result: T | Unavailable = Unavailable("cloudflare")
@@ -101,14 +101,14 @@ class LiveReads:
     ) -> Live | Unavailable:
         """Return the current counts for a site or link on these days, and the statement of counts for the last day.
 
-        `kept_s`, `admit`: see `ask`.
+        For `kept_s` and `admit`, see `ask`.
         """
         return await self.ask(user_id, account, days, partial(self._read_with_statement, days), kept_s, admit)
 
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
         """Return the current counts for a site that has not had its first view yet.
 
-        Includes yesterday, because the user may still be waiting after midnight.
+        The result includes yesterday, because the user may still be waiting after midnight.
         """
         today = day_of(self._context.clock())
         days = TargetDays(site_id, today - 1, today)
@@ -119,8 +119,8 @@ class LiveReads:
     async def _read_with_statement(self, days: TargetDays, access: Access, database_id: str) -> Live:
         """Read the counts and the ledger of a site or link in one call.
 
-        The statement of counts is built and cached together with the counts, so that cached numbers are never compared
-        with newer stored numbers.
+        The statement of counts is built and cached together with the counts. Cached numbers are therefore never
+        compared with newer stored numbers.
         """
         now, caps = self._context.clock(), self._context.bundle.caps
         ledger = target_statements(days.last_day, days.target_id)
@@ -146,22 +146,23 @@ class LiveReads:
     ) -> T | Unavailable:
         """Return the result of a cached read, a running read, or a new read.
 
-        Only new reads count against the user's rate limit.
+        Only new reads count towards the user's rate limit.
 
-        Failures are not cached, so retries also count against the rate limit. `key` identifies the read within the
-        account. `kept_s`: how long to cache the result; None means `report_cache_s`. `admit`: called before a
-        new read; if it returns False, the result is unavailable (`rate_limited`). `read` receives the account's
-        `Access` and the database id, and must not change the database. `read` raises ValueError, KeyError or TypeError
-        if the database contains data that the Worker did not write.
+        Failures are not cached, so retries also count towards the rate limit.
+
+        `key` identifies the read within the account. `kept_s`: how long to cache the result, or None for
+        `report_cache_s`. `admit`: called before a new read. If it returns False, the result is unavailable
+        (`rate_limited`). `read` receives the account's `Access` and the database id. It must not change the database.
+        It raises ValueError, KeyError or TypeError if the Worker did not write the data in the database.
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
-        # The account's state does not matter otherwise: the database is readable even if the token lacks another
-        # permission, or if the Worker is being replaced or was changed outside the service.
+        # No other states need a check. The database is readable even if the token lacks another permission, if the
+        # Worker is being replaced, or if the Worker was changed outside the service.
         installed = account.installed_at is not None and account.sealed_token is not None
         if account.database_id is None or not installed or account.state == "revoked":
             return Unavailable("not_installed")
-        # The key includes the database id, because an account can get a new database.
+        # Include the database id in the key, because an account can get a new database.
         cache_key = (account.id, account.database_id, key)
         kept = self._kept.get(cache_key)
         if kept is not None and 0 <= now - kept.at < kept_ms:
@@ -210,11 +211,12 @@ class LiveReads:
                     value = await read(access, database_id)
         except CannotUnseal:
             return Unavailable("not_installed")
-        except EdgeRefused as error:  # only the code `revoked` means that the token is invalid
+        except EdgeRefused as error:  # the token is invalid only if the code is `revoked`
             return Unavailable("not_installed" if error.code == "revoked" else "cloudflare")
-        except (EdgeError, trio.TooSlowError, StoreUnavailable):  # StoreUnavailable: recording the refusal failed
+        # StoreUnavailable is raised if the refusal could not be recorded
+        except (EdgeError, trio.TooSlowError, StoreUnavailable):
             return Unavailable("cloudflare")
-        except (ValueError, KeyError, TypeError, RecursionError):  # another program wrote into the database
+        except (ValueError, KeyError, TypeError, RecursionError):  # another program changed the database
             return Unavailable("cloudflare")
         size_bytes = await trio.to_thread.run_sync(lambda: len(repr(value)))
         self._keep(cache_key, _Kept(value, now, size_bytes))
@@ -230,9 +232,9 @@ class LiveReads:
 
 
 async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: Access, database_id: str) -> Found:
-    """Run the statements on a database in one call, and return each statement's rows.
+    """Run the statements on a database in one call. Return the rows of each statement.
 
-    Raises EdgeRefused, EdgeUnavailable; ValueError if the response does not match the statements.
+    Raises EdgeRefused or EdgeUnavailable. Raises ValueError if the response does not match the statements.
     """
     results = await d1.query(access, database_id, statements)
     if len(results) != len(statements):
@@ -241,18 +243,17 @@ async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: A
 
 
 def _count(results: Found, days: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
-    # Keep only the most frequent keys, because reports show no others. This also keeps the cache entries of large sites
-    # small.
+    # Keep only the most frequent keys, because reports show no others. This also limits the size of cached results.
     return add_up(Rows(*results), days, caps, now).with_tops()
 
 
 def _statement(ledger: Found, rows: Rows, days: TargetDays, before: Stored, after: Stored) -> DayStatement | None:
-    """Return the statement of counts for the last day, or None if the Worker's ledger for that day is not readable."""
+    """Return the statement of counts for the last day, or None if the Worker's ledger for that day cannot be read."""
     day, target = days.last_day, days.target_id
     try:
         worker = read_target_day(ledger, rows.pages, rows.states, day, target)
     except (ValueError, KeyError, TypeError):
-        # Another program changed the ledger, or a cron run changed it during the read. The counts are still valid.
+        # Another program or a cron run changed the ledger during the read. The counts are still valid.
         return None
     if worker is None:
         return None
@@ -266,6 +267,5 @@ async def _query_and_build(
     database_id: str,
 ) -> T:
     results = await query(statements, access, database_id)
-    # Use a thread, because many events may not be in the totals yet, and processing them here would block other
-    # requests.
+    # Use a thread, because many events may not be in the totals yet. Processing them here would block other requests.
     return await trio.to_thread.run_sync(build, results)

@@ -28,12 +28,12 @@ async def add(
     settings: SiteChange,
     commit: Commit[Site, R],
 ) -> R:
-    """Add a site. Its snippet is available immediately, and a duty creates its route afterwards.
+    """Add a site. Its snippet is available immediately. A duty creates its route afterwards.
 
-    If the zone is inactive or there is no proxied DNS record, the site gets a warning.
+    If the zone is inactive, or if there is no proxied DNS record, the site gets a warning.
 
-    Raises Conflict account_not_ready, site_on_link_host, site_exists; ServiceError zone_not_found; Forbidden
-    limit_reached; EdgeError.
+    Raises EdgeError, Conflict (codes account_not_ready, site_on_link_host and site_exists), Forbidden (code
+    limit_reached) or ServiceError (code zone_not_found).
     """
     check_serving(account)
     zone, records = await zone_and_records(context, account, host)
@@ -43,11 +43,12 @@ async def add(
 
 
 async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
-    """Give a site a new path for its script and beacons. A duty creates the path's route afterwards.
+    """Give a site a new path for its script and beacons. A duty then creates the route for this path.
 
-    The Worker also counts views on the old path for another `retiring_days`.
+    The Worker also counts views on the old path for `retiring_days`.
 
-    Raises NotFound or Conflict site_not_active. Raises Forbidden limit_reached if the site has too many old paths.
+    Raises NotFound, or Conflict with the code site_not_active. If the site has too many old paths, raises Forbidden
+    with the code limit_reached.
     """
     now = context.clock()
     until = now + round(context.config.timing.retiring_days * DAY_MS)
@@ -63,12 +64,12 @@ def _rotate(site: Site, path: str, script_name: str, snippet: str, until: int, n
 
 
 def check_serving(account: Account) -> None:
-    """Raise Conflict account_not_ready unless the account's state allows new sites."""
+    """Raise Conflict with the code account_not_ready unless the account's state allows new sites."""
     account_state.check_state(account, SERVING, "a site needs it to be ready")
 
 
 def new_site(account: Account, host: str, zone_id: str, now: int, *, snippet: str) -> Site:
-    """Return a new site with a random path and script name and without exclusions. The caller has to store it.
+    """Return a new site without exclusions, with a random path and script name. The caller has to store it.
 
     `snippet`: the snippet from the Worker's bundle.
     """

@@ -26,7 +26,7 @@ _RETRY_AFTER_S = 60
 class WebViews:
     """A host's counts by day, for the days with page views. `estimates`: the days whose counts are estimates.
 
-    The visitor counts are visits, which are views whose referrer is another host.
+    The visitor counts are visits: views whose referrer is another host.
     """
 
     days: dict[int, Counts]
@@ -34,10 +34,10 @@ class WebViews:
 
 
 async def read(live: LiveReads, user_id: int, account: Account, host: str, today: int, last_day: int) -> WebViews:
-    """Return the host's page views up to `last_day`, as far back as Cloudflare keeps them.
+    """Return the host's page views up to `last_day`, from the first day that Cloudflare has kept.
 
     The result is cached like a live read, so that an import directly after its dry run needs no second read. Raises
-    ServiceError rate_limited, Conflict account_not_ready, EdgeUnavailable.
+    EdgeUnavailable, ServiceError (code rate_limited) or Conflict (code account_not_ready).
     """
     first_day = today - web_analytics.DAYS_AVAILABLE
     key = ("web analytics", host, first_day, last_day)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from svc.edge.zones import HostRecords, Zone
     from svc.model import Account
 
-# A longer list is truncated, and the response's field `truncated` is true.
+# A longer list is truncated. The response's field `truncated` is then true.
 _ZONES_LISTED = 1_000
 
 _NOT_FOUND = 404
@@ -24,7 +24,7 @@ _NOT_FOUND = 404
 async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bool]:
     """Return the account's zones sorted by name, and True if the list was truncated.
 
-    Raises Conflict account_not_ready, EdgeError.
+    Raises EdgeError, or Conflict with the code account_not_ready.
     """
     check_connected(account)
     async with account_state.refusals_recorded(context, account):
@@ -32,7 +32,7 @@ async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bo
 
 
 class ZoneNotActive(EdgeRefused):
-    """Raised if Cloudflare refused a call because the zone is inactive. Its error code is zone_not_active."""
+    """Raised if Cloudflare refused a call because the zone is inactive. The error code is zone_not_active."""
 
     def __init__(self, zone: Zone) -> None:
         note = not_active(zone)
@@ -41,9 +41,9 @@ class ZoneNotActive(EdgeRefused):
 
 
 async def zone_and_records(context: Context, account: Account, host: str) -> tuple[Zone, HostRecords]:
-    """Return the zone that contains `host`, even if it is inactive, and the host's DNS records.
+    """Return the zone that contains `host`, even if the zone is inactive, and the host's DNS records.
 
-    Raises ServiceError zone_not_found; Conflict account_not_ready; EdgeError.
+    Raises EdgeError, ServiceError (code zone_not_found) or Conflict (code account_not_ready).
     """
     check_connected(account)
     async with account_state.refusals_recorded(context, account):
@@ -55,13 +55,13 @@ async def zone_and_records(context: Context, account: Account, host: str) -> tup
 
 
 async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
-    """Return the zone that contains `host` now; None if no zone does.
+    """Return the zone that contains `host` now, or None if there is none.
 
-    Call this after a call for the zone `zone_id` failed with `refusal`.
+    Call this when a call for the zone `zone_id` has failed with `refusal`.
 
-    Cloudflare does not document the error codes for zones that have left the account or are inactive, so the function
-    reads the zone. Raises ZoneNotActive if the zone is in the account but inactive. Raises `refusal` if the zone is in
-    the account and active.
+    The function reads the zone, because the error codes for inactive zones, and for zones that have left the account,
+    are not documented. If the zone is in the account, the function raises `refusal` if the zone is active, and
+    ZoneNotActive if it is inactive.
     """
     if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
         raise refusal
@@ -81,10 +81,10 @@ def zone_not_found(host: str) -> ServiceError:
 def obstacles(
     host: str, zone: Zone | None, records: HostRecords | None, *, for_links: bool = False
 ) -> tuple[ErrorNote, ...]:
-    """Return the problems that prevent requests to `host` from reaching the Worker, as notes with SiteWarning codes.
+    """Return the problems that prevent requests to `host` from reaching the Worker, as notes with codes from
+    SiteWarning.
 
-    `zone`, `records`: None if unknown. `for_links`: True if the host is a link host, which does not need an origin
-    server.
+    `zone`, `records`: None if unknown. `for_links`: True for a link host, which does not need an origin server.
     """
     notes = [] if zone is None or zone.is_active else [not_active(zone)]
     if records is not None and not records.proxied:
@@ -117,6 +117,6 @@ def _not_proxied(host: str, records: HostRecords, *, for_links: bool) -> ErrorNo
 
 
 def check_connected(account: Account) -> None:
-    """Raise Conflict account_not_ready unless the account has a working token."""
+    """Raise Conflict with the code account_not_ready unless the account has a working token."""
     if account.sealed_token is None:
         raise accounts.not_ready(account, "The account is not connected.")

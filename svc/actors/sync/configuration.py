@@ -1,10 +1,11 @@
-"""The configuration sync, which writes changes to sites, links, the link host and retention to the Worker's database.
+"""The configuration sync. It writes changes to sites, links, the link host and retention to the Worker's database.
 
-Every change increments the account's configuration version. A sync writes the rows that are newer than the version in
-the Worker's database, oldest first. It updates that version last, so a sync can be interrupted or repeated safely. Each
-sync begins by reading the version in the Worker's database, to detect whether the store has lost commits (`recovery`).
+Every change increments the account's configuration version. A sync first reads the version in the Worker's database, to
+detect whether the store has lost commits (`recovery`). It then writes the rows that are newer than this version, oldest
+first. The version in the database is updated last, so a sync can be interrupted or repeated safely.
 
-A single change is synced immediately. During a long series of changes, one sync writes all changes of several seconds.
+A single change is synced immediately. If there are many changes in a row, one sync writes the changes of several
+seconds.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# The rate of syncs is limited, because each sync makes at least two calls. After a burst of this many syncs, one sync
-# per `_EVERY_S` is allowed.
+# This many syncs can follow each other directly. After that, one sync per `_EVERY_S` is allowed, because each sync
+# makes at least two calls.
 _BURST = 8
 _EVERY_S = 10.0
 
@@ -114,7 +115,7 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
     """Write the rows in batches. The last batch also updates the version.
 
-    Returns the errors for rows that Cloudflare's firewall refused, by site, link or link host (`target_of`).
+    Returns the errors for rows that Cloudflare's firewall refused, by site id, link id or link host (`target_of`).
     """
     *batches, last = config_rows.calls_of(rows) or [[]]
     raise_statement = config_rows.raise_version(version)
@@ -131,7 +132,7 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
             return refused
     if last:
         written += await _write(access, database_id, last, refused)
-    if refused and written == 0 and len(rows) > 1:  # every row was refused, so the cause is not the content of a row
+    if refused and written == 0 and len(rows) > 1:  # every row was refused, so the reason is not the content of one row
         raise EdgeRefused("edge_firewall", CATALOGUE["edge_firewall"].message)
     await d1.query(access, database_id, [raise_statement])
     return refused
@@ -140,10 +141,11 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
 async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, ErrorNote]) -> int:
     """Write the rows.
 
-    If Cloudflare's firewall refuses the call, find the rows that cause this by bisection, and add them to `refused`.
+    If Cloudflare's firewall refuses the call, the function finds the responsible rows by bisection and adds them to
+    `refused`.
 
-    Returns the number of rows that were written. Raises Blocked if a refused row does not belong to a site, link or
-    link host (`target_of`).
+    Returns the number of rows that were written. Raises Blocked if a refused row does not belong to a site, a link or
+    the link host (`target_of`).
     """
     try:
         await d1.query(access, database_id, config_rows.write_statements(rows))

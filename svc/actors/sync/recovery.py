@@ -1,7 +1,7 @@
-"""Recovery of a store that is behind its Workers, because it was restored from a backup or lost its last commits.
+"""Recovers a store that is behind its Workers because it was restored from a backup or lost its last commits.
 
-Before a sync writes a configuration version to the Worker's database, it records that version in the store. If the
-database has a version higher than the recorded version, the store has lost the commits that produced it.
+Before a sync writes a configuration version to the Worker's database, it records this version in the store. A higher
+version in the database therefore means that the store has lost commits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 async def read_meta(access: Access, database_id: str) -> WorkerMeta:
-    """Read `meta` from the Worker's database. Raises EdgeRefused, EdgeUnavailable."""
+    """Read the table `meta` from the Worker's database. Raises EdgeRefused or EdgeUnavailable."""
     [result] = await d1.query(access, database_id, [(STATEMENT, [])])
     try:
         return WorkerMeta.from_rows(result.rows)
@@ -42,7 +42,8 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
 
 
 def is_behind(account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the Worker's configuration version is higher than the recorded one, or the store was restored.
+    """Return True if the Worker's configuration version is higher than the recorded version, or if the store was
+    restored.
 
     A restored store may lack totals that the Worker has already pushed.
     """
@@ -52,9 +53,9 @@ def is_behind(account: Account, meta: WorkerMeta) -> bool:
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
     """Prepare an account that is behind its Worker for a full sync. Return the updated account.
 
-    Removes configuration rows that the store does not have from the Worker's database. Reads the totals since the
-    newest stored push from that database, and stores them. Interrupted and repeated calls are safe, because the sync is
-    recorded only afterwards. Raises EdgeRefused, EdgeUnavailable, NotFound.
+    Removes the configuration rows from the Worker's database that the store does not have. Reads the totals since the
+    newest stored push from the database, and stores them. Interrupted and repeated calls are safe, because the sync is
+    recorded only afterwards. Raises EdgeRefused, EdgeUnavailable or NotFound.
     """
     log.warning(
         "store behind the worker",
@@ -66,7 +67,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
     try:
         await _read_back_totals(context, access, account, database_id, meta)
     except (EdgeRefused, ValueError, KeyError, TypeError) as error:
-        # Another program changed the database. The error must not prevent later syncs.
+        # The error means that another program changed the database. It must not prevent later syncs.
         if isinstance(error, EdgeRefused) and error.code != "cloudflare_error":
             raise
         log.warning("totals not read back", extra={"account": account.id, "why": type(error).__name__})
@@ -86,11 +87,11 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
 async def _read_back_totals(
     context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
 ) -> None:
-    # Pushes that arrived after the restore do not show which earlier totals are missing.
+    # Do not use pushes that arrived after the restore, because they do not show which earlier totals are missing.
     known_as_of = account.restored_as_of
     if known_as_of is None:
         known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0
-    # Even if a day's last hour is stored, the day's final totals may be missing.
+    # Include the day of the last stored hour, because its final totals may be missing.
     first_day = max(day_of(known_as_of - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
     open_hours, open_days = await d1.query(
         access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
@@ -104,10 +105,10 @@ async def _read_back_totals(
         if not result.rows:
             break
         days += stored_totals.days_of(result.rows, visitors)
-    # If a cron run deleted a day during the read, the counts of some sites or links may be missing here. Such a day is
-    # not marked as complete.
+    # A cron run may have deleted a day during the read, so the counts of some sites or links may be missing. Do not
+    # mark such a day as complete.
     kept_from = (await read_meta(access, database_id)).kept_from
-    # Oldest first, so that after an interruption the stored totals are complete up to the newest stored day.
+    # Store the oldest part first. If this is interrupted, the stored totals are complete up to the newest stored day.
     for part in _build_parts(days, hours, meta, kept_from):
         await context.store.run(totals.ingest(account.id, [part], context.clock()))
 
@@ -115,9 +116,9 @@ async def _read_back_totals(
 def _build_parts(
     days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta, kept_from: int
 ) -> list[PushedPart]:
-    """Return one part per day, in the form in which the Worker would push it.
+    """Return one part per day, in the form in which the Worker would push the day.
 
-    A part without rows means that nothing was counted on that day.
+    A part without rows means that nothing was counted on the day.
     """
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
     for target_counts in days:

@@ -1,4 +1,7 @@
-"""Creates and removes the routes that send requests to the Worker. Routes of other Workers are never changed."""
+"""Creates and removes the routes that send requests to the Worker.
+
+The service never changes routes of other Workers.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A call may take effect although its response was lost. If a route is not found after a lost response, the service
-# therefore searches for it again after this time.
+# A call may take effect although its response was lost. If the route is not found afterwards, the service searches for
+# the route again after this time.
 _LATE_MS = 300_000
 
 
 async def make_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Remove unwanted routes and create pending routes. If any of these calls fails, retry after `route_retry_s`."""
+    """Remove unwanted routes and create pending routes. If a call fails, retry after `route_retry_s`."""
     if account.state not in SERVING:
         return math.inf
     if trio.current_time() < timers.routes_at:
@@ -57,7 +60,10 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
 
 
 async def end_old_paths(context: Context, account: Account, timers: Timers) -> float:
-    """End a site's expired old paths: the Worker stops counting views on these paths, and their routes are removed."""
+    """End a site's expired old paths.
+
+    The Worker then no longer counts views on these paths, and the service removes their routes.
+    """
     del timers
     until = await context.store.read(site_paths.next_path_end(account.id))
     if until is not None and context.clock() >= until:
@@ -69,8 +75,8 @@ async def end_old_paths(context: Context, account: Account, timers: Timers) -> f
 def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], LinkHost | None]]:
     """Return the routes to remove, and the sites and the link host that need a route.
 
-    One transaction reads all of these, so that no route is created for a link host that has been replaced. Routes that
-    become unwanted later are removed in the duty's next run.
+    The function reads these in one transaction, so that it creates no route for a link host that has been replaced.
+    Routes that become unwanted later are removed in the duty's next run.
     """
     unwanted = yield from unwanted_routes.of_account(account_id)
     unrouted = yield from sites.unrouted_sites(account_id)
@@ -80,7 +86,7 @@ def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], 
 
 
 async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[ObsoleteRoute]) -> bool:
-    """Remove the routes. Return True if no removal has to be retried."""
+    """Remove the routes. Return False if a removal has to be retried."""
     all_gone = True
     for route in unwanted:
         if route.again_at is not None and context.clock() < route.again_at:
@@ -108,7 +114,7 @@ async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[
 
 async def _create_link_host_route(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
     """Create the link host's route. Return True if it is active."""
-    # Fail closed: after the daily request limit is reached, visitors get Cloudflare's error page. With fail open, their
+    # Fail closed: when the daily request limit is reached, visitors get Cloudflare's error page. With fail open,
     # requests would go to the address in the placeholder DNS record and time out.
     wanted = _Wanted(host.host, link_pattern(host.host), fail_open=False)
     made = await _create_route(access, wanted, host.zone_id)
@@ -119,7 +125,7 @@ async def _create_link_host_route(context: Context, access: Access, account: Acc
 async def _create_site_routes(context: Context, access: Access, unrouted: Sequence[Site], timers: Timers) -> bool:
     """Create the routes for these sites and for their old paths. Return True if all routes are active.
 
-    If Cloudflare refuses a route because its zone is inactive, the routes for other sites in that zone are not tried.
+    If Cloudflare refuses a route because the zone is inactive, the routes of other sites in this zone are not tried.
     """
     all_active = True
     inactive: dict[str, _RouteResult] = {}
@@ -157,10 +163,10 @@ def _store_link_host_route(account_id: str, host: str, made: _RouteResult, now: 
 
 
 def _check_soon(context: Context, site: Site, timers: Timers) -> None:
-    """Schedule a health check for a site with a route and warnings, because the warnings may be outdated.
+    """Schedule a health check for a site that has a route and warnings, because the warnings may be outdated.
 
-    If a warning says that the zone is inactive, the check is due immediately, because the new route suggests that the
-    zone is active now. Warnings about DNS records are checked hourly.
+    If a warning says that the zone is inactive, the check is due immediately. The new route suggests that the zone is
+    active now. Warnings about DNS records are checked hourly.
     """
     became_active = any(warning.code == "zone_not_active" for warning in site.warnings)
     wait_s = 0 if became_active else context.config.timing.health_every_s
@@ -168,14 +174,14 @@ def _check_soon(context: Context, site: Site, timers: Timers) -> None:
 
 
 async def _create_path_route(access: Access, site: Site, path: str) -> _RouteResult:
-    # Fail open: after the daily request limit is reached, visitors still reach the website.
+    # Fail open: when the daily request limit is reached, visitors still reach the website.
     return await _create_route(access, _Wanted(site.host, site_pattern(site.host, path), fail_open=True), site.zone_id)
 
 
 async def recreate_route(access: Access, site: Site, path: str) -> None:
-    """Recreate a deleted route for one of the site's paths.
+    """Create a deleted route for one of the site's paths again.
 
-    Raises EdgeRefused route_conflict, zone_not_active; EdgeUnavailable.
+    Raises EdgeUnavailable, or EdgeRefused with the code route_conflict or zone_not_active.
     """
     made = await _create_path_route(access, site, path)
     note = made.error or made.warning
@@ -194,7 +200,7 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class _RouteResult:
-    """The result of creating a route. `warning`: Cloudflare refused the route because its zone is inactive."""
+    """The result of creating a route. `warning`: the zone is inactive, so Cloudflare refused the route."""
 
     zone_id: str
     state: RouteState
@@ -206,7 +212,7 @@ class _RouteResult:
 async def _create_route(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
     """Create a route.
 
-    A refusal that concerns only this route is returned in the result, so that other routes are still created.
+    If a refusal concerns only this route, the function returns the refusal, so that other routes are still created.
     """
     try:
         return await _create_in_current_zone(access, wanted, zone_id)
@@ -219,19 +225,19 @@ async def _create_route(access: Access, wanted: _Wanted, zone_id: str) -> _Route
 
 
 def _raise_account_wide(refusal: EdgeRefused) -> None:
-    """Raise the refusal if it concerns the whole account, such as a missing permission or a refused token.
+    """Raise the refusal if it concerns the whole account, as for a missing permission or a refused token.
 
-    Other refusals concern only the route. Examples are the limit of 1,000 routes per zone and an inactive zone.
+    Other refusals concern only the route, such as the limit of 1,000 routes per zone or an inactive zone.
     """
     if refusal.code not in ("cloudflare_error", "zone_not_active"):
         raise refusal
 
 
 async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
-    """Create the route in its host's current zone.
+    """Create the route in the zone that the host is in now.
 
-    If a zone has left the account, Cloudflare refuses every call for that zone with an undocumented code. Such a
-    refusal affects only the host, not the account. A zone that is added to the account again gets a new id.
+    If a zone has left the account, Cloudflare refuses every call for this zone with an undocumented code. Such a
+    refusal concerns only the host and not the account. If the zone is added to the account again, it gets a new id.
     """
     try:
         return await _create_in_zone(access, wanted, zone_id)
@@ -250,7 +256,7 @@ async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str)
 async def _create_in_zone(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
     """Create the route unless it exists.
 
-    Search for an existing route first, and again if the response to the creation was lost.
+    Searches for an existing route first. If the response to the creation was lost, searches again.
     """
     pattern = wanted.pattern
     route = await _find(access, zone_id, pattern)
@@ -281,9 +287,8 @@ async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:
 async def remove(access: Access, unwanted: ObsoleteRoute) -> Literal["removed", "gone", "not_ours"]:
     """Delete a route if it still has the service's pattern and Worker. The route is found even if its id has changed.
 
-    Returns "not_ours" if the route was changed outside the service and therefore kept, or "gone" if the route did not
-    exist.
-    Raises EdgeRefused, EdgeUnavailable.
+    Returns "not_ours" if the route is kept because it was changed outside the service, or "gone" if the route did not
+    exist. Raises EdgeRefused or EdgeUnavailable.
     """
     zone_id = unwanted.zone_id
     try:
@@ -291,7 +296,7 @@ async def remove(access: Access, unwanted: ObsoleteRoute) -> Literal["removed", 
     except EdgeError as error:
         zone = await current_zone(access, unwanted.host, zone_id, error)
         if zone is None:
-            return "gone"  # the zone has left the account, and its routes with it
+            return "gone"  # the zone has left the account together with its routes
         zone_id = zone.id
         listed = await routes.list_routes(access, zone_id)
     matching = [route for route in listed if route.pattern == unwanted.pattern or route.id == unwanted.route_id]

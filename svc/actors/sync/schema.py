@@ -1,12 +1,12 @@
-"""Migrations that bring the tables in a Worker's database up to the schema in the service's Worker bundle.
+"""Migrates the tables in a Worker's database to the schema in the service's Worker bundle.
 
     schema number read ──► higher than the bundle's: refused, nothing changed
         │
         └──► one call per migration, which ends by storing the new number ──► up to date
 
-Cloudflare does not document whether a batch sent through the REST API is one transaction, as it is in a Worker's
-binding. Responses can also be lost. Therefore, all statements are safe to repeat, and a column is not added if it
-already exists.
+Each statement can be repeated safely, and a column is not added if it already exists. This is necessary because
+responses can be lost. In addition, Cloudflare documents only for a Worker's binding, and not for the REST API, that a
+batch is one transaction.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.worker.bundle import WorkerBundle
 
-# Lists the tables in a database.
+# Lists the tables of a database.
 TABLES = "select name from sqlite_schema where type = 'table'"
 _NUMBER = "select value from meta where key = 'schema'"
 _MAKES_TABLE = re.compile(r"create table if not exists (\w+)")
@@ -32,9 +32,10 @@ _ADDS_COLUMN = re.compile(r"alter table (\w+) add column (\w+)")
 
 
 async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> None:
-    """Apply the bundle's migrations that the database lacks.
+    """Apply the migrations in the bundle that the database lacks.
 
-    Raises EdgeRefused, EdgeUnavailable. Raises Conflict schema_newer if the database has the schema of a newer bundle.
+    Raises EdgeRefused or EdgeUnavailable. If the database has the schema of a newer bundle, raises Conflict with the
+    code schema_newer.
     """
     number = await _read_number(access, database_id, bundle)
     if number > bundle.schema:
@@ -43,7 +44,7 @@ async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> Non
         try:
             await _apply(access, database_id, migration)
         except EdgeRefused:
-            # This call fails if an earlier call took effect although its response was lost.
+            # If an earlier call took effect although its response was lost, this call fails.
             if await _read_number(access, database_id, bundle) < after:
                 raise
 
@@ -54,7 +55,10 @@ def tables(bundle: WorkerBundle, number: int) -> set[str]:
 
 
 async def _read_number(access: Access, database_id: str, bundle: WorkerBundle) -> int:
-    """Return the database's schema number, or 0 if the database is new or if any of its schema's tables are missing."""
+    """Return the database's schema number.
+
+    Return 0 if the database is new, or if any table of its schema is missing.
+    """
     [result] = await d1.query(access, database_id, [(TABLES, [])])
     existing = {str(row["name"]) for row in result.rows}
     if "meta" not in existing:

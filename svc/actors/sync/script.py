@@ -1,4 +1,4 @@
-"""The Worker's script: its upload, and the comparison between the script at Cloudflare and the last upload."""
+"""Uploads the Worker's script, and compares the script at Cloudflare with the last upload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.worker.bundle import WorkerBundle
 
-# This binding holds the id of the operation that uploaded the script; the Worker returns it in its pushes.
+# The binding with the id of the operation that uploaded the script. The Worker sends this id in its pushes.
 _INSTALL_BINDING = "INSTALL"
 
 UploadStatus = Literal["as_uploaded", "newer", "changed"]
@@ -27,8 +27,8 @@ def build_upload(
 ) -> workers.Upload:
     """Return the upload of the Worker's script with all of its bindings.
 
-    `install`: the id of the operation that makes the upload. The Worker includes this id in its pushes, so that they
-    identify the running upload. `tag`: the ownership tag.
+    `install`: the id of the operation that makes the upload. The Worker sends this id in its pushes, so the service
+    knows which upload is running. `tag`: the ownership tag.
     """
     return workers.Upload(
         module=bundle.module,
@@ -53,13 +53,13 @@ def ownership_tag(account_id: str) -> str:
 
 
 async def upload_status(context: Context, access: Access, account: Account, script: Script) -> UploadStatus:
-    """Compare `script`, which carries the ownership tag, with the recorded upload.
+    """Compare `script`, which has the ownership tag, with the recorded upload.
 
-    as_uploaded: the script is the recorded upload, even if the response to the upload was lost. newer: the script was
-    uploaded by an operation that is not in the store, because the store was restored or lost commits. changed: the
-    script was changed outside the service.
+    Returns `as_uploaded` if the script is the recorded upload, even if the response to the upload was lost. Returns
+    `newer` if the store does not have the operation that uploaded the script, because the store was restored or lost
+    commits. Returns `changed` if the script was changed outside the service.
 
-    Raises EdgeRefused, EdgeUnavailable.
+    Raises EdgeRefused or EdgeUnavailable.
     """
     if account.script_etag is None or script.etag in (None, account.script_etag):
         return "as_uploaded"
@@ -70,5 +70,5 @@ async def upload_status(context: Context, access: Access, account: Account, scri
 
 
 async def is_unknown(context: Context, operation_id: str) -> bool:
-    """Return True if this is the id of an operation that is not in the store."""
+    """Return True if the store has no operation with this id."""
     return is_id("op", operation_id) and not await context.store.read(operations.exists(operation_id))

@@ -1,4 +1,4 @@
-"""Reads and writes of the table `config` in a Worker's database."""
+"""Reads and writes the table `config` in a Worker's database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE = "select key, version from config where body is not null and key > ?1 ord
 
 
 async def versions(access: Access, database_id: str) -> dict[str, int]:
-    """Return the versions of the existing rows by row key. Raises EdgeRefused, EdgeUnavailable."""
+    """Return the versions of the existing rows by row key. Raises EdgeRefused or EdgeUnavailable."""
     by_key: dict[str, int] = {}
     after = ""
     while True:
@@ -31,7 +31,7 @@ async def versions(access: Access, database_id: str) -> dict[str, int]:
 async def write(access: Access, database_id: str, rows: Sequence[ConfigRow]) -> None:
     """Write the rows in order.
 
-    Raises EdgeRefused, EdgeUnavailable. In both cases, some rows may already have been written.
+    Raises EdgeRefused or EdgeUnavailable. In both cases, some rows may already have been written.
     """
     for batch in config_rows.calls_of(rows):
         await d1.query(access, database_id, config_rows.write_statements(batch))
