@@ -1,4 +1,4 @@
-"""The language that the header Accept-Language prefers (RFC 9110, 12.5.4). No I/O."""
+"""Finds the language that the header Accept-Language prefers (RFC 9110, 12.5.4). No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svc.model import LANGUAGES
 if TYPE_CHECKING:
     from svc.model import Language
 
-# Browsers send at most a few hundred characters. The rest of a longer header is ignored.
+# Headers are truncated to this length. Browsers send at most a few hundred characters.
 _LONGEST = 1_000
 _RANGE = re.compile(
     r"(?P<language>[a-z]{1,8})(?:-[a-z0-9]{1,8}|-\*)*[ \t]*(?:;[ \t]*q=(?P<q>0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?"
@@ -19,10 +19,12 @@ _RANGE = re.compile(
 
 
 def preferred_language(header: str) -> Language | None:
-    """Return the supported language with the highest weight. In a tie, the first one in the header wins.
+    """Return the supported language with the highest weight.
+
+    If weights are equal, the first language in the header wins.
 
     Regions do not matter: `de-AT` means German. Invalid ranges are ignored. Returns None if the header contains no
-    supported language. An example is `*`, which clients without a preference send.
+    supported language, as with `*`, which clients without a preference send.
     """
     if len(header) > _LONGEST:
         header = header[:_LONGEST].rpartition(",")[0]  # drop the last range, which may be incomplete

@@ -1,4 +1,4 @@
-"""The framework's application: the handlers of all resources, and the responses to errors."""
+"""The application for the web framework (Quart): the handlers of all resources, and the responses to errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The maximum time from the end of the headers to the end of the body. 1 MiB takes about 1 s on a slow connection.
+# The maximum time from the end of the headers to the end of the body. On a slow connection, 1 MiB takes about 1 s.
 _BODY_TIMEOUT_S = 10
 _SENDING_TIMEOUT_S = 30
 
@@ -118,7 +118,7 @@ async def _begin() -> None:
 
 
 def _record() -> RequestRecord:
-    """Return the `RequestRecord` of the current request, to which the handlers add measurements."""
+    """Return the `RequestRecord` of the current request. Handlers add measurements to it."""
     scope: Any = request.scope
     record: RequestRecord = scope[RECORD_KEY]
     return record
@@ -143,7 +143,7 @@ async def _refused(error: ServiceError) -> Response:
 
 
 async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
-    """Return the 404 response for an unknown path: a page if the client accepts HTML, otherwise the JSON error."""
+    """Return the 404 response for an unknown path. It is a page if the client accepts HTML, otherwise a JSON error."""
     del error
     wanted = {kind for kind, weight in request.accept_mimetypes if weight}
     if web is None or request.method not in METHODS or "text/html" not in wanted:
@@ -155,9 +155,7 @@ async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
 
 
 async def _refused_by_framework(error: HTTPException) -> Response:
-    """Return the response, in the API's error format, for an error that the framework raised, such as a
-    wrong method.
-    """
+    """Return the response for an error that the framework raised, such as a wrong method, in the API's error format."""
     match error.code:
         case 405:
             refused: ServiceError = ServiceError("method_not_allowed")
@@ -173,7 +171,10 @@ async def _refused_by_framework(error: HTTPException) -> Response:
 
 
 async def _failed(error: Exception) -> Response:
-    """Return the response for an unexpected exception. Log the traceback with the request id in the response."""
+    """Return the response for an unexpected exception.
+
+    Log the traceback with the request id that the response contains.
+    """
     log.error(
         "request failed",
         exc_info=error,

@@ -1,4 +1,4 @@
-"""Parsing of request bodies without delaying other requests, and digests of bodies for an Idempotency-Key."""
+"""Parses request bodies without delaying other requests, and computes their digests for an Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Bodies:
 
     def __init__(self, passwords: PasswordCheck) -> None:
         self._passwords = passwords
-        # One large body at a time, because several threads would not run Python code faster.
+        # Only one large body is parsed at a time, because several threads do not run Python code faster.
         self._large = trio.CapacityLimiter(1)
 
     async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
-        """Return `read(raw)`. For a large body, call `read` in a thread, so that other requests do not have to wait."""
+        """Return `read(raw)`. For a large body, `read` runs in a thread, so that other requests do not have to wait."""
         if len(raw) <= LARGE_BYTES:
             return read(raw)
         return await trio.to_thread.run_sync(read, raw, limiter=self._large)
@@ -42,7 +42,7 @@ class Bodies:
     async def parse_and_digest(self, model: type[B], raw: bytes, name: str) -> tuple[B, str]:
         """Return the parsed body and its digest. If the body contains a password, the digest is a slow hash.
 
-        `name`: identifies the request in the slow hash. Raises Invalid.
+        `name`: identifies the request, and becomes part of the slow hash. Raises Invalid.
         """
         if model.holds_password:
             body = await self.parse(model, raw)

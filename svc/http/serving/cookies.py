@@ -1,4 +1,4 @@
-"""The cookies of /auth: their names, scope and attributes."""
+"""The cookies of the paths under /auth: their names, scope and attributes."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 DEVICE_COOKIE = "svc_device"
 
-# Header of a response that ends a browser's session: without it, the back/forward cache would still show the user's
+# A header of the response that ends a browser's session. Otherwise, the back/forward cache would still show the user's
 # pages.
 SIGNED_OUT = {"Clear-Site-Data": '"cache"'}
 
 
 class Cookies:
-    """Reads and sets the cookies, which are HttpOnly. Browsers send these cookies only with same-site requests.
+    """Reads and sets the cookies. They are HttpOnly, and browsers send them only with same-site requests.
 
-    Over https, each name begins with `__Host-`. This prevents other hosts, even sibling subdomains, from setting the
-    cookie and signing a user in as someone else. The prefix requires the path `/`.
+    Over https, each name begins with `__Host-`, which requires the path `/`. The prefix prevents other hosts, even
+    sibling subdomains, from setting a cookie that signs a user in as another user.
 
-    Over http, browsers reject the prefix, so names have no prefix. The cookies' path is /auth in this case, because
-    browsers also send cookies to servers on other ports of the same host.
+    Over http, browsers reject the prefix, so names have none. Browsers also send cookies to servers on other ports of
+    the same host. The cookies' path is therefore /auth.
     """
 
     def __init__(self, base_url: str) -> None:
         self._https = base_url.startswith("https:")
         self._names = {name: cookie_name(name, base_url) for name in (REFRESH_COOKIE, DEVICE_COOKIE)}
-        # The cookies are read with patterns, because the framework's parser would parse all cookies, and other
-        # applications on the host may set long cookies.
+        # Patterns find only the service's cookies. The framework's parser would parse all cookies, and other
+        # applications on the host may set long ones.
         self._patterns = {
             name: re.compile(rf"(?:^|; ?){sent_name}=([A-Za-z0-9_-]{{1,200}})(?:;|$)")
             for name, sent_name in self._names.items()
@@ -45,7 +45,7 @@ class Cookies:
         return match[1] if match else ""
 
     def set(self, response: Response, name: str, value: str, max_age_s: int) -> None:
-        """Set the cookie for `max_age_s` seconds; 0 deletes it."""
+        """Set the cookie for `max_age_s` seconds. 0 deletes it."""
         response.set_cookie(
             self._names[name],
             value,

@@ -1,4 +1,7 @@
-"""Authentication by sign-in session or API key: scopes, allowed addresses and rate limits."""
+"""Authenticates requests by sign-in session or API key, and checks scopes, allowed addresses and rate limits.
+
+Rules such as C4 are in docs/develop/conformance.md.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +28,21 @@ if TYPE_CHECKING:
     from svc.security.ip_networks import IpAddress, IpNetwork
     from svc.store.tx import Store
 
-# The maximum number of proxies between a client and the service. Longer X-Forwarded-For headers were not written by
-# real proxies.
+# The maximum number of proxies between a client and the service. Real proxies do not write longer X-Forwarded-For
+# headers.
 _MAX_HOPS = 16
 
-# The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. The limit is higher because
-# a page sends several requests in parallel. People stay far below this limit, but it prevents scripts from filling the
-# disk.
+# The rate limit of all sign-in sessions of a user together, as a multiple of an API key's limit. It is higher because a
+# page sends several requests in parallel. People stay far below this limit, but scripts cannot fill the disk.
 _SESSION_SHARE = 5
 
 
 @dataclass(frozen=True)
 class Caller:
-    """The authenticated user and credential. `key` is None for a sign-in session, which has all scopes.
+    """The authenticated user, and the credential. `key` is None for a sign-in session, which has all scopes.
 
-    `session_id`: the id of the sign-in session. It is None for an API key, and for a session that ended because its
-    user is being deleted.
+    `session_id`: the id of the sign-in session. None for an API key, and for a session that ended because its user is
+    being deleted.
     """
 
     user: User
@@ -49,11 +51,11 @@ class Caller:
 
     @property
     def edge_accounts(self) -> tuple[str, ...] | None:
-        """The ids of the Cloudflare accounts to which the credential is limited; None means no limit."""
+        """The ids of the Cloudflare accounts that the credential may access. None means all accounts of the user."""
         return None if self.key is None else self.key.allow_accounts
 
     def can_see(self, edge_account_id: str) -> bool:
-        """Return True if the credential may see this Cloudflare account (rule C4)."""
+        """Return True if the credential may access this Cloudflare account (rule C4)."""
         return self.edge_accounts is None or edge_account_id in self.edge_accounts
 
     def has_any_scope(self, *scopes: Scope) -> bool:
@@ -72,7 +74,7 @@ class Credentials:
         self._trusted = [network_of(text) for text in config.http.trusted_proxies]
 
     def client(self, peer: str | None, forwarded: Sequence[str]) -> IpAddress | None:
-        """Return the client's IP address as seen by the configured trusted proxies; see `client_address`."""
+        """Return the client's IP address, as `client_address` determines it with the configured trusted proxies."""
         return client_address(peer, forwarded, self._trusted)
 
     async def caller(
@@ -80,8 +82,8 @@ class Credentials:
     ) -> tuple[Caller, dict[str, str]]:
         """Return the caller, and the RateLimit headers for the response.
 
-        `leaving`: while a user is being deleted, also accept the session that requested the deletion.
-        Raises Unauthorized; Forbidden user_disabled; RateLimited, which carries the same headers.
+        `leaving`: if the user is being deleted, also accept the session that requested the deletion. Raises
+        Unauthorized, Forbidden (code user_disabled), or RateLimited, which has the same headers.
         """
         token = bearer(authorization)
         now = self._clock()
@@ -95,7 +97,7 @@ class Credentials:
             if leaving_user is None:
                 raise Unauthorized
             return Caller(leaving_user), {}
-        if not api_key.is_api_key(token):  # do not query the store for an invented or truncated key
+        if not api_key.is_api_key(token):  # do not query the store for a made-up or truncated key
             raise Unauthorized
         key_and_user = await self._store.peek(keys.key_by_digest(digest(token)))
         if key_and_user is None:
@@ -110,18 +112,18 @@ class Credentials:
         if not verdict.allowed:
             raise RateLimited(verdict.reset_s, headers)
         if key.last_used != day_of(now):
-            with suppress(StoreUnavailable):  # a store that rejects writes may still be readable
+            with suppress(StoreUnavailable):  # if the store rejects writes, it may still be readable
                 await self._store.run(keys.touch_key(key.id, day_of(now)))
         return Caller(user, key), headers
 
     async def check_not_revoked(self, caller: Caller) -> None:
-        """Check that the caller's API key is not revoked now. Raises Unauthorized; StoreUnavailable."""
+        """Check that the caller's API key has not been revoked. Raises Unauthorized or StoreUnavailable."""
         if caller.key is not None:
             await self._store.peek(keys.check_not_revoked(caller.key.id))
 
 
 class RateLimited(ServiceError):
-    """The rate limit is exceeded; `headers` are the RateLimit headers of the IETF draft."""
+    """Raised if a rate limit is exceeded. `headers` are the RateLimit headers of the IETF draft."""
 
     def __init__(self, retry_after_s: int, headers: dict[str, str] | None = None) -> None:
         super().__init__("rate_limited", retry_after_s=retry_after_s)
@@ -131,7 +133,7 @@ class RateLimited(ServiceError):
 def admit(limit: SlidingLimit, name: str, now: int) -> Verdict:
     """Count an attempt under the key `name` at `now` (epoch ms).
 
-    Raises RateLimited if the attempt exceeds the limit.
+    If the attempt exceeds the limit, raises RateLimited.
     """
     verdict = limit.count(name, now)
     if not verdict.allowed:
@@ -140,9 +142,9 @@ def admit(limit: SlidingLimit, name: str, now: int) -> Verdict:
 
 
 def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> None:
-    """Check the caller's scopes. If `scopes` is empty, any credential passes.
+    """Check the caller's scopes. If `scopes` is empty, every credential passes.
 
-    Raises Forbidden session_required, scope_required.
+    Raises Forbidden with the code session_required or scope_required.
     """
     if session_only and caller.key is not None:
         raise Forbidden("session_required")
@@ -151,9 +153,9 @@ def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> N
 
 
 def has_full_access(caller: Caller) -> bool:
-    """Return True if the caller may see all of the user's data.
+    """Return True if the caller may access all of the user's data.
 
-    This is a sign-in session, or an API key with all scopes and accounts.
+    Callers with full access are sign-in sessions, and API keys with all scopes and accounts.
     """
     return caller.edge_accounts is None and all(caller.has_any_scope(scope) for scope in get_args(Scope))
 
@@ -182,8 +184,8 @@ def client_address(
 ) -> IpAddress | None:
     """Return the client's address: the peer or, behind trusted proxies, the last untrusted hop in X-Forwarded-For.
 
-    The header is read from right to left, up to the first address that is not a trusted proxy. Returns None if the
-    address is unknown, because the peer is a Unix socket or a trusted proxy added a value that is not an address.
+    The header is read from right to left, up to the first address that is not a trusted proxy. Returns None if the peer
+    is a Unix socket, or if a trusted proxy added a value that is not an address.
     """
     address = _address(peer)
     last = ",".join(forwarded[-_MAX_HOPS:]).rsplit(",", _MAX_HOPS)
@@ -194,10 +196,10 @@ def client_address(
 
 
 def networks_of(client: IpAddress | None) -> tuple[str, str]:
-    """Return the networks for which attempts are counted: the client's own, and the larger network around it.
+    """Return the two networks under which a client's attempts are counted: its own network, and a larger one around it.
 
-    Internet providers give each customer at least an IPv6 /64, often a /56 or a /48. With IPv4, a customer gets one
-    address, or occasionally several in the same /24. All clients without a known address count as one network.
+    Internet providers assign each customer at least an IPv6 /64, often a /56 or a /48. With IPv4, a customer gets one
+    address, or sometimes several in the same /24. All clients with an unknown address count as one network.
     """
     if client is None:
         return "none", "none"
@@ -217,14 +219,17 @@ def _network(client: IpAddress, bits: int) -> str:
 
 
 def _address(text: str | None) -> IpAddress | None:
-    """Parse an address as proxies write it, with or without port, brackets and zone. IPv4-mapped IPv6 becomes IPv4."""
+    """Parse an address as proxies write it, with or without port, brackets and zone.
+
+    IPv4-mapped IPv6 addresses become IPv4.
+    """
     if text is None:
         return None
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     if bare.count(":") == 1:
         bare = bare.partition(":")[0]
     try:
-        # Ignore the zone (interface) of a link-local address.
+        # Ignore the zone, which is the network interface of a link-local address.
         address = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return None

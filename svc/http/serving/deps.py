@@ -19,7 +19,7 @@ class Deps:
     """The dependencies that all handlers share.
 
     `base_url`: the URL at which users reach the service, without a trailing slash. `web`: the web application, or None
-    if it is not served. `identity`: the operator's identity.
+    if it is not served. `identity`: the operator's name, logo, contact and legal links.
     """
 
     context: Context

@@ -1,7 +1,7 @@
-"""Requests that bypass the framework, because the framework costs 0.5 ms of CPU time per request.
+"""Requests that bypass the framework, which costs 0.5 ms of CPU time per request.
 
-This is half of the CPU time of a push, and every Worker pushes once an hour. These requests have the same limits,
-deadlines, headers and error format as all other requests; `front` renders the response.
+For a push, the framework would take half of the CPU time, and every Worker pushes once an hour. The requests in this
+module have the same limits, deadlines, headers and error format as all others. `front` renders their responses.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Incoming:
         self._complete = False  # the whole body was received
 
     def header(self, name: bytes) -> str | None:
-        """Return the first header with this lower-case name, or None."""
+        """Return the first header with this name (in lower case), or None."""
         return next((value.decode("latin-1") for key, value in self._headers if key.lower() == name), None)
 
     async def body(self) -> bytes:
-        """Return the body. Raises the errors of `read_body`; ClientDisconnected."""
+        """Return the body. Raises ClientDisconnected and the errors of `read_body`."""
         length, content_type = self.header(b"content-length") or "", self.header(b"content-type") or ""
         return await read_body(
             self,
@@ -76,7 +76,8 @@ async def read_body(
 ) -> bytes:
     """Read a request's body of up to `most_bytes`.
 
-    Raises Invalid if the body is not declared as JSON or does not arrive in time; ServiceError payload_too_large.
+    Raises Invalid if the body is not declared as JSON or does not arrive in time, and ServiceError with the code
+    payload_too_large.
     """
     if declared_bytes > most_bytes:
         raise ServiceError("payload_too_large")

@@ -55,8 +55,8 @@ class Endpoints:
     ) -> None:
         """Register the handler of a write request.
 
-        If the response is stored, the handler runs once per Idempotency-Key. `complete`: adds what must not be stored
-        to the response.
+        If the response is stored, the handler runs only once per Idempotency-Key. `complete`: adds the parts of the
+        response that must not be stored.
         """
         model = _model_of(endpoint)
 
@@ -73,7 +73,7 @@ class Endpoints:
     ) -> None:
         """Register the handler of a form, which needs no credential.
 
-        `admit`: called before the body is read; may raise an error to reject the request.
+        `admit`: called before the body is read. It can raise an error to reject the request.
         """
         model = _model_of(endpoint)
 
@@ -95,7 +95,7 @@ class Endpoints:
     def open(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[ResponseBody | Response]]
     ) -> None:
-        """Register a handler that needs no credential, or that checks the credential and the body itself."""
+        """Register a handler that needs no credential, or that checks the credential and the body without `gate`."""
 
         async def serve() -> Response:
             return await self._gate.open(endpoint, handler)
@@ -105,9 +105,9 @@ class Endpoints:
     def mail_link(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo, str], Awaitable[Response]]
     ) -> None:
-        """Register the handler of a link in an email, which has the token in its path and needs no credential.
+        """Register the handler of a link in an email. The link needs no credential, and has a token in its path.
 
-        The body is ignored. The handler gets the token.
+        The handler gets the token. The body is ignored.
         """
 
         async def serve(**path: str) -> Response:
@@ -118,9 +118,9 @@ class Endpoints:
     def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
         """Register the handler of a frequent request that bypasses the framework.
 
-        The handler checks the credential and the body itself.
+        The handler itself checks the credential and the body.
 
-        The framework also has a route for the path, only to reject other methods. The path must not contain an id.
+        The framework has a route for the same path, but only to reject other methods. The path must not contain an id.
         """
         self.directly[endpoint.method, endpoint.path] = handler
 
@@ -129,7 +129,7 @@ class Endpoints:
 
 
 def _model_of(endpoint: Endpoint[B, Any]) -> type[B]:
-    """Return the endpoint's body model. Raises ValueError if the endpoint has none."""
+    """Return the endpoint's body model. Raises ValueError if there is none."""
     if endpoint.body is None:
         raise ValueError(f"{endpoint.path} declares no body; declare `NoBody`")
     return endpoint.body

@@ -1,7 +1,7 @@
 """The layer in front of the framework: metrics, the access log, and requests that bypass the framework.
 
-Requests bypass the framework if they are frequent, request a file of the web application, or have a path that the
-framework cannot handle.
+A request bypasses the framework if it is frequent, if it requests a file of the web application, or if the framework
+cannot handle its path.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ DEFAULT_HEADERS = {
 
 @dataclass(slots=True)
 class RequestRecord:
-    """The measurements of a request for the metrics and the log.
+    """The measurements of a request, for the metrics and the log.
 
-    `answered`: the HTTP status of the response; None if no response was started. `route`: the template of the path.
-    `status`: the class of the HTTP status such as "2xx", "gone" if there is no response, or "broken" if the response
-    was not completed. `code`: the error code. `received`, `sent`: the sizes of the bodies in bytes.
+    `answered`: the HTTP status of the response, or None if no response was started. `route`: the template of the path.
+    `status`: the class of the HTTP status such as "2xx", "gone" without a response, or "broken" if the response was not
+    completed. `code`: the error code. `received`, `sent`: the sizes of the bodies in bytes.
     """
 
     request_id: str
@@ -63,7 +63,7 @@ class RequestRecord:
 
 
 class Front:
-    """The ASGI application for all requests. It passes most requests to the framework."""
+    """The ASGI application for all requests. Most requests are passed on to the framework."""
 
     def __init__(
         self,
@@ -76,7 +76,10 @@ class Front:
         within_s: float,
         logs: bool,
     ) -> None:
-        """`most_bytes` and `within_s` limit bodies that bypass the framework. `logs`: write an access log."""
+        """`most_bytes` and `within_s` limit the bodies of requests that bypass the framework.
+
+        `logs`: write an access log.
+        """
         self._framework = framework
         self._directly = directly
         self._web = web
@@ -147,15 +150,16 @@ class Front:
             record.route = file.route
             await _serve_file(file, scope, send_recorded, record)
             return
-        # The framework fails if the Host header is malformed, and needs the header only for features that the service
-        # does not use.
+        # The framework fails if the Host header is malformed. A fixed header is safe, because the service does not use
+        # the features that need it.
         headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
         try:
             await self._framework(
                 {**scope, "path": path, "headers": headers, RECORD_KEY: record}, receive_recorded, send_recorded
             )
         except Exception as error:
-            if isinstance(first_of(error), StreamAborted):  # already logged; the server closes the connection
+            # the error was logged before, and the server closes the connection
+            if isinstance(first_of(error), StreamAborted):
                 record.status = "broken"
                 return
             if begun:
@@ -178,7 +182,7 @@ def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
 async def _serve_directly(handler: Handler, request: Incoming, send: Any, record: RequestRecord) -> None:
     """Call the handler and send its response.
 
-    An error gets the response that the error handlers in `app` would return.
+    If the handler raises an error, the response is the same as that of the error handlers in `app`.
     """
     try:
         response = stored(await handler(request), HTTPStatus.OK)
@@ -206,7 +210,7 @@ async def _serve_file(file: File, scope: Any, send: Any, record: RequestRecord) 
 
 
 def path_of(path: str, raw_path: bytes) -> str | None:
-    """Return the decoded path of a request target. Return None if no resource can have this path.
+    """Return the decoded path of a request target, or None if no resource can have this path.
 
     A target can also be an absolute URL (RFC 9112, 3.2.2). Paths with a NUL are rejected, because PostgreSQL cannot
     store NUL.
@@ -220,7 +224,7 @@ def path_of(path: str, raw_path: bytes) -> str | None:
 
 
 def new_request_id() -> str:
-    """Return a new request id, which appears in the response and in the log."""
+    """Return a new request id for the response and the log."""
     return f"req_{random_base32(20)}"
 
 

@@ -1,12 +1,11 @@
-"""The checks before a handler is called, in order, and the response afterwards.
+"""Checks each request before its handler is called, and creates the response afterwards.
 
 The endpoint's declaration (svc/api) determines the checks and the response.
 
     credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier response ─► handler ─► response
 
-This order ensures that a caller learns nothing about objects that its credential may not see, and that no body is read
-without a valid credential. A handler gets the request's data as an argument (`requests`) and never reads the
-framework's request.
+In this order, a caller learns nothing about objects that its credential may not access, and no body is read without a
+valid credential. A handler gets the request's data as an argument (`requests`) and never reads the framework's request.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ Q = TypeVar("Q", bound=Query)
 
 
 class Gate:
-    """Checks a request, calls its handler and turns the return value into a response."""
+    """Checks a request, calls its handler, and turns the return value into a response."""
 
     def __init__(self, credentials: Credentials, idempotency: Idempotency, bodies: Bodies, origin: str) -> None:
         self._credentials = credentials
@@ -77,9 +76,9 @@ class Gate:
         complete: Callable[[StoredResponse], StoredResponse] | None,
         path: Mapping[str, str],
     ) -> Response:
-        """Serve a write request. The handler runs once per Idempotency-Key if the endpoint stores responses.
+        """Serve a write request. If the endpoint stores responses, the handler runs only once per Idempotency-Key.
 
-        `complete`: adds what must not be stored to the response, also to a stored response that is sent again.
+        `complete`: adds the parts of the response that must not be stored, also when a stored response is sent again.
         """
         info = request_info(self._credentials)
         caller = await self._caller(endpoint, info)
@@ -87,8 +86,8 @@ class Gate:
         query_of(endpoint)
         object_id = path_id(endpoint, path)
         raw = await raw_body(model.most_bytes)
-        await self._credentials.check_not_revoked(caller)  # the API key may have been revoked in the meantime
-        if key is None or endpoint.leaving:  # stored responses are deleted with the user
+        await self._credentials.check_not_revoked(caller)  # the API key may have been revoked while the body arrived
+        if key is None or endpoint.leaving:  # the user's stored responses will be deleted with the user
             body, claim = await self._bodies.parse(model, raw), None
         else:
             body, digest = await self._bodies.parse_and_digest(model, raw, f"{caller.user.id} {key}")
@@ -108,7 +107,7 @@ class Gate:
         """Serve a form, which needs no credential.
 
         Requests from pages of other origins are rejected. Even an empty body must be declared as JSON, because browsers
-        send JSON to another origin only after a preflight request.
+        then send a preflight request before a request to another origin.
         """
         headers = request.headers
         if is_cross_origin(headers.getlist("Sec-Fetch-Site"), headers.getlist("Origin"), self._origin):
@@ -147,7 +146,10 @@ class Gate:
         handler: Callable[[RequestInfo, str], Awaitable[Response]],
         path: Mapping[str, str],
     ) -> Response:
-        """Serve a link in an email. Requests from other origins are accepted, because mail clients send them."""
+        """Serve a link in an email.
+
+        Requests from other origins are accepted, because pages of webmail clients send them.
+        """
         token = path_id(endpoint, path)
         await discard_body(SMALL_BYTES)
         return await handler(request_info(self._credentials), token)
@@ -155,7 +157,7 @@ class Gate:
     async def _caller(self, endpoint: Endpoint[Any, Any], info: RequestInfo) -> Caller:
         """Return the caller.
 
-        Raises Unauthorized; Forbidden session_required, scope_required; ServiceError rate_limited.
+        Raises Unauthorized, Forbidden (codes session_required and scope_required) or ServiceError (code rate_limited).
         """
         try:
             caller, headers = await self._credentials.caller(info.authorization, info.client, leaving=endpoint.leaving)
@@ -167,9 +169,9 @@ class Gate:
         return caller
 
     async def _while_valid(self, caller: Caller, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks until the caller's API key is revoked. A slow client may read a response for hours.
+        """Yield the chunks until the caller's API key is revoked.
 
-        Raises Unauthorized.
+        The check is necessary because a slow client may read a response for hours. Raises Unauthorized.
         """
         async with aclosing(chunks):
             async for chunk in chunks:

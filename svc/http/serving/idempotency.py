@@ -1,12 +1,14 @@
-"""Idempotency-Key: a repeated request gets the first response again, and has no second effect (rules G1 to G5).
+"""Idempotency-Key: if a request is repeated, it gets the first response again and has no second effect.
+
+Rules G1 to G5 in docs/develop/conformance.md describe this.
 
 The response is stored in the same transaction as the effect, so neither exists without the other. An error is stored
 only if the request had an effect before it failed. Otherwise, a repeated request with the same key is processed again,
-so that a client can follow the remedy and retry. Transient errors are never stored.
+so that a client can correct the problem and retry. Transient errors are never stored.
 
 A request waits while another request with the same key is running. If their bodies differ, the second request is
-rejected. If a client disconnects while an actor is doing the work, the actor continues. When the client repeats the
-request, it gets the stored response, because every transaction checks for a stored response before its effect.
+rejected. If a client disconnects while an actor is doing the work, the actor continues. The client can then repeat the
+request and gets the stored response, because every transaction checks for a stored response before its effect.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REPLAYED = {"Idempotent-Replayed": "true"}
-# How long a key and its response are kept.
+# The time for which a key and its response are kept.
 _KEPT_MS = DAY_MS
 
 
@@ -46,7 +48,7 @@ class _Running:
 
 
 class Idempotency:
-    """Runs each request once per Idempotency-Key, and tracks the requests that are in progress."""
+    """Runs each request once per Idempotency-Key, and keeps track of running requests."""
 
     def __init__(self, store: Store, clock: Clock, most_bytes: int) -> None:
         """Create an instance. `most_bytes`: the maximum total size of a user's large stored responses."""
@@ -56,10 +58,10 @@ class Idempotency:
         self._running: dict[tuple[int, str, str, str], _Running] = {}
 
     async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredResponse]]) -> StoredResponse:
-        """Run `work` once for this claim and return its response, or return the response to an earlier request.
+        """Run `work` once for this claim and return its response. If there was an earlier request, return its response.
 
-        `work` must wrap its transaction with `committed`. If `claim` is None, nothing is stored.
-        Raises the errors of `work`; Conflict idempotency_conflict.
+        `work` must wrap its transaction with `committed`. If `claim` is None, nothing is stored. Raises Conflict with
+        the code idempotency_conflict, and the errors of `work`.
         """
         if claim is None:
             return await work()
@@ -81,14 +83,15 @@ class Idempotency:
     async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredResponse]]) -> StoredResponse:
         try:
             return await work()
-        except AlreadyAnswered:  # an identical request was committed first; its client had disconnected
+        # the client of an identical request had disconnected, but the request was committed first
+        except AlreadyAnswered:
             return await self._settled(claim, None)
         except ServiceError as error:
             if error.had_effect:
                 return await self._settled(claim, error)
             if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                # The error may be a consequence of the first attempt's effect, if the client disconnected during that
-                # attempt.
+                # If the client disconnected during an earlier attempt, the error may be a consequence of that attempt's
+                # effect.
                 earlier = await self._store.peek(recall(claim, self._clock()))
                 if earlier is not None:
                     return _replayed(earlier)
@@ -103,10 +106,10 @@ class Idempotency:
     ) -> Callable[[Tx[T]], Tx[StoredResponse]]:
         """Return a wrapper that commits the effect, its event and its response in one transaction.
 
-        If an identical request was committed first, the transaction skips the effect and returns that response.
-        `replay`: the response to a repeated request, if that differs from the first response; otherwise None.
+        If an identical request was committed first, the transaction skips the effect and returns that request's
+        response. `replay`: the response to a repeated request, or None if it is the same as the first response.
 
-        `event`: creates the user's event from the effect's value and the time (epoch ms); None means no event.
+        `event`: creates the user's event from the effect's value and the time (epoch ms), or is None for no event.
         """
 
         def with_event(effect: Tx[T]) -> Tx[T]:
@@ -132,7 +135,7 @@ class Idempotency:
     async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredResponse:
         """Return the response stored for the claim. If there is none, store `error` as the response and raise it.
 
-        Raises `error`; AlreadyAnswered if the stored response has expired since then.
+        Raises `error`. Raises AlreadyAnswered if the stored response has expired in between.
         """
         response = await self._store.run(self._settle(claim, error))
         if response is not None:
@@ -149,7 +152,8 @@ class Idempotency:
     def _keep(self, claim: Claim, response: StoredResponse) -> Tx[None]:
         """Store a response.
 
-        Raises ServiceError rate_limited if the user's stored responses are too large. The error rolls back the effect.
+        If the user's stored responses are too large, raises ServiceError with the code rate_limited, which rolls back
+        the effect.
         """
         now = self._clock()
         yield from check_storage_limit(claim.user_id, len(response.body), self._most_bytes, now)

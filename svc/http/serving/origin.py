@@ -20,11 +20,11 @@ def origin_of(url: str) -> str:
 
 
 def is_cross_origin(fetch_site: Sequence[str], origin: Sequence[str], own_origin: str) -> bool:
-    """Return True if Sec-Fetch-Site, or else Origin, shows that a page of another origin sent the request.
+    """Return True if Sec-Fetch-Site shows that a page of another origin sent the request. Without it, check Origin.
 
-    A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. A request without these
-    headers is not considered cross-origin. Such a request comes from an API client, or from the service's own pages in
-    a browser released before 2020.
+    A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. A request without both
+    headers is not cross-origin. It comes from an API client, or from the service's own pages in a browser released
+    before 2020.
     """
     if fetch_site:
         return any(value.strip() not in ("same-origin", "none") for value in fetch_site)

@@ -1,4 +1,4 @@
-"""The parts of the framework's request that `gate` checks, and the request data that it passes to the handler."""
+"""Reads the parts of the framework's request that `gate` checks, and the request data for the handler."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 Q = TypeVar("Q", bound=Query)
 
 _LONGEST_KEY = 200
-# Maximum length of a query string in characters. A cursor has at most 200 characters, and an id has 25. The server's
-# limit on request heads would allow 16,000 characters.
+# Maximum length of a query string in characters. This is enough, because a cursor has at most 200 characters and an id
+# has 25. The server's limit on request heads would allow 16,000.
 _LONGEST_QUERY = 1_000
 
 
 def request_info(credentials: Credentials) -> RequestInfo:
-    """Return the current request's data for its handler. `credentials` is used to determine the client's address."""
+    """Return the current request's data for its handler. `credentials` determines the client's address."""
     headers = request.headers
     scope: Any = request.scope
     return RequestInfo(
@@ -49,7 +49,7 @@ def request_info(credentials: Credentials) -> RequestInfo:
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
     """Return the id in the path, or "" if the path contains no id.
 
-    Raises NotFound if the id is malformed, so that the store is not queried for it.
+    If the id is malformed, raises NotFound without querying the store.
     """
     name = endpoint.id_name
     if name is None:
@@ -60,14 +60,14 @@ def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
 
 
 def idempotency_key(*, required: bool) -> str | None:
-    """Return the request's Idempotency-Key (rules G1, G2). Raises Invalid."""
+    """Return the request's Idempotency-Key (rules G1 and G2 in docs/develop/conformance.md). Raises Invalid."""
     values = request.headers.getlist("Idempotency-Key")
     if not values:
         if required:
             raise Invalid([Issue("Idempotency-Key", "this header is required with an API key")])
         return None
     try:
-        # The framework decodes headers as Latin-1, but clients send non-ASCII keys as UTF-8.
+        # Clients send non-ASCII keys as UTF-8, but the framework decodes headers as Latin-1.
         key = values[0].encode("latin-1").decode()
     except UnicodeDecodeError:
         key = ""
@@ -90,7 +90,7 @@ def query_of(endpoint: Endpoint[Any, Q]) -> Q:
 async def discard_body(most_bytes: int) -> None:
     """Read a body of any type and discard it.
 
-    Raises ServiceError payload_too_large; Invalid if the body does not arrive in time.
+    Raises ServiceError with the code payload_too_large, or Invalid if the body does not arrive in time.
     """
     size_bytes = 0
     with trio.move_on_after(request.body_timeout or math.inf) as reading:
@@ -103,9 +103,9 @@ async def discard_body(most_bytes: int) -> None:
 
 
 async def raw_body(most_bytes: int | None = None) -> bytes:
-    """Read the request's body of up to `most_bytes` (None: `[http] max_body_bytes`).
+    """Read the request's body of up to `most_bytes`. None means `[http] max_body_bytes`.
 
-    Raises the errors of `read_body`; HTTPException if the body is larger than `[http] max_body_bytes`.
+    Raises the errors of `read_body`. Raises HTTPException if the body is larger than `[http] max_body_bytes`.
     """
     return await read_body(
         request.body,

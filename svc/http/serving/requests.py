@@ -29,16 +29,17 @@ Q = TypeVar("Q", bound=Query)
 
 @dataclass(frozen=True)
 class RequestInfo:
-    """Data about a request from its head and its connection.
+    """Data about a request, from its head and its connection.
 
-    `client`: the client's address as seen by trusted proxies; None if unknown. `authorization`: the header; None if
-    absent. `user_agent`, `cookies` and `accept`: the headers; "" if absent. `language`: the language that
-    Accept-Language prefers; None if it contains no supported language. `headers`: all headers in ASGI form.
+    `client`: the client's address as determined with the trusted proxies, or None if unknown. `authorization`: this
+    header, or None if absent. `user_agent`, `cookies`, `accept`: these headers, "" if absent. `language`: the language
+    that Accept-Language prefers, or None if the header contains no supported language. `headers`: all headers in ASGI
+    form.
     """
 
     method: str
     client: IpAddress | None
-    authorization: str | None = field(repr=False)  # contains a secret, like cookies and headers
+    authorization: str | None = field(repr=False)  # hidden because it contains a secret, like `cookies` and `headers`
     user_agent: str
     cookies: str = field(repr=False)
     accept: str
@@ -48,7 +49,7 @@ class RequestInfo:
 
 @dataclass(frozen=True)
 class Read(Generic[Q]):
-    """A read request: its caller, the object's id ("" if the path has none), and the query."""
+    """A read request: its caller, the object's id ("" if the path contains no id), and the query."""
 
     caller: Caller
     id: str
@@ -58,27 +59,27 @@ class Read(Generic[Q]):
 
 @dataclass(frozen=True)
 class PublicRead(Generic[Q]):
-    """A read request that needs no credential: the id in its path ("" if there is none), and the query."""
+    """A read request that needs no credential: the id in its path ("" if the path contains no id), and the query."""
 
-    id: str = field(repr=False)  # may be a secret
+    id: str = field(repr=False)  # hidden because it may be a secret
     query: Q
     request: RequestInfo
 
 
 @dataclass(frozen=True)
 class Form(Generic[B]):
-    """A form, which needs no credential. `id`: the id in its path ("" if there is none)."""
+    """A form, which needs no credential. `id`: the id in its path ("" if the path contains no id)."""
 
     body: B
     request: RequestInfo
-    id: str = field(default="", repr=False)  # may be a secret
+    id: str = field(default="", repr=False)  # hidden because it may be a secret
 
 
 @dataclass(frozen=True)
 class Write(Generic[B]):
-    """A write request: its caller, the object's id ("" if the path has none), and the body.
+    """A write request: its caller, the object's id ("" if the path contains no id), and the body.
 
-    `claim`: identifies repeats of the request. If it is None, a repeated request is processed again.
+    `claim`: identifies repeats of the request. If None, a repeated request is processed again.
     """
 
     caller: Caller
@@ -98,19 +99,18 @@ class Write(Generic[B]):
         target: str | None = None,
         count: Callable[[T], int] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredResponse]]:
-        """Return a wrapper that commits the response (rules G1 to G5) and the event (rule X12) with the effect.
+        """Return a wrapper that commits the response and the event together with the effect (rules G1 to G5 and X12).
 
         `render` creates the response from the transaction's value. It must be pure and fast, because it runs inside the
-        transaction, on the engine's thread, and possibly while the write lock is held.
-        `replay`: the response to a repeated request, if that differs from the first response.
-        `about`: the account in the event. By default, this is the account of the transaction's value; if the value has
-        no account, the event concerns only the user.
+        transaction, on the engine's thread, and possibly while the write lock is held. `replay`: the response to a
+        repeated request, if this is not the first response. `about`: the account in the event. The default is the
+        account of the transaction's value. If the value has no account, the event concerns only the user.
 
-        `target`: the id of the object in the event; by default the id in the path, or the id of the transaction's value
-        if the path has none.
+        `target`: the id of the object in the event. The default is the id in the path. If the path contains no id, the
+        default is the id of the transaction's value.
 
-        `count`: the number of changes, if not 1.
-        Raises ValueError if the endpoint's action needs an account and none is given.
+        `count`: the number of changes, if not 1. If the endpoint's action needs an account, raises ValueError without
+        an account.
         """
         action = self._endpoint.action
         if action is None:

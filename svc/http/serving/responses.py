@@ -1,4 +1,4 @@
-"""Responses to requests: as bytes to store, and as response objects of the framework."""
+"""Converts responses to bytes, for storing, and to response objects of the framework."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 class Streamed:
     """A response that is produced in chunks, as fast as the client reads it.
 
-    The framework's response timeout does not apply. The server's timeout applies to each chunk. `chunks` must not hold
-    a transaction, a lock or a nursery across a yield.
+    The framework's response timeout does not apply. Instead, the server's timeout applies to each chunk. `chunks` must
+    not hold a transaction, a lock or a nursery across a yield.
     """
 
     chunks: AsyncGenerator[bytes, None]
@@ -39,45 +39,46 @@ class Streamed:
 
 
 class StreamAborted(Exception):
-    """Raised if a stream failed after part of it was sent. The failure was logged.
+    """Raised if a stream failed after a part of it was sent. The failure was logged.
 
     The connection must be reset, so that the client does not consider the response complete.
     """
 
 
 def stored(response: ResponseBody, status: int) -> StoredResponse:
-    """Return a response that contains the object as bytes, so that the response can be stored and sent."""
+    """Return a response with the object as bytes. The response can be stored and sent."""
     return StoredResponse(status, response.to_bytes(), JSON_TYPE, {})
 
 
 def refusal(error: ServiceError) -> StoredResponse:
-    """Return the response for an error as bytes, so that the response can be stored and sent."""
+    """Return the response for an error as bytes. The response can be stored and sent."""
     return StoredResponse(error.status, to_json(error.body()), JSON_TYPE, {})
 
 
 def response_of(response: StoredResponse) -> Response:
-    """Turn a stored response into the framework's response object."""
+    """Convert a stored response to the framework's response object."""
     return Response(response.body, response.status, headers=response.headers, content_type=response.content_type)
 
 
 def to_response(response: ResponseBody | Response, status: int = 200) -> Response:
-    """Turn the return value of a handler into the framework's response object."""
+    """Convert the return value of a handler to the framework's response object."""
     if isinstance(response, Response):
         return response
     return Response(response.to_bytes(), status, content_type=JSON_TYPE)
 
 
 def stream_response(streamed: Streamed, status: int, *, head_only: bool) -> Response:
-    """Turn a stream into the framework's response object. `head_only`: omit the body, for HEAD."""
+    """Convert a stream to the framework's response object. `head_only`: omit the body, for HEAD."""
     body = b"" if head_only else _logged_chunks(streamed.chunks)
     response = Response(body, status, headers=dict(streamed.headers), content_type=streamed.content_type)
-    response.headers.pop("Content-Length", None)  # set for HEAD, although the length of a stream is unknown
+    # the framework sets it for HEAD, but the length of a stream is unknown
+    response.headers.pop("Content-Length", None)
     response.timeout = None
     return response
 
 
 def accepted(accept: str, *media_types: str) -> str:
-    """Return the media type that the client prefers. On a tie or without a match, return the first of `media_types`.
+    """Return the media type that the client prefers. If none is preferred, return the first of `media_types`.
 
     `accept`: the Accept header.
     """
@@ -87,13 +88,13 @@ def accepted(accept: str, *media_types: str) -> str:
 
 
 async def _logged_chunks(chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks; log a failure. Raises StreamAborted."""
+    """Yield the chunks. If the stream fails, log the failure and raise StreamAborted."""
     try:
         async with aclosing(chunks):
             async for chunk in chunks:
                 yield chunk
     except Exception as error:
-        expected = isinstance(error, ServiceError)  # for example, the store is unavailable or the key was revoked
+        expected = isinstance(error, ServiceError)  # for example, the store is unavailable or the API key was revoked
         log.log(
             logging.WARNING if expected else logging.ERROR,
             "response aborted",

@@ -1,4 +1,4 @@
-"""The framework's routes for the endpoints of the contract."""
+"""The framework's routes for the endpoints of the API."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 
 
 def name_of(endpoint: Endpoint[Any, Any]) -> str:
-    """Return the endpoint's name in the framework, "METHOD /path". Metrics and logs use the path from this name."""
+    """Return the endpoint's name in the framework, "METHOD /path".
+
+    The metrics and the log contain the path from this name.
+    """
     return f"{endpoint.method} {endpoint.path}"
 
 
 @cache
 def routes() -> QuartMap:
-    """Return the routes of all endpoints. The result is cached, because building it takes 12 ms.
+    """Return the routes of all endpoints. The result is cached, because creating it takes 12 ms.
 
-    OPTIONS has no route, so it gets 405 like any other method without a route.
+    OPTIONS has no route and therefore gets 405, like any other method without a route.
     """
-    # With `merge_slashes`, the framework would send a redirect with an HTML page.
+    # Otherwise, the framework would redirect such paths with an HTML page.
     rules = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id})
     for endpoint in ENDPOINTS:
         path = endpoint.path.replace("{", "<id:").replace("}", ">")
@@ -34,7 +37,7 @@ def routes() -> QuartMap:
 
 
 def _fixed_segments() -> set[str]:
-    """Return the fixed segments that occur in place of an id, such as `bulk` in /v1/links/bulk."""
+    """Return the fixed segments that can occur in place of an id, such as `bulk` in /v1/links/bulk."""
     places = {endpoint.path.partition("{")[0] for endpoint in ENDPOINTS if "{" in endpoint.path}
     behind = [endpoint.path.removeprefix(place) for place in places for endpoint in ENDPOINTS if place in endpoint.path]
     return {rest.partition("/")[0] for rest in behind if not rest.startswith("{")}
@@ -43,7 +46,7 @@ def _fixed_segments() -> set[str]:
 class _Id(BaseConverter):
     """The URL converter for ids in paths.
 
-    It does not match fixed segments such as `bulk`, so that routes with an id do not apply to them.
+    Fixed segments such as `bulk` do not match, so that routes with an id do not apply to them.
     """
 
     regex = rf"(?!(?:{'|'.join(sorted(_fixed_segments()))})\Z)[^/]+"

@@ -1,9 +1,9 @@
-"""The HTTP/1.1 server: an accept loop in this module, and hypercorn's protocol on each connection.
+"""The HTTP/1.1 server: this module accepts connections, and hypercorn's protocol serves each connection.
 
-Hypercorn's own accept loop runs all connections in one nursery, so an exception in one connection would stop the
-server. That loop also has no setting to disable HTTP/2 and WebSockets, which the API does not use. In this server, an
-exception ends only its own connection. Upgrade headers are removed before hypercorn sees them, every wait has a
-deadline, and a short response is sent in one packet.
+Hypercorn's own accept loop is not used for two reasons. It runs all connections in one nursery, so an exception in one
+connection would stop the server. It also cannot disable HTTP/2 and WebSockets, which the API does not use. In this
+server, an exception ends only its own connection. Upgrade headers are removed before hypercorn sees them, every wait
+has a deadline, and a short response is sent in one packet.
 
     listener ──► one of `connections` slots ──► Connection: reads, one request at a time ──► the application
 """
@@ -43,39 +43,40 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Timeout for the time between two requests, and from the start of a connection to the end of its first request head.
+# The maximum time between two requests, and from the start of a connection to the end of the first request head.
 KEEP_ALIVE_S = 15.0
-# During shutdown, an idle connection stays open this long. The response to a request that arrives in this time has the
+# During shutdown, an idle connection stays open for this time. If a request arrives in this time, its response has the
 # header `Connection: close`.
 LAST_REQUEST_S = 0.5
-# Timeout for sending one chunk of a response.
+# The maximum time for sending one chunk of a response.
 SEND_S = 30.0
 # If the server responds before it has received the complete request, it then reads and discards input for up to
-# `LINGER_S` seconds and `LINGER_BYTES` bytes. Closing the connection immediately would reset it, and the client could
-# lose the response.
+# `LINGER_S` seconds and `LINGER_BYTES` bytes. If it closed the connection immediately, TCP would reset the connection,
+# and the client could lose the response.
 LINGER_S = 2.0
 LINGER_BYTES = 8 * 1_048_576
-# The size of one read. h11 limits incomplete heads to 16 KiB, so no head is longer than 32 KiB.
+# The size of one read. h11 accepts incomplete heads of up to 16 KiB, so no head is longer than 32 KiB.
 _READ_BYTES = 16_384
 _HEAD_FIELDS = 100
-# Each chunk takes about 50 µs of CPU time, regardless of its size. A body may therefore have only this many chunks,
-# plus one per 256 bytes.
+# Each chunk takes about 50 µs of CPU time, however small it is. The number of chunks in a body is therefore limited to
+# this number plus one per 256 bytes.
 _FREE_CHUNKS = 64
 _BYTES_A_CHUNK = 256
-# The number of empty lines that are ignored before a request line. RFC 9112 (2.2) recommends ignoring at least one;
-# some old clients send one after each body.
+# The number of empty lines that are ignored before a request line. RFC 9112 (2.2) recommends at least one, because some
+# old clients send an empty line after each body.
 _EMPTY_LINES = 4
-# The value of SO_LINGER that makes close() reset the connection and discard unsent data.
+# With this value of SO_LINGER, close() resets the connection and discards unsent data.
 _RESET = struct.pack("ii", 1, 0)
-# File descriptors reserved for the store, connections to Cloudflare and the mail server, and the log.
+# The number of file descriptors that are reserved for the store, connections to Cloudflare and the mail server, and the
+# log.
 _OWN_FILES = 128
 
 
 class Http1(h11.Connection):
-    """An h11 connection with some stricter checks, which hides protocol upgrades from hypercorn. No I/O.
+    """An h11 connection with some stricter checks. It hides protocol upgrades from hypercorn. No I/O.
 
-    Upgrade headers are ignored, which RFC 9110 (7.8) permits. The head of a response is held back until the next data,
-    so that both are sent in one packet. A few empty lines before a request line are ignored (RFC 9112, 2.2), as is all
+    Upgrade headers are ignored, which RFC 9110 (7.8) permits. The head of a response waits for the next data, so that
+    both are sent in one packet. A few empty lines before a request line are ignored (RFC 9112, 2.2), and so is all
     input after the last request on a connection (RFC 9112, 9.6).
     """
 
@@ -84,15 +85,15 @@ class Http1(h11.Connection):
         self._head = b""
         self._chunks = 0
         self._body_bytes = 0
-        self._empty_lines = 0  # since the last request
+        self._empty_lines = 0  # number of empty lines since the last request
         self.wants_body = True  # False for HEAD
         self.has_length = True  # the response has a Content-Length, so the client can detect a truncated body
-        self.ends = False  # send `Connection: close` with the next response
+        self.ends = False  # True to send `Connection: close` with the next response
 
     def next_event(self) -> Any:
-        """Return h11's next event, after the additional checks.
+        """Return h11's next event after the additional checks.
 
-        Raises h11.RemoteProtocolError. Its `error_status_hint` is the status of the response.
+        Raises h11.RemoteProtocolError. The response has the status in its `error_status_hint`.
         """
         if self.their_state is h11.MUST_CLOSE:
             self._receive_buffer.maybe_extract_at_most(len(self._receive_buffer))
@@ -113,7 +114,7 @@ class Http1(h11.Connection):
         return event
 
     def _skip_empty_lines(self) -> bool:
-        """Drop empty lines before a request line. Return False if the data ends within a CRLF."""
+        """Drop empty lines before a request line. Return False if the data ends in the middle of a CRLF."""
         while self._empty_lines < _EMPTY_LINES:
             start = bytes(self._receive_buffer)[:2]
             if start == b"\r":
@@ -125,13 +126,13 @@ class Http1(h11.Connection):
         return True
 
     def send(self, event: Any) -> Any:
-        """Return the bytes to send for an event. The head of a response is held back until the next event."""
+        """Return the bytes to send for an event. The head of a response waits for the next event."""
         if not isinstance(event, h11.Response):
             data = super().send(event)
             if isinstance(event, (h11.Data, h11.EndOfMessage)):
                 data, self._head = self._head + data, b""
             return data
-        ends = self.ends or self.their_state is h11.SEND_BODY  # in the second case, the request is incomplete
+        ends = self.ends or self.their_state is h11.SEND_BODY  # the second case means that the request is incomplete
         if ends and not any(name == b"connection" for name, _ in event.headers):
             event = h11.Response(
                 status_code=event.status_code, headers=[*event.headers.raw_items(), (b"connection", b"close")]
@@ -142,17 +143,17 @@ class Http1(h11.Connection):
 
     @property
     def has_complete_request(self) -> bool:
-        """True if a request was received completely, and its response has not been sent completely."""
+        """True if a request was received completely and its response has not been sent completely."""
         return self.their_state in (h11.DONE, h11.MUST_CLOSE)
 
     @property
     def is_half_sent(self) -> bool:
-        """True if part of a response was sent, but not its end."""
+        """True if a part of a response was sent, but not its end."""
         return self.our_state is h11.SEND_BODY and not self._head
 
 
 def _without_upgrade(request: h11.Request) -> h11.Request:
-    """Return the request without its Upgrade header. Raises h11.RemoteProtocolError if the request is not allowed."""
+    """Return the request without its Upgrade header. If the request is not allowed, raises h11.RemoteProtocolError."""
     names = {name for name, _ in request.headers}
     if request.http_version not in (b"1.0", b"1.1"):
         raise h11.RemoteProtocolError("only HTTP/1.1 is supported", error_status_hint=505)
@@ -173,7 +174,7 @@ def _without_upgrade(request: h11.Request) -> h11.Request:
 
 
 class Protocol(H11Protocol):
-    """Hypercorn's protocol with our `Http1`. Responses to protocol errors use the API's error format."""
+    """Hypercorn's protocol with our `Http1`. Responses to protocol errors have the API's error format."""
 
     connection: Http1
 
@@ -221,23 +222,23 @@ class Connection:
         self._context = context
         self._sending = trio.Lock()
         self._reading = trio.CancelScope()
-        self._idle = True  # between two requests, or before the first
-        self._stopping = False  # the service is stopping
-        self._half_closed = False  # the client has shut down its sending side and is waiting for the response
-        # The time at which the server began to wait for the client to complete its request or read the response. None
-        # if the server is not waiting for the client.
+        self._idle = True  # True between two requests, and before the first one
+        self._stopping = False  # True if the service is shutting down
+        self._half_closed = False  # True if the client will send nothing more, and is waiting for the response
+        # The time since which the server has been waiting for the client to complete its request or to read the
+        # response. None if the server is not waiting for the client.
         self.waits_since: float | None = trio.current_time()
-        self._answered = False  # a response that ends the connection was sent
+        self._answered = False  # True when a response that ends the connection was sent
         self._broken = False
-        self._partly_sent = False  # part of a chunk may have been sent
+        self._partly_sent = False  # True if a part of a chunk may have been sent
         self._http: Http1 | None = None
 
     async def run(self) -> None:
-        """Serve requests until either side ends the connection, then close the socket."""
+        """Serve requests until one side ends the connection, then close the socket."""
         try:
             async with TaskGroup() as group:
                 await self._serve(group)
-                # The client has received its response or has disconnected, so cancel the remaining tasks.
+                # The client has its response or has disconnected. Cancel the remaining tasks.
                 group._nursery.cancel_scope.cancel()  # type: ignore[union-attr]  # the group has no other way to end it
             if self._answered and not self._broken:
                 await self._linger()
@@ -247,18 +248,18 @@ class Connection:
             self._stream.socket.close()
 
     def _must_reset(self) -> bool:
-        """Return True if a truncated response was sent that a client would consider complete after a normal close.
+        """Return True if a normal close would make the client take a truncated response for a complete one.
 
-        In HTTP/1.0, which some proxies use for upstream requests, the end of the connection marks the end of a response
-        without a Content-Length.
+        This can happen with HTTP/1.0, which some proxies use for upstream requests. If a response has no
+        Content-Length, the end of the connection is then the end of the response.
         """
         return self._http is not None and not self._http.has_length and (self._partly_sent or self._http.is_half_sent)
 
     def end(self) -> None:
-        """Close the connection after the current response, or after `LAST_REQUEST_S` if it is idle.
+        """Close the connection after the current response. If it is idle, close it after `LAST_REQUEST_S`.
 
-        A request that is in transit, or unread in the socket, still gets a response: if data has arrived when the
-        reader's deadline passes, the reader processes the data first.
+        A request that is in transit or in the socket still gets a response: if data has arrived when the deadline
+        passes, the reader processes this data first.
         """
         self._stopping = True
         if self._http is not None:
@@ -278,7 +279,7 @@ class Connection:
         socket = self._stream.socket
         try:
             client, server = socket.getpeername(), socket.getsockname()
-        except OSError:  # the client disconnected already
+        except OSError:  # the client has already disconnected
             return
         protocol = Protocol(
             self._metrics,
@@ -294,20 +295,20 @@ class Connection:
         )
         self._http = protocol.connection
         self._http.ends = self._stopping
-        self._reading.deadline = trio.current_time() + self._idle_timeout_s  # for the first head
+        self._reading.deadline = trio.current_time() + self._idle_timeout_s  # until the end of the first head
         with self._reading, suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
                 data = await self._stream.receive_some(_READ_BYTES)
                 if not data:
                     if self._idle or not protocol.connection.has_complete_request:
                         return
-                    # TCP does not show whether the client has also stopped reading. If the client has, sending the
+                    # The client may also have stopped reading, but TCP does not show this. In that case, sending the
                     # response fails.
                     self._half_closed = protocol.connection.ends = True
                     await trio.sleep_forever()
                 await protocol.handle(RawData(bytes(data)))
                 if not self._idle and protocol.connection.their_state is not h11.SEND_BODY:
-                    self.waits_since = None  # the request is complete, so the application has to respond
+                    self.waits_since = None  # the request is complete, so the server waits for the application
                 elif self.waits_since is None:
                     self.waits_since = trio.current_time()
 
@@ -320,11 +321,10 @@ class Connection:
             self._idle = event.idle
             self.waits_since = trio.current_time() if event.idle else None
             self._reading.deadline = trio.current_time() + self._idle_timeout_s if event.idle else math.inf
-            if event.idle and self._half_closed:  # the head was sent before it could contain `close`
+            if event.idle and self._half_closed:  # the head was sent before `close` could be added
                 self._reading.cancel()
         elif isinstance(event, Closed):
-            # This runs in the application's task, which is about to be cancelled, so the reader's task closes the
-            # connection.
+            # The application's task runs this and is about to be cancelled, so the reader's task closes the connection.
             self._answered = not self._must_reset()
             self._reading.cancel()
 
@@ -343,7 +343,7 @@ class Connection:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass
             finally:
-                if not sent:  # the response is truncated, so nothing more can be sent
+                if not sent:  # the response is truncated, so nothing else can be sent
                     self._broken = True
                     self._reading.cancel()
 
@@ -391,11 +391,10 @@ async def serve(
 ) -> None:
     """Serve `app` on `listeners`, with at most `connections` open connections, until `until` returns.
 
-    When the last slot is taken, the connection that has waited longest for its client is closed. After `until` returns,
-    no more connections are accepted. Connections close after their current response, and running requests have
-    `graceful_s` seconds to finish. Connections that have not been accepted stay in the kernel's accept queue. If
-    another process holds the socket open, the next process accepts these connections. `metrics`: None discards the
-    metrics.
+    When the last slot is taken, the server closes the connection that has waited longest for its client. After `until`
+    returns, no more connections are accepted. Connections close after their current response, and running requests have
+    `graceful_s` seconds to finish. Other connections stay in the kernel's accept queue. If another process holds the
+    socket open, the next process accepts these connections. If `metrics` is None, no metrics are kept.
     """
     context = WorkerContext(None)
     slots = trio.Semaphore(min(connections, _files_for_clients()))
@@ -443,7 +442,7 @@ def _files_for_clients() -> int:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
-        with suppress(ValueError, OSError):  # not permitted on every system
+        with suppress(ValueError, OSError):  # some systems do not permit this
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
             soft = hard
     return max(16, soft - _OWN_FILES) if soft != resource.RLIM_INFINITY else 2**31

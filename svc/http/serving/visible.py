@@ -1,6 +1,6 @@
-"""Access control: callers see only the objects of their user.
+"""Access control: callers can access only the objects of their user.
 
-An API key may be limited to some accounts (rules C3, C4).
+An API key may be limited to some accounts (rules C3 and C4 in docs/develop/conformance.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Owned = TypeVar("Owned", bound="Site | Link | Note | Share")
 
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
-    """Return the caller's account. Raises NotFound, even if another user or another API key could see the account."""
+    """Return the caller's account. Raises NotFound, even if another user or API key may access the account."""
     return require_visible(caller, await store.peek(accounts.get_account(caller.user.id, account_id)))
 
 
@@ -33,43 +33,43 @@ async def visible_or_former(store: Store, caller: Caller, account_id: str) -> Ac
 
 
 async def readable_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account | FormerAccount]:
-    """Return the caller's site and its account, which may be disconnected. Raises NotFound."""
+    """Return the caller's site and its account. The account may be disconnected. Raises NotFound."""
     site, account = await store.peek(_with_account(sites.get_site(caller.user.id, site_id), _account_or_former))
     return site, require_visible(caller, account)
 
 
 async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
-    """Return the caller's site and its account. Raises NotFound, including for sites of disconnected accounts."""
+    """Return the caller's site and its account. Raises NotFound, also for sites of disconnected accounts."""
     site, account = await store.peek(_with_account(sites.get_site(caller.user.id, site_id), accounts.get_account))
     return site, require_visible(caller, account)
 
 
 async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account | FormerAccount]:
-    """Return the caller's link and its account, which may be disconnected. Raises NotFound."""
+    """Return the caller's link and its account. The account may be disconnected. Raises NotFound."""
     link, account = await store.peek(_with_account(links.get_link(caller.user.id, link_id), _account_or_former))
     return link, require_visible(caller, account)
 
 
 async def readable_note(store: Store, caller: Caller, note_id: str) -> tuple[Note, Account | FormerAccount]:
-    """Return the caller's note and its account, which may be disconnected. Raises NotFound."""
+    """Return the caller's note and its account. The account may be disconnected. Raises NotFound."""
     note, account = await store.peek(_with_account(notes.get_note(caller.user.id, note_id), _account_or_former))
     return note, require_visible(caller, account)
 
 
 async def readable_share(store: Store, caller: Caller, share_id: str) -> tuple[Share, Account | FormerAccount]:
-    """Return the caller's share and its account, which may be disconnected. Raises NotFound."""
+    """Return the caller's share and its account. The account may be disconnected. Raises NotFound."""
     share, account = await store.peek(_with_account(shares.get_share(caller.user.id, share_id), _account_or_former))
     return share, require_visible(caller, account)
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
-    """Return the caller's link and its account. Raises NotFound, including for links of disconnected accounts."""
+    """Return the caller's link and its account. Raises NotFound, also for links of disconnected accounts."""
     link, account = await store.peek(_with_account(links.get_link(caller.user.id, link_id), accounts.get_account))
     return link, require_visible(caller, account)
 
 
 def require_visible(caller: Caller, account: A | None) -> A:
-    """Return `account` if the caller may see it. Raises NotFound otherwise, or if `account` is None."""
+    """Return `account` if the caller may access it. Otherwise, and if `account` is None, raises NotFound."""
     if account is None or not caller.can_see(account.edge_account_id):
         raise NotFound
     add_log_context(account=account.id)
@@ -82,9 +82,9 @@ def _account_or_former(user_id: int, account_id: str) -> Tx[Account | FormerAcco
 
 
 def _with_account(owned: Tx[Owned | None], find: Callable[[int, str], Tx[A | None]]) -> Tx[tuple[Owned, A | None]]:
-    """Return the object from `owned`, and its account as returned by `find`.
+    """Return the object that `owned` returns, with the account that `find` returns for it.
 
-    Raises NotFound if `owned` returns None.
+    If `owned` returns None, raises NotFound.
     """
     target = yield from owned
     if target is None:

@@ -1,9 +1,9 @@
-"""The web application and the documentation, held in memory and served without the framework.
+"""Serves the web application and the documentation from memory, without the framework.
 
-The application consists of assets and one HTML shell that serves all of its pages. The documentation at /help has an
-HTML file and a Markdown file for each page. `make build` creates the files (svc/web). These files are served without
-using the store and without a credential; the application requests its data from the API. If a page and an API endpoint
-have the same path, the endpoint serves that path.
+The application consists of assets and one HTML file, the shell, for all of its pages. The documentation at /help has an
+HTML file and a Markdown file for each page. `make build` creates all files (svc/web). Serving them needs no credential
+and does not use the store. The application then requests its data from the API. If a page and an API endpoint have the
+same path, the endpoint serves this path.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ POLICY = (
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    "Referrer-Policy": "no-referrer",  # links in emails contain a token
+    "Referrer-Policy": "no-referrer",  # because links in emails contain a token
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-# The operator's logo may be an SVG image that contains scripts or links. If the image is opened as a page, this policy
-# lets it only draw itself.
+# The operator's logo may be an SVG image with scripts or links. If the image is opened as a page, this policy disables
+# them.
 _LOGO_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 METHODS = ("GET", "HEAD")
 ASSETS = "/assets/{file}"
 HELP = "/help/{page}"
 LLMS = "/llms.txt"
 SHARE = "/s/{secret}"
-# The page that shows all user interface components. Only demonstrations serve this page.
+# The page that shows all user interface components. It is available only in demonstrations.
 COMPONENTS = "/components"
 
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 _REVALIDATE = "no-cache"
 _ONE_DAY = "public, max-age=86400"
-_IMMUTABLE = "public, max-age=31536000, immutable"  # the file name contains a digest of the content
+_IMMUTABLE = "public, max-age=31536000, immutable"  # safe because the file name contains a digest of the content
 _HTML = "text/html; charset=utf-8"
-# The best encoding first, each with its file suffix. The build omits compressed files that save too little.
+# The file suffixes of the encodings, best encoding first. The build omits compressed files that save too little.
 _ENCODINGS = {"br": ".br", "gzip": ".gz"}
 _BODY_HEADERS = (b"content-type", b"content-length", b"content-encoding")
 _ROBOTS = b"User-agent: *\nDisallow: /\n"
@@ -71,8 +71,8 @@ _ROBOTS = b"User-agent: *\nDisallow: /\n"
 class File:
     """A file of the web application.
 
-    `route`: the template of the file's path. `forms`: the headers and the body by content encoding; the encoding "" is
-    the uncompressed form.
+    `route`: the template of the file's path. `forms`: the headers and the body for each content encoding. The encoding
+    "" is the uncompressed form.
     """
 
     route: str
@@ -108,18 +108,18 @@ class Web:
         )
 
     def find(self, path: str) -> File | None:
-        """Return the file at a path; None if the path does not belong to the web application."""
+        """Return the file at a path. Return None if the path does not belong to the web application."""
         file = self._files.get(path)
         if file is None and (match := self._page.fullmatch(path)):
             return self._templates[match.lastindex or 0]
         return file
 
     def page(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
-        """Return the status, headers and body of the shell, for a page that shares its path with an endpoint."""
+        """Return the status, headers and body of the shell, for a page with the same path as an endpoint."""
         return self._shell.response(request_headers)
 
     def share_page(self, request_headers: Headers, embed: Sequence[str]) -> tuple[Headers, bytes]:
-        """Return the headers and body of the page of a share, which pages of the origins in `embed` may frame."""
+        """Return the headers and body of a share's page. Pages of the origins in `embed` may show it in a frame."""
         headers, body = _without_cache(self._share, request_headers)
         if not embed:
             return headers, body
@@ -137,7 +137,7 @@ class Web:
 
 
 def _without_cache(file: File, request_headers: Headers) -> tuple[Headers, bytes]:
-    """Return the headers and body of a page that is not cached under its own path."""
+    """Return the headers and body of a page that browsers must not cache under its own path."""
     asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
     _, headers, body = file.response(asked)
     return [(name, value) for name, value in headers if name != b"etag"], body
@@ -151,7 +151,7 @@ def load_web(
 ) -> Web:
     """Load the built web application for a service at `base_url`. Raises ConfigError if it was not built.
 
-    `demonstration`: see the setting `[web] demonstration`. `identity`: the operator's identity.
+    `demonstration`: the setting `[web] demonstration`. `identity`: the operator's name, logo, contact and legal links.
     """
     try:
         built = folder / "dist"
@@ -169,7 +169,7 @@ def load_web(
             else _file(built / each["file"], LLMS if path == LLMS else HELP, each["type"], page)
             for path, each in manifest["help"]["pages"].items()
         }
-        # The page must not be cached, because it is available only while the share is.
+        # Do not cache the page, because it must disappear together with the share.
         share_headers = {**always, "Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
         share = _page(built / "share.html", SHARE, share_headers, partial(application_page, identity=identity))
         no_help = _page(built / manifest["help"]["missing"], HELP, page, in_help)
@@ -197,7 +197,10 @@ def load_web(
 
 
 def _shell(identity: Identity, demonstration: str, page: str) -> str:
-    """Return the shell with the operator's identity, and the values that the connect page offers in a demonstration."""
+    """Return the shell with the operator's identity.
+
+    In a demonstration, it also has the values that the connect page offers.
+    """
     if demonstration:
         mark = f'<meta name="demonstration" content="{html.escape(demonstration)}" />\n    <title>'
         page = page.replace("<title>", mark, 1)
@@ -207,7 +210,7 @@ def _shell(identity: Identity, demonstration: str, page: str) -> str:
 def _page(path: Path, route: str, headers: Mapping[str, str], edit: Callable[[str], str]) -> File:
     """Read a page and apply `edit`.
 
-    If `edit` changes nothing, use the compressed forms from the build. Raises OSError.
+    If `edit` changes nothing, the compressed forms from the build are used. Raises OSError.
     """
     built = path.read_bytes()
     body = edit(built.decode()).encode()
@@ -224,7 +227,7 @@ def _file(path: Path, route: str, content_type: str, headers: Mapping[str, str])
 
 
 def _file_from_bodies(route: str, content_type: str, headers: Mapping[str, str], bodies: Mapping[str, bytes]) -> File:
-    # The ETag is weak, because all encodings share one tag.
+    # The ETag is weak because all encodings have the same tag.
     etag = f'W/"{hashlib.sha256(bodies[""]).hexdigest()[:20]}"'
     forms = {}
     for encoding, body in bodies.items():
