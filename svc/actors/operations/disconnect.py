@@ -377,6 +377,8 @@ class _Removal:
                 log.info("write budget level unknown", extra={"account": self.account.id})
         return GATHERED_S[min(max(level, 0), len(GATHERED_S) - 1)] + _WRITE_S
 
+    # --------------------------------------------------------------------------------------------------- database
+
     async def _remove_database(self, access: Access) -> None:
         try:
             own = await self._own_database(access)

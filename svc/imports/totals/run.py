@@ -151,7 +151,6 @@ def import_target(
 ) -> Tx[Done]:
     """Import the days under this target's name in the file. Without `apply`, only compare them with the store.
 
-
     A file can have days of several targets with the same name, such as a site in two accounts. Days of another target
     that exists in this service are skipped, because that target has them. `days_of`: the days by the target's id in the
     file ("" without ids). `estimates`: the days whose counts are estimates. Raises NotFound if the account is no longer

@@ -1,4 +1,4 @@
-"""The store's two engines, and all code that depends on the engine.
+"""The store's two engines (SQLite and PostgreSQL), and all code that depends on the engine.
 
 sqlite, postgres   run transactions
 migrate            reads the numbered migrations in `svc/store/schema`

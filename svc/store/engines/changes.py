@@ -1,6 +1,6 @@
 """Notifies listeners of committed changes.
 
-The supervisor then wakes the actors of changed accounts, and the outbox checks for emails.
+For example, the supervisor wakes the actors of changed accounts, and the outbox checks for new emails.
 
 Only listeners in this process are notified. This is sufficient, because only one service can use a store.
 """
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-# A transaction that queues an email yields this name instead of an account id.
+# Transactions yield the ids of changed accounts. A transaction that queues an email yields this name instead.
 OUTBOX = "outbox"
 
 
 class Changes:
-    """The listeners of one store. Use it on the Trio thread only."""
+    """The listeners of one store. Use this object only on the Trio thread."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[str], None]] = []
@@ -27,7 +27,7 @@ class Changes:
 
     @contextmanager
     def subscribe(self, listener: Callable[[str], None]) -> Iterator[None]:
-        """Return a context manager.
+        """Return a context manager that registers a listener.
 
         Until its block ends, `listener` is called with the Cloudflare account id of each change.
 
@@ -41,7 +41,9 @@ class Changes:
 
     @contextmanager
     def on_email_posted(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Return a context manager. Until its block ends, `listener` is called after each commit that queues an email.
+        """Return a context manager that registers a listener.
+
+        In its block, each commit that queues an email calls `listener`.
 
         `listener` must not raise.
         """
@@ -52,11 +54,9 @@ class Changes:
             self._mail_listeners.remove(listener)
 
     def notify(self, changed: Iterable[str]) -> None:
-        """Notify the listeners.
+        """Notify the listeners. The engines call this after the commit.
 
         `changed`: the ids of the changed Cloudflare accounts, and `OUTBOX` if an email was queued.
-
-        The engines call this after the commit.
         """
         for name in changed:
             if name == OUTBOX:

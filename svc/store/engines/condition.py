@@ -1,4 +1,4 @@
-"""Store health. An outage is logged once when it begins and once when it ends, and /readyz reports it.
+"""The store's health. An outage is logged when it begins and when it ends, and /readyz reports it.
 
 The engines report failed transactions, and `store/engines/watch.py` reports the results of its checks.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The interval of test writes, which detect a full or read-only disk.
+# The interval of test writes. They are needed because only a write detects a full or read-only disk.
 _WRITE_EVERY_S = 30.0
 
 
@@ -35,12 +35,12 @@ class Condition:
 
     @property
     def problem(self) -> str | None:
-        """The reason why the store cannot be used, as a sentence for users; None while the store works."""
+        """The reason why the store cannot be used, as a sentence for users. None while the store works."""
         return self._problem
 
     @property
     def write_is_due(self) -> bool:
-        """True if the next check must write to the store, because a read would not show whether the store works."""
+        """True if the next check must write to the store, because reading would not show whether the store works."""
         return self._problem is not None or time.monotonic() - self._written_at >= _WRITE_EVERY_S
 
     def failed(self, error: StoreUnavailable) -> None:
@@ -58,10 +58,10 @@ class Condition:
             )
 
     def written(self, since: float) -> None:
-        """Record that a check which began at `since` (monotonic seconds) wrote to the store.
+        """Record that a check wrote to the store. `since`: the time when the check began (monotonic seconds).
 
         The store then counts as working, unless a failure was recorded after `since`. Only checks call this, because
-        other transactions do not always write anything.
+        other transactions do not always write.
         """
         with self._lock:
             if self._failed_at > since:

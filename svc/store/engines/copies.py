@@ -1,6 +1,6 @@
 """Copies a whole store of either engine to one SQLite file, and replaces a store with the contents of such a file.
 
-These functions block: call them from commands, outside Trio.
+These functions block, so call them from commands, outside Trio.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORK = ".restoring"
 def copy(config: StoreConfig, target: Path) -> None:
     """Copy a consistent snapshot of the store into the new file `target`. A service may be running.
 
-    Raises ConfigError if there is no store, if a newer program created the store, or if the store cannot be copied.
+    Raises ConfigError if there is no store, if a newer version of the program created it, or if it cannot be copied.
     """
     if config.engine == "sqlite":
         sqlite_file.copy(config.path, target)
@@ -50,7 +50,7 @@ def copy_alone(config: StoreConfig, target: Path) -> None:
 
 @contextmanager
 def replacement_folder(config: StoreConfig) -> Iterator[Path]:
-    """Return a context manager that yields an empty folder for the file to pass to `put`.
+    """Return a context manager that yields an empty folder for the file that is passed to `put`.
 
     A SQLite store is locked until the block ends.
 
@@ -62,10 +62,10 @@ def replacement_folder(config: StoreConfig) -> Iterator[Path]:
         return
     path = config.path
     with sqlite_place.lock(path):
-        folder = sqlite_place.beside(path, _WORK)  # on the same disk
+        folder = sqlite_place.beside(path, _WORK)  # on the same disk, so that the file can be moved by a rename
         try:
             sqlite_place.finish(path)
-            shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left this folder
+            shutil.rmtree(folder, ignore_errors=True)  # delete what a killed process may have left
             folder.mkdir(mode=0o700)
         except OSError as error:
             raise ConfigError(f"The store {path} cannot be replaced: {error}") from error
@@ -87,9 +87,9 @@ def store_exists(config: StoreConfig) -> bool:
 def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str | None:
     """Replace the store with the file `source`, which must be in the folder from `replacement_folder`.
 
-    If the process is killed at any time, either the old store or the new store is complete. The old store is renamed to
-    a name that contains `stamp`. Returns the old store's new location as text for a message; None if there was no
-    store. Raises ConfigError if there is a store and `replace` is False, or if the store cannot be replaced.
+    If the process is killed at any time, either the old or the new store is complete. The old store gets a name that
+    contains `stamp`. Returns the old store's new location as text for a message, or None if there was no store. Raises
+    ConfigError if there is a store and `replace` is False, or if the store cannot be replaced.
     """
     if config.engine == "postgres":
         from svc.store.engines import postgres_place
@@ -107,10 +107,9 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
 
 
 def transfer(source: StoreConfig, target: StoreConfig) -> dict[str, int]:
-    """Copy a store to a location where there is no store yet. Returns the number of rows by table.
+    """Copy a store to a location that has no store yet. Return the number of rows by table.
 
-    Raises ConfigError if a service is using either store, if the target already exists, or if either store cannot be
-    used.
+    Raises ConfigError if a service is using either store, if the target exists, or if either store cannot be used.
     """
     with replacement_folder(target) as folder:
         if store_exists(target):

@@ -1,6 +1,6 @@
-"""Schema migrations: numbered SQL files, applied in order, each in one transaction.
+"""Schema migrations: numbered SQL files that are applied in order, each in one transaction.
 
-The service refuses to open a store whose schema is newer than the program's. Never edit a committed migration, because
+The service does not open a store whose schema is newer than the program. Never edit a committed migration, because
 stores that have already applied it would not get the change. Add a new file instead.
 """
 
@@ -16,14 +16,14 @@ from svc.config import ConfigError
 Engine = Literal["sqlite", "postgres"]
 
 FOLDER = Path(__file__).parents[1] / "schema"
-# Placeholder in the SQL files → replacement, for words that differ between the engines.
+# Placeholders in the SQL files and their replacements, for words that differ between the engines.
 _WORDS: dict[Engine, dict[str, str]] = {
     "sqlite": {
         "IDENTITY": "integer primary key autoincrement",
         "INT": "integer",
         "BYTES": "blob",
         "TEXT": "text",
-        "BYTEWISE": "",  # SQLite's default order
+        "BYTEWISE": "",  # bytewise order is SQLite's default
         "WITHOUT_ROWID": "without rowid",
     },
     "postgres": {
@@ -58,8 +58,8 @@ def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
 def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:
     """Return the migrations after `version`.
 
-    Raises ConfigError if the store is newer than this program. If a copy that was made before the migration exists next
-    to `store`, the message names that copy.
+    Raises ConfigError if the store is newer than this program. If there is a copy next to `store` that was made before
+    the migration, the message names it.
     """
     newest = known[-1].number
     if version > newest:
@@ -73,16 +73,16 @@ def pending(known: list[Migration], version: int, store: Path | None = None) -> 
 
 
 class NotReady(ConfigError):
-    """Raised if there is no store, or if the store has an older schema.
+    """Raised if there is no store, or if its schema is too old.
 
     The service creates or migrates the store at its next start.
     """
 
 
 def require_current_schema(known: list[Migration], version: int, *, may_create: bool) -> None:
-    """Raise NotReady if the store needs a migration, or if there is no store and `may_create` is False.
+    """Raise NotReady if the store needs a migration. If there is no store, raise it unless `may_create` is True.
 
-    Commands never migrate a store, because a running service of the previous version may be using the store.
+    Commands never migrate a store, because a service of the previous version may be running.
     """
     newest = known[-1].number
     if 0 < version < newest:
@@ -94,7 +94,7 @@ def require_current_schema(known: list[Migration], version: int, *, may_create: 
 
 
 def copy_before(store: Path, version: int) -> Path:
-    """Return the path of the copy of `store` that is made before it is migrated from this schema version."""
+    """Return the path of the copy that is made before `store` is migrated from this schema version."""
     return store.with_name(f"{store.name}.schema-{version}.backup")
 
 

@@ -1,29 +1,27 @@
-"""The PostgreSQL engine, which uses asyncpg on a uvloop event loop in a separate thread.
+"""The PostgreSQL engine. It uses asyncpg on a uvloop event loop in a separate thread.
 
-Each transaction is passed to the loop once.
+Each transaction is passed to the loop once and runs completely in the loop's thread. Cancellation is all or nothing:
+asyncio cancels asyncpg, which stops the statement on the server, rolls back and returns the connection to the pool. A
+transaction whose commit has been sent can no longer be cancelled. The engine then waits for the commit and returns the
+result, as the SQLite engine does.
 
-The loop's thread runs the whole transaction, so cancellation is all or nothing: asyncio cancels asyncpg, which stops
-the statement on the server, rolls back and returns the connection to the pool. After the commit has been sent, the
-transaction can no longer be cancelled. The engine then waits for the commit and returns the result, as the SQLite
-engine does.
+The isolation level is read committed. The engine never retries a transaction, because a transaction is a generator and
+cannot run twice. If two transactions may conflict, either a single statement decides the outcome, or both first lock a
+row that they share. Rows are locked in this order: the user, the account, then other rows in key order. A transaction
+that nevertheless loses a conflict raises StoreUnavailable.
 
-The isolation level is read committed. A transaction is a generator, which cannot run twice, so the engine never retries
-a transaction. If two transactions may conflict, either a single statement decides the outcome, or both first lock a row
-that they share. The order of locks is the user, then the account, then other rows in key order. A transaction that
-nevertheless loses a conflict raises StoreUnavailable.
-
-Only one service may use a store. Each of the service's connections holds a shared advisory lock for as long as it is
-open. At startup, a service acquires the lock exclusively for a moment, which fails while another service has a
-connection, and increments the store's epoch. Later, it uses a new connection only if the epoch has not changed.
-Therefore, only the service that started last can write, and transactions need no additional query to ensure this. After
-the PostgreSQL server restarts, each new connection either acquires the lock again or shows that another service has
+Only one service may use a store. Each of its connections holds a shared advisory lock while it is open. When a service
+starts, it acquires the lock exclusively for a moment and increments a number in the store, the epoch. This fails while
+another service has a connection. Later, the service uses a new connection only if the epoch has not changed. As a
+result, only the service that started last can write, and transactions need no additional query to ensure this. After
+the PostgreSQL server restarts, each new connection either acquires the lock again, or shows that another service has
 taken over the store.
 
 A server that hangs or has become unreachable does not close its connections. A check every second detects this. The
 check has its own connection, so that long statements and a full pool cannot delay it. If a check gets no response, new
 transactions are refused immediately. If the next check gets no response either, all connections are closed, and running
-transactions end as if the server had been killed. When the server is available again, transactions therefore do not use
-connections that the server has dropped.
+transactions end as if the server had been killed. Transactions therefore never use connections that the server has
+dropped in the meantime.
 """
 
 from __future__ import annotations
@@ -66,19 +64,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The advisory lock for migrations (an arbitrary number, the same in every version).
+# The advisory lock for migrations. Its number is arbitrary, but must be the same in every version.
 _MIGRATION_LOCK = 727_301
-# The advisory lock of the running service. Its second key is the schema, because a database can hold several stores.
+# The advisory lock of the running service. Its second key is the schema, because a database can contain several stores.
 _SERVING_LOCK = 727_302
-# Attempts to acquire the lock at startup. The connections of a killed service take a moment to close.
+# The number of attempts to acquire the lock at startup. The connections of a killed service take a moment to close.
 _LOCK_TRIES = 10
 _LOCK_WAIT_S = 0.2
-# The longest wait for a free connection.
+# The maximum wait for a free connection.
 ACQUIRE_S = 10.0
 # TCP keepalive settings. If the service's host disappears, the PostgreSQL server closes the host's connections and
 # releases their locks after ten seconds instead of hours. The first three settings apply to an idle connection, and the
-# last to a connection with unacknowledged data. Unix sockets ignore these settings. The client side of the connection
-# uses the same values.
+# last to a connection with unacknowledged data. Unix sockets ignore them. The client side of the connection uses the
+# same values.
 _KEEPALIVE_IDLE_S = 4
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_COUNT = 3
@@ -96,31 +94,32 @@ SETTINGS = {
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# Settings for work on the whole store, which may take a long time. The lock timeout is longer than the time after which
-# the server releases the locks of a host that has disappeared.
+# Settings for long work on the whole store. The lock timeout is longer than the time after which the server releases
+# the locks of a host that has disappeared.
 _SETTINGS_ALONE = {
     **_SESSION,
     "lock_timeout": "30s",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
-# The client's timeout for a statement. It is longer than the server's timeouts, so if it is exceeded, the server cannot
-# be reached. It matters for commands; a service detects an unreachable server sooner through its checks.
+# The client's timeout for a statement. It is longer than the server's timeouts, so exceeding it means that the server
+# cannot be reached. The timeout is mainly for commands. A service detects an unreachable server sooner, with its
+# checks.
 _ANSWER_S = 40.0
-# After this many unanswered checks in a row, the connections are closed. This is about five seconds after the server's
-# last response. After a single unanswered check, running transactions continue, because the server may only be busy for
-# a moment.
+# After this many checks in a row without a response, the connections are closed. This is about five seconds after the
+# server's last response. A single check without a response does not end running transactions, because the server may
+# only be busy for a moment.
 _UNANSWERED_CHECKS = 2
-# At shutdown, connections that are still in use after this time are terminated.
+# At shutdown, connections that are still in use after this time are closed.
 _CLOSE_S = 5.0
-# Error classes for conflicts with other transactions and for timeouts. A retry may succeed.
+# Error classes for timeouts and for conflicts with other transactions. A retry may succeed.
 _CONFLICTS = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
 )
-# Error classes for failures of the server, as opposed to failures of the transaction.
+# Error classes for failures of the server and not of the transaction.
 SERVER_FAILURES = (
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
@@ -135,14 +134,14 @@ class _Replaced(Exception):
 
 
 class Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types
-    """A connection that the kernel closes if the server's host disappears, even during a long statement."""
+    """A connection that the kernel closes when the server's host disappears, even during a long statement."""
 
     def __init__(self, protocol: Any, transport: asyncio.BaseTransport, *arguments: Any) -> None:
         super().__init__(protocol, transport, *arguments)
         _limit_silence(transport.get_extra_info("socket"))
 
     def get_reset_query(self) -> str:
-        """Return an empty query, so that a reset ends a transaction but keeps the session with the store's lock."""
+        """Return an empty query. A reset then ends a transaction, but keeps the session that holds the store's lock."""
         return ""
 
 
@@ -156,19 +155,19 @@ def _limit_silence(own: socket.socket) -> None:
         ("TCP_KEEPCNT", _KEEPALIVE_COUNT),
         ("TCP_USER_TIMEOUT", _UNACKNOWLEDGED_S * 1000),
     ):
-        if hasattr(socket, name):  # not on every system
+        if hasattr(socket, name):  # some systems lack the option
             own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 @dataclass(frozen=True)
 class _Pools:
-    """The connections of a store. Use it on the loop's thread only."""
+    """The connections of a store. Use this object only on the loop's thread."""
 
     requests: Pool
-    checks: Pool  # has only one connection
+    checks: Pool  # has a single connection
 
     async def close(self) -> None:
-        """Close each connection once it is released. After `_CLOSE_S`, close all remaining connections."""
+        """Close each connection when it is released. After `_CLOSE_S`, close all remaining connections."""
         try:
             async with asyncio.timeout(_CLOSE_S):
                 await self.requests.close()
@@ -183,7 +182,7 @@ class _Pools:
 
 
 class _Crossing:
-    """The state of one transaction that was passed to the loop's thread."""
+    """The state of one transaction while the loop's thread runs it."""
 
     def __init__(self) -> None:
         self.task: asyncio.Task[Any] | None = None
@@ -197,24 +196,24 @@ class _Crossing:
 
 
 class PostgresStore:
-    """See `svc.store.tx.Store`. Open one with `open_postgres`."""
+    """The PostgreSQL implementation of `svc.store.tx.Store`. Use `open_postgres` to open a store."""
 
     def __init__(self, loop_thread: LoopThread, pools: _Pools, metrics: Metrics) -> None:
         self.condition = Condition()
         self._metrics = metrics
-        self._waiting = 0  # transactions that are waiting for a connection
+        self._waiting = 0  # number of transactions that are waiting for a connection
         metrics.at_scrape(self._show_load)
         self.changes = Changes()
         self._loop_thread = loop_thread
         self._pools = pools
-        self._unanswered_checks = 0  # consecutive; used on the loop's thread only
+        self._unanswered_checks = 0  # number of such checks in a row; used only on the loop's thread
 
     async def run(self, tx: Tx[T]) -> T:
-        """Run a transaction. If it is cancelled, nothing is committed."""
+        """Run a transaction. If the caller is cancelled, nothing is committed."""
         changes: set[str] = set()
         try:
             return await self._cross(lambda crossing: self._write(tx, crossing, changes))
-        finally:  # also after a commit without a response, because it may have succeeded
+        finally:  # also after a commit without a response, which may have succeeded
             self.changes.notify(changes)
 
     async def read(self, tx: Tx[T]) -> T:
@@ -222,15 +221,18 @@ class PostgresStore:
         return await self._cross(lambda crossing: self._read(tx, crossing))
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run read-only statements without a transaction. This needs three fewer messages to the server than `read`."""
+        """Run read-only statements without a transaction.
+
+        Compared to `read`, this saves three messages to the server.
+        """
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
-        """Run a small transaction on the connection for checks. Returns or raises within `ANSWER_S`."""
+        """Run a small transaction on the connection for checks. This returns or raises within `ANSWER_S`."""
         await self._cross(lambda crossing: self._check(tx, crossing, writes))
 
     async def size_bytes(self) -> int:
-        """Return the size of the whole database, including tables of other programs."""
+        """Return the size of the whole database. Tables of other programs are included."""
         return await self.peek(_size())
 
     async def _cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
@@ -245,7 +247,8 @@ class PostgresStore:
         named: set[str] = set()
         async with self._connection(crossing) as connection, connection.transaction():
             value = await _drive(connection, tx, named)
-            # If several services ever share a store, call pg_notify here, because it takes effect with the commit.
+            # If several services could share a store, this would be the place to call pg_notify, which takes effect
+            # with the commit.
             crossing.committing = True
             changes |= named
             return value
@@ -277,8 +280,8 @@ class PostgresStore:
             is_late = True
             self._pools.checks.cut()
 
-        # asyncpg cancels a statement with a request to the server, which may not respond. Only closing the connection
-        # ends a check in time.
+        # Only closing the connection ends a check in time. To cancel a statement, asyncpg would send a request to the
+        # server, which may not respond.
         end = asyncio.get_running_loop().call_later(ANSWER_S, give_up)
         try:
             connection = await self._pools.checks.acquire(ANSWER_S)
@@ -295,7 +298,7 @@ class PostgresStore:
         except StoreUnavailable as unavailable:
             self._record_failed_check(unavailable.__cause__, is_late)
             raise
-        except DRIVER_ERRORS as error:  # no connection
+        except DRIVER_ERRORS as error:  # there is no connection
             self._record_failed_check(error, is_late)
             raise StoreUnavailable from error
         finally:
@@ -303,12 +306,12 @@ class PostgresStore:
         self._unanswered_checks = 0
 
     def _record_failed_check(self, error: BaseException | None, is_late: bool) -> None:
-        """Decide whether to refuse transactions, based on the reason why a check failed."""
+        """Decide, based on the reason why a check failed, whether to refuse transactions."""
         if isinstance(error, asyncpg.PostgresError) and not isinstance(error, asyncpg.PostgresConnectionError):
-            self._unanswered_checks = 0  # the server has responded, although with an error
+            self._unanswered_checks = 0  # the server did respond, although with an error
             return
-        # With a closed or refused connection, each transaction fails without delay, so transactions need not be
-        # refused.
+        # Transactions need not be refused after a closed or refused connection, because each of them then fails without
+        # delay.
         if self._unanswered_checks or is_late or isinstance(error, TimeoutError):
             self._unanswered_checks += 1
         if self._unanswered_checks >= _UNANSWERED_CHECKS:
@@ -328,7 +331,7 @@ class PostgresStore:
                 raise self._failed(StoreUnavailable(), error) from error
             self._metrics.count(STORE_FAILURES, "crowded")
             raise StoreUnavailable("Too many requests are waiting for the service's store. Try again.") from error
-        except DRIVER_ERRORS as error:  # no connection, so nothing was done
+        except DRIVER_ERRORS as error:  # without a connection, nothing was done
             raise self._failed(StoreUnavailable(), error) from error
         finally:
             self._waiting -= 1
@@ -377,7 +380,7 @@ def _size() -> Tx[int]:
 
 
 def _unavailable(error: Exception, crossing: _Crossing, *, lost: bool) -> StoreUnavailable | None:
-    """Return the error to raise if the server failed; None if the transaction itself caused the error."""
+    """Return the error to raise if the server failed, or None if the transaction itself caused the error."""
     if crossing.committing and (lost or isinstance(error, asyncpg.OperatorInterventionError)):
         return StoreUnavailable("The service's store failed while saving this change. The change may have been saved.")
     if isinstance(error, asyncpg.DiskFullError):
@@ -395,10 +398,8 @@ def _is_lost(connection: Any) -> bool:
 
 
 def _terminate(connection: Any) -> None:
-    """Close a connection to a server that does not respond, without a rollback, which would wait for the
-    server again.
-    """
-    with contextlib.suppress(*DRIVER_ERRORS):  # the pool has already dropped a broken connection
+    """Close a connection to a server that does not respond. A rollback would wait for the server again."""
+    with contextlib.suppress(*DRIVER_ERRORS):  # the pool has already dropped the broken connection
         connection.terminate()
 
 
@@ -418,11 +419,10 @@ async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
 
 
 async def _end_transaction(connection: Any) -> None:
-    """Make a connection usable again after a transaction has failed or was cancelled.
+    """Make a connection usable again after a transaction failed or was cancelled.
 
-    If BEGIN is cancelled, the transaction stays open. asyncpg would nest the next transaction in the open transaction,
-    and the next transaction would never be committed. If ROLLBACK is cancelled, asyncpg wrongly considers the
-    transaction ended.
+    If BEGIN is cancelled, the transaction stays open. asyncpg would nest the next transaction in it, so the next
+    transaction would never be committed. If ROLLBACK is cancelled, asyncpg wrongly considers the transaction ended.
     """
     if connection.is_closed():
         return
@@ -430,7 +430,7 @@ async def _end_transaction(connection: Any) -> None:
         if connection.is_in_transaction():
             await connection.execute("rollback")
         await connection.reset()
-    except DRIVER_ERRORS:  # the connection is broken; the transaction's own error is raised
+    except DRIVER_ERRORS:  # the connection is broken, so the caller gets the transaction's own error
         connection.terminate()
     except BaseException:
         connection.terminate()
@@ -440,8 +440,8 @@ async def _end_transaction(connection: Any) -> None:
 async def _end_statement(connection: Any) -> None:
     """End an interrupted statement.
 
-    asyncpg sends a statement in two parts. If the statement is cancelled between the two parts, or a parameter cannot
-    be encoded, the server stays in the statement's implicit transaction. asyncpg does not detect this, and the next
+    asyncpg sends a statement in two parts. The server stays in the statement's implicit transaction if the statement is
+    cancelled between the two parts, or if a parameter cannot be encoded. asyncpg does not detect this, and the next
     transaction on the connection would fail.
     """
     with contextlib.suppress(*DRIVER_ERRORS):  # the pool drops a broken connection
@@ -466,7 +466,7 @@ async def _execute(connection: Any, statement: Statement) -> list[Row]:
 async def _execute_many(connection: Any, statement: Statement) -> None:
     """Run a statement once for each tuple of parameters.
 
-    The rows of an insert are sent as one statement with an array per column, which halves the server's CPU time.
+    The rows of an insert are sent as one statement with an array per column. This halves the server's CPU time.
     """
     types = tuple(_ARRAYS.get(type(value)) for value in statement.runs[0])
     text = _with_arrays(statement.text, types)
@@ -481,7 +481,10 @@ _ARRAYS: dict[type, str] = {str: "text[]", int: "bigint[]"}
 
 @functools.lru_cache(maxsize=100)
 def _with_arrays(text: str, types: tuple[str | None, ...]) -> str | None:
-    """Rewrite `insert … values ($1, $2) …` to use `select * from unnest(…)`; None if the text is not such an insert."""
+    """Rewrite `insert … values ($1, $2) …` to use `select * from unnest(…)`.
+
+    Return None if the text has another form.
+    """
     values = "values (" + ", ".join(f"${number}" for number in range(1, len(types) + 1)) + ")"
     before, found, after = text.partition(values)
     if not found or not before.startswith("insert into ") or "$" in after or None in types:
@@ -495,13 +498,14 @@ def _not_cancelled() -> None:
 
 
 class LoopThread:
-    """An asyncio loop in its own thread, on which Trio tasks can run coroutines."""
+    """An asyncio loop in a separate thread, on which Trio tasks can run coroutines."""
 
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._token = trio.lowlevel.current_trio_token()
-        self._ended: list[Callable[[], None]] = []  # wake the callers of tasks that ended in this iteration of the loop
+        # functions that wake the callers of tasks that ended in this iteration of the loop
+        self._ended: list[Callable[[], None]] = []
         self._closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="postgres loop", daemon=True)
         self._thread.start()
@@ -509,7 +513,7 @@ class LoopThread:
     async def cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
         """Run `work` on the loop and return its result.
 
-        If the caller is cancelled, cancel `work` and wait until it ends.
+        If the caller is cancelled, the method cancels `work` and waits until it ends.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
@@ -523,8 +527,8 @@ class LoopThread:
 
         def done(task: asyncio.Task[T]) -> None:
             self._tasks.discard(task)
-            # If a task is cancelled before its first step, none of its code runs, so this callback has to set the
-            # result.
+            # This callback has to set the result. If a task is cancelled before its first step, its code does not
+            # run.
             result = None if task.cancelled() else outcome.capture(task.result)
             if not self._ended:
                 self._loop.call_soon(self._wake_callers)
@@ -532,7 +536,7 @@ class LoopThread:
 
         def start() -> None:
             task = crossing.task = self._loop.create_task(work(crossing))
-            self._tasks.add(task)  # the loop holds only weak references to tasks
+            self._tasks.add(task)  # needed because the loop itself has only weak references to tasks
             task.add_done_callback(done)
 
         def abort(raiser: Callable[[], Any]) -> trio.lowlevel.Abort:
@@ -548,8 +552,8 @@ class LoopThread:
     def _wake_callers(self) -> None:
         """Wake all callers whose tasks have ended since the loop's last iteration.
 
-        They are woken together, because each message to Trio's thread passes the GIL to that thread, which takes longer
-        than a small statement.
+        They are woken together, because each message to Trio's thread hands over the GIL. This takes longer than a
+        small statement.
         """
         ended, self._ended = self._ended, []
 
@@ -557,7 +561,7 @@ class LoopThread:
             for each in ended:
                 each()
 
-        with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any more
+        with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any longer
             self._token.run_sync_soon(wake)
 
     def close(self) -> None:
@@ -579,11 +583,11 @@ async def open_postgres(
     copies: Path | None = None,
     known: list[Migration] | None = None,
 ) -> AsyncIterator[PostgresStore]:
-    """Open the store in the database at `url`, and create or migrate it as described in `store.open_store`.
+    """Open the store in the database at `url`. Create or migrate the store as `store.open_store` describes.
 
-    `copies`: the folder for the copy that is made before a migration; None: no copy is made. `known`: the migrations;
-    by default, those of this program. Raises Served or NotReady. Raises ConfigError if the store cannot be reached or
-    copied, or if a newer program created the store.
+    `copies`: the folder for the copy that is made before a migration, or None for no copy. `known`: the migrations, by
+    default those of this program. Raises Served or NotReady. Raises ConfigError if the store cannot be reached or
+    copied, or if a newer program created it.
     """
     known = known or migrations("postgres")
     loop_thread = LoopThread()
@@ -597,10 +601,10 @@ async def open_postgres(
         try:
             yield PostgresStore(loop_thread, pools, metrics or Metrics())
         finally:
-            with trio.CancelScope(shield=True):  # bounded by _CLOSE_S
+            with trio.CancelScope(shield=True):  # takes at most _CLOSE_S
                 await loop_thread.cross(lambda _: pools.close())
     finally:
-        with trio.CancelScope(shield=True):  # immediate: the loop is idle
+        with trio.CancelScope(shield=True):  # returns immediately, because the loop is idle
             await trio.to_thread.run_sync(loop_thread.close)
 
 
@@ -611,10 +615,13 @@ _LOCKED = (
 
 
 def refused(what: str, error: Exception) -> ConfigError:
-    """Return the ConfigError for a driver error. `what`: completes the message "The PostgreSQL store cannot be …"."""
+    """Return the ConfigError for an error of the driver.
+
+    `what`: completes the message "The PostgreSQL store cannot be …".
+    """
     if isinstance(error, asyncpg.LockNotAvailableError):
         return ConfigError(_LOCKED)
-    # Do not show the URL, which may contain a password.
+    # Do not show the URL, because it may contain a password.
     return ConfigError(f"The PostgreSQL store cannot be {what}: {type(error).__name__}: {error}")
 
 
@@ -629,7 +636,7 @@ async def _open(
     epoch = await _prepare(url, serving, as_is, copies, known)
 
     async def hold(connection: asyncpg.Connection) -> None:
-        """Acquire the shared lock on this connection. Raises _Replaced if another service has taken over the store."""
+        """Acquire the shared lock on this connection. If another service has taken over the store, raises _Replaced."""
         await connection.fetchval(
             "select pg_advisory_lock_shared($1, hashtext(current_schema()))", _SERVING_LOCK, timeout=ACQUIRE_S
         )
@@ -651,9 +658,9 @@ async def _open(
 
 
 async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]) -> int:
-    """Migrate the schema and, for a service, increment the store's epoch. Returns the epoch.
+    """Migrate the schema and, for a service, increment the store's epoch. Return the epoch.
 
-    This is one transaction. If two services start at the same time, one of them waits here for the other.
+    This is one transaction. If two services start at the same time, one waits here for the other.
     """
     connection = await connect_alone(url)
     try:
@@ -693,7 +700,7 @@ async def lock_migrations(connection: asyncpg.Connection) -> None:
 
 
 async def lock_alone(connection: asyncpg.Connection) -> None:
-    """Lock the store exclusively until the end of the transaction. Raises Served if another service holds the lock."""
+    """Lock the store exclusively until the end of the transaction. If another service holds the lock, raises Served."""
     for _ in range(_LOCK_TRIES):
         if await try_lock_alone(connection):
             return
@@ -702,14 +709,14 @@ async def lock_alone(connection: asyncpg.Connection) -> None:
 
 
 async def try_lock_alone(connection: asyncpg.Connection) -> bool:
-    """Lock the store exclusively until the end of the transaction. Returns False if another process holds the lock."""
+    """Lock the store exclusively until the end of the transaction. If another process holds the lock, return False."""
     return bool(
         await connection.fetchval("select pg_try_advisory_xact_lock($1, hashtext(current_schema()))", _SERVING_LOCK)
     )
 
 
 async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, known: list[Migration]) -> None:
-    """Copy the store into `folder` if the store is about to be migrated. Raises ConfigError if it cannot be copied."""
+    """Copy the store into `folder` if it is about to be migrated. If it cannot be copied, raises ConfigError."""
     version = await schema_version(connection)
     names = await connection.fetchrow("select current_database() as database, current_schema() as schema")
     store = folder / f"{names['database']}-{names['schema']}"
@@ -718,7 +725,7 @@ async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, k
     target = copy_before(store, version)
     try:
         part = _temporary_file(target)
-        other = await connect_alone(url)  # reads a snapshot in its own transaction
+        other = await connect_alone(url)  # this connection reads a snapshot in its own transaction
         try:
             await copy_to_file(other, part)
         finally:
@@ -732,7 +739,7 @@ async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, k
 
 
 def _temporary_file(target: Path) -> Path:
-    """Return the path of the temporary file for `target`. Create its folder and delete any earlier temporary file."""
+    """Return the path of the temporary file for `target`. Create the folder, and delete an earlier temporary file."""
     part = target.with_name(f"{target.name}.part")
     part.parent.mkdir(parents=True, exist_ok=True)
     part.unlink(missing_ok=True)
@@ -740,7 +747,7 @@ def _temporary_file(target: Path) -> Path:
 
 
 async def migrate(connection: asyncpg.Connection, known: list[Migration]) -> None:
-    """Apply the pending migrations in the caller's transaction. Raises ConfigError if the schema is newer."""
+    """Apply the pending migrations in the caller's transaction. If the schema is newer, raises ConfigError."""
     await connection.execute("create table if not exists schema_version (number bigint primary key)")
     version = await connection.fetchval("select coalesce(max(number), 0) from schema_version")
     for step in pending(known, version):

@@ -1,8 +1,8 @@
-"""Copies all rows of a PostgreSQL store to a SQLite file, which is the format of backups, and back.
+"""Copies all rows of a PostgreSQL store to a SQLite file, the format of backups, and copies them back.
 
-`pg_dump` is not suitable for backups. It refuses servers that are newer than itself, and its files can be inspected
-only with a PostgreSQL server and restored only to PostgreSQL. The conversion to SQLite is lossless, because all columns
-are text, 64-bit integers or bytes.
+`pg_dump` is not suitable for backups. It refuses servers that are newer than itself. Its files can be inspected only
+with a PostgreSQL server, and restored only to PostgreSQL. The conversion to SQLite is lossless, because all columns are
+text, 64-bit integers or bytes.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ async def copy_to_file(connection: asyncpg.Connection, target: Path) -> None:
 
 
 async def fill(connection: asyncpg.Connection, source: Path) -> None:
-    """Replace all rows in the store with the rows from the file `source`, which must have the same schema."""
+    """Replace all rows in the store with the rows of the file `source`, which must have the same schema."""
     with opened(source) as file:
         ordered = tables(file)
-        for table in reversed(ordered):  # the migrations may have inserted rows
+        for table in reversed(ordered):  # the migrations may have inserted rows, so delete them
             await connection.execute(f"delete from {table}")  # noqa: S608  # a name of the schema
         for table in ordered:
             names = columns(file, table)

@@ -1,4 +1,4 @@
-"""Copies and replaces a whole PostgreSQL store. These functions block: call them from commands, outside Trio."""
+"""Copies and replaces a whole PostgreSQL store. These functions block, so call them from commands, outside Trio."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def copy_alone(url: str, target: Path) -> None:
 
 
 def store_exists(url: str) -> bool:
-    """Return True if there is a store, even an empty one. Raises ConfigError if the server cannot be reached."""
+    """Return True if there is a store, even an empty one. If the server cannot be reached, raises ConfigError."""
 
     async def work(connection: Any) -> bool:
         return await postgres_copy.schema_version(connection) > 0
@@ -49,9 +49,9 @@ def store_exists(url: str) -> bool:
 def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
     """Replace the store at `url` with the store in the file `source`, in one transaction.
 
-    The tables of the old store are moved to a schema whose name contains `stamp`. Returns the name of that schema; None
-    if there was no store. Raises ConfigError if a service is running, if there is a store and `replace` is False, or if
-    the server refuses the change.
+    The tables of the old store are moved to a schema whose name contains `stamp`. Returns the name of this schema, or
+    None if there was no store. Raises ConfigError if a service is running, if there is a store and `replace` is False,
+    or if the server refuses the change.
     """
 
     async def work(connection: Any) -> str | None:
@@ -68,7 +68,7 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
                 expected = sqlite_file.row_counts(file)
             await migrate(connection, [step for step in migrations("postgres") if step.number <= schema])
             await postgres_copy.fill(connection, source)
-            # A service that was using the old store may reconnect later. It must not consider the new store its own.
+            # A service that was using the old store may reconnect later. It must not take the new store for its own.
             await connection.execute(
                 "update serving set epoch = 1 + case when epoch > $1 then epoch else $1 end", int(epoch)
             )
@@ -80,10 +80,10 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
 
 
 async def _move_aside(connection: Any, version: int, stamp: str) -> str:
-    """Move the store's tables into a separate schema, and return its name.
+    """Move the store's tables into a separate schema, and return the name of this schema.
 
-    If a newer program created the store, all tables in the schema are moved, because the names of the store's tables
-    are not known.
+    If a newer program created the store, all tables of the schema are moved, because it is unknown which are the
+    store's.
     """
     known = migrations("postgres")
     names = {"schema_version"} | {

@@ -1,7 +1,7 @@
-"""Polls whether a PostgreSQL store is free, on one connection and without changing anything.
+"""Polls whether a PostgreSQL store is free. This uses one connection and changes nothing.
 
-A standby polls the lock instead of waiting for it. A session that waits for the exclusive lock blocks all later lock
-requests in the server's queue, so the running service could not open new connections.
+A standby polls the lock and does not wait for it. While a session waits for the exclusive lock, all later lock requests
+wait behind it in the server's queue. The running service could then not open new connections.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
     from svc.store.engines.migrate import Migration
 
-# How long a store must be free before a standby takes it over. A running service that loses its connections, for
-# example because the PostgreSQL server restarts, reconnects within this time. Without the delay, the service and the
+# A standby takes over a store that has been free for this time. A running service may lose its connections, for example
+# because the PostgreSQL server restarts, but it reconnects within this time. Without the delay, the service and the
 # standby would compete for the store after each restart of the server.
 _QUIET_S = 2.0
 _ANSWER_S = 5.0
 
 
 class _Poll:
-    """The polling connection. Use it on the loop's thread only."""
+    """The connection that polls. Use this object only on the loop's thread."""
 
     def __init__(self, url: str, known: list[Migration]) -> None:
         self._url = url
@@ -51,8 +51,8 @@ class _Poll:
     async def is_free(self) -> bool:
         """Return True if the store has been free for `_QUIET_S`, or in all polls so far.
 
-        Raises Away if the server cannot be reached or is a replica. Raises ConfigError if a newer program created the
-        store, or for other problems that waiting does not solve.
+        Raises Away if the server cannot be reached or is a replica. Raises ConfigError for problems that waiting does
+        not solve, such as a store that a newer program created.
         """
         try:
             free = await self._try_lock()
@@ -71,23 +71,24 @@ class _Poll:
                 self._url, timeout=ACQUIRE_S, command_timeout=_ANSWER_S, server_settings=SETTINGS
             )
             if await self._connection.fetchval("select pg_is_in_recovery()"):
-                # Temporary, because another server in the URL may be the primary, or this server may be promoted.
+                # This is temporary, because this server may be promoted, or another server in the URL may be the
+                # primary.
                 raise OSError("the server is a replica")
-        # Report a newer schema now instead of during the takeover.
+        # Report a newer schema now, and not only during the takeover.
         pending(self._known, await schema_version(self._connection))
         return await try_lock_alone(self._connection)
 
     async def close(self) -> None:
-        """Close the connection, if there is one, without waiting for the server, which may not respond."""
+        """Close the connection, if any. Do not wait for the server, which may not respond."""
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None
 
 
 def _is_temporary(error: Exception) -> bool:
-    """Return True if the error may be temporary because it depends on the server's state.
+    """Return True if the error may be temporary, because it depends on the state of the server.
 
-    A wrong password, for example, is not temporary.
+    An example of an error that is not temporary is a wrong password.
     """
     passing = (asyncpg.PostgresConnectionError, *SERVER_FAILURES)
     return isinstance(error, passing) or not isinstance(error, asyncpg.PostgresError)
@@ -95,12 +96,12 @@ def _is_temporary(error: Exception) -> bool:
 
 @asynccontextmanager
 async def poll_postgres(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """Yield a function that polls whether the store at `url` is free. It raises Away and ConfigError, see `is_free`."""
+    """Yield a function that polls whether the store at `url` is free. It raises the errors of `is_free`."""
     poll = _Poll(url, migrations("postgres"))
     loop_thread = LoopThread()
     try:
         yield lambda: loop_thread.cross(lambda _: poll.is_free())
     finally:
-        with trio.CancelScope(shield=True):  # immediate: does not wait for the server
+        with trio.CancelScope(shield=True):  # returns immediately, because it does not wait for the server
             await loop_thread.cross(lambda _: poll.close())
             await trio.to_thread.run_sync(loop_thread.close)

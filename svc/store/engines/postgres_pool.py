@@ -1,8 +1,8 @@
 """A pool of PostgreSQL connections with little overhead per transaction.
 
-For each use of a connection, the driver's own pool starts two timers and a task, and resets the session. This costs as
-much CPU time as a statement. The store's transactions never change session settings (`postgres.SETTINGS`), so a
-connection can be reused without a reset.
+The driver's own pool starts two timers and a task for each use of a connection, and resets the session. This takes as
+much CPU time as a statement. The store does not need the reset, because its transactions never change session settings
+(`postgres.SETTINGS`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    # asyncpg has no types
+    # any type, because asyncpg has no types
     Connection = Any
 
 
 class Pool:
-    """At most `size` connections, opened when needed and kept until they break. Use it on the loop's thread only.
+    """At most `size` connections, opened when needed and kept until they break. Use it only on the loop's thread.
 
-    `open_connection` receives a callback, which it must call with the new connection as soon as the connection is open,
-    so that `cut` can close a connection that is still being prepared.
+    `open_connection` receives a callback, and must call it with the new connection as soon as this is open. `cut` can
+    then close the connection while it is still being prepared.
     """
 
     def __init__(
@@ -31,17 +31,17 @@ class Pool:
     ) -> None:
         self._open_connection = open_connection
         self._size = size
-        self._opened = 0  # open connections, including those that are being opened
+        self._opened = 0  # number of open connections, including those that are being opened
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []  # the most recently used connection is used first
-        # The waiting tasks, longest wait first. Each task gets a connection, or None if it may open a new connection.
+        # The waiting tasks, longest wait first. Each task gets a connection, or None if it may open a new one.
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
-        self._limits: set[asyncio.Timeout] = set()  # timeouts of these tasks and of tasks that are opening a connection
+        self._limits: set[asyncio.Timeout] = set()  # timeouts of tasks that are waiting for a connection or opening one
 
     async def acquire(self, timeout_s: float) -> Connection:
         """Return an open connection. The caller must return it with `release`.
 
-        Raises TimeoutError and the errors of `open_connection`.
+        Raises TimeoutError or the errors of `open_connection`.
         """
         connection = self._take_idle()
         if connection is not None:
@@ -58,7 +58,10 @@ class Pool:
                 self._limits.discard(limit)
 
     def release(self, connection: Connection) -> None:
-        """Make a connection available to other tasks. Closes it if it is broken or still in a transaction."""
+        """Make a connection available to other tasks.
+
+        A connection that is broken, or still in a transaction, is closed.
+        """
         if not connection.is_closed() and connection.is_in_transaction():
             connection.terminate()
         if connection.is_closed():
@@ -80,7 +83,7 @@ class Pool:
             pass
 
     async def close(self) -> None:
-        """Close each connection once it is released, and open no more connections."""
+        """Close each connection when it is released, and open no more connections."""
         self._size = 0
         while self._opened:
             connection = self._take_idle() or await self._wait()
@@ -122,7 +125,7 @@ class Pool:
         self._give(None)
 
     async def _wait(self) -> Connection | None:
-        """Wait in turn for a connection. Returns None if the caller may open a new connection now."""
+        """Wait in turn for a connection. Return None if the caller may open a new connection now."""
         waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
@@ -136,13 +139,14 @@ class Pool:
             else:
                 self.release(waiter.result())
             raise
-        if connection is not None and connection.is_closed():  # the connection was closed after `_give` passed it on
+        # the connection was closed after `_give` had passed it on
+        if connection is not None and connection.is_closed():
             self._remove(connection)
             return None
         return connection
 
     def _give(self, connection: Connection | None) -> bool:
-        """Give the connection to the task that has waited longest. Returns False if no task is waiting."""
+        """Give the connection to the task that has waited longest. Return False if no task is waiting."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

@@ -1,4 +1,4 @@
-"""Temporary reasons why a store cannot be opened. A standby waits until they no longer apply."""
+"""Temporary reasons why a store cannot be opened. A standby waits until they have passed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from svc.config import ConfigError
 
 
 class Served(ConfigError):
-    """Raised if another service, or a command with exclusive access, is using the store."""
+    """Raised if another service is using the store, or a command that needs exclusive access."""
 
 
 class Away(ConfigError):
-    """Raised if the store cannot be reached or written at the moment."""
+    """Raised if the store cannot be reached or written to at the moment."""

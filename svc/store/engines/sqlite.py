@@ -1,11 +1,11 @@
 """The SQLite engine: one writer thread with group commit, and reader threads with separate connections.
 
 The writer takes all waiting transactions, runs each in a SAVEPOINT of one SQL transaction, and commits once. The
-transactions therefore share a disk flush (synchronous=FULL). If a transaction fails, only its own changes are rolled
-back. No caller gets its result before the commit.
+transactions therefore share one flush to disk (synchronous=FULL). If a transaction fails, only its own changes are
+rolled back. Callers get their results after the commit.
 
-If the store fails, for example because the disk is full or another program keeps the file locked, the transaction
-raises StoreUnavailable, and the writer continues with the next transaction.
+If the store fails, the transaction raises StoreUnavailable, and the writer continues with the next transaction.
+Examples are a full disk, and a file that another program keeps locked.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The maximum number of transactions in one commit. The number is large enough to share the disk flush, but so small
-# that the first transaction waits only about 10 ms.
+# The maximum number of transactions in one commit. The number is large enough to share the flush to disk. It is small
+# enough that the first transaction waits only about 10 ms.
 _GROUP = 200
 _READERS = 4
-# How long to wait while another process (a command, a backup) holds the file's write lock.
+# The maximum wait while another process (a command, a backup) holds the file's write lock.
 _BUSY_MS = 5_000
 _WAL_PAUSE_S = 0.01
 # A push writes about as many database pages as it has sites and links. With SQLite's defaults (a cache of 2 MB, a
@@ -66,7 +66,7 @@ _WAL_PAUSE_S = 0.01
 # This would take 20% more CPU time.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
-# Messages for failures of the store (not of the transaction), by SQLite's primary result code.
+# Messages for failures of the store, as opposed to the transaction, by SQLite's primary result code.
 _BROKEN = "The service's store does not work."
 _HELD = "Another program has locked the service's store."
 _REPLACED = "The file of the service's store was moved, deleted or replaced."
@@ -82,10 +82,11 @@ _STORE_FAILURES = {
     sqlite3.SQLITE_PROTOCOL: _BROKEN,
     sqlite3.SQLITE_NOTADB: _BROKEN,
 }
-# Reader connections are read-only, so a write in a read-only transaction is a bug and not a failure of the store.
+# The connections of readers are read-only. A write in a read-only transaction is therefore a bug, and not a failure of
+# the store.
 _READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
-# For SQLite, "$1" is a parameter with the name "1". Parameters are bound by name, because SQLite would bind a tuple in
-# the order in which the parameters appear in the text.
+# SQLite treats "$1" as a parameter with the name "1". Parameters are bound by name, because SQLite would bind a tuple
+# in the order in which the parameters appear in the text.
 _NAMES = tuple(str(number) for number in range(1, 1_101))  # enough for most statements
 
 
@@ -94,9 +95,9 @@ class _FileReplacedError(Exception):
 
 
 class _Job:
-    """A transaction in a thread's queue. It is claimed either by the thread or by a cancellation, but never by both.
+    """A transaction in a thread's queue. Either the thread or a cancellation claims it, but never both.
 
-    The queues have no limit. Each job has a waiting task, so the number of tasks limits the length of the queues.
+    The queues need no limit. Each job has a waiting task, so the number of tasks limits their length.
     """
 
     __slots__ = ("_claimed", "asked_at", "changes", "result", "task", "token", "tx")
@@ -111,19 +112,19 @@ class _Job:
         self._claimed = threading.Lock()
 
     def claim(self) -> bool:
-        """Claim the job. Return True for the first caller, and False for all later callers."""
+        """Claim the job. Return True for the first caller and False for all later callers."""
         return self._claimed.acquire(blocking=False)
 
 
-# Rows per multi-row insert. 64 rows of seven columns are far below SQLite's limit of 32,766 parameters.
+# The numbers of rows in a multi-row insert. 64 rows of seven columns are far below SQLite's limit of 32,766 parameters.
 _ROWS_AT_ONCE = (64, 8)
 
-# The item None stops one thread.
+# None in the queue stops one thread.
 _Queue = queue.SimpleQueue[_Job | None]
 
 
 class SqliteStore:
-    """See `svc.store.tx.Store`. Open one with `open_sqlite`."""
+    """The SQLite implementation of `svc.store.tx.Store`. Use `open_sqlite` to open a store."""
 
     def __init__(
         self,
@@ -162,8 +163,8 @@ class SqliteStore:
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction on the writer thread.
 
-        If the caller is cancelled before the writer starts the transaction, the transaction does not run. Once the
-        transaction has started, it cannot be cancelled, and its result is returned.
+        A transaction that the writer has not started yet does not run if the caller is cancelled. A transaction that
+        has started cannot be cancelled, and its result is returned.
         """
         if self._is_replaced:
             await trio.lowlevel.checkpoint()
@@ -182,7 +183,7 @@ class SqliteStore:
     async def peek(self, tx: Tx[T]) -> T:
         """Run a read-only transaction on the caller's thread.
 
-        This takes about 20 µs. Passing the transaction to another thread would take ten times as long.
+        This takes about 20 µs. Another thread would take ten times as long.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
@@ -200,8 +201,8 @@ class SqliteStore:
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
         """Run a small transaction, unless the store's path no longer refers to the open file.
 
-        If the path refers to another file, writes are refused until the open file is back, because they would be lost
-        at the next start.
+        If the path refers to another file, writes are refused until the open file is back. Otherwise, they would be
+        lost at the next start.
         """
         self._is_replaced = _identity(self._files[0]) != self._opened
         if self._is_replaced:
@@ -212,11 +213,11 @@ class SqliteStore:
         await self._cross(self._writes if writes else self._reads, _Job(tx))
 
     async def size_bytes(self) -> int:
-        """Return the size of the file and its write-ahead log."""
+        """Return the size of the database file and its write-ahead log."""
         await trio.lowlevel.checkpoint()
         sizes = []
         for file in self._files:
-            with contextlib.suppress(OSError):  # the first write creates the log
+            with contextlib.suppress(OSError):  # the log does not exist before the first write
                 sizes.append(file.stat().st_size)
         return sum(sizes)
 
@@ -247,7 +248,7 @@ class SqliteStore:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode of the file at `path`; None if there is no file."""
+    """Return the device and inode of the file at `path`, or None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -277,10 +278,9 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, m
             for each in group:
                 metrics.observe(STORE_WAIT, began_at - each.asked_at, "write")
             if isinstance(committed, outcome.Error):
-                # None of the group's jobs were committed, for example because the disk is full, or the file is locked
-                # or deleted.
+                # None of the group's jobs were committed. The disk may be full, or the file may be locked or deleted.
                 for failed in group:
-                    # Each task gets its own exception, because the traceback of a shared exception would grow with each
+                    # Each task gets a separate exception, because the traceback of a shared exception grows with each
                     # task that raises it.
                     failed.result = outcome.Error(_copy_of(committed.error))
             _convert_failures(group, _STORE_FAILURES, condition, metrics)
@@ -300,7 +300,7 @@ def _code_of(error: BaseException) -> int:
 
 
 def _convert_failures(jobs: list[_Job], failures: dict[int, str], condition: Condition, metrics: Metrics) -> None:
-    """Change the results of jobs that failed because of the store to StoreUnavailable."""
+    """Change the results of jobs to StoreUnavailable if they failed because of the store."""
     for job in jobs:
         if isinstance(job.result, outcome.Error):
             unavailable = _unavailable(job.result.error, failures, condition)
@@ -310,7 +310,7 @@ def _convert_failures(jobs: list[_Job], failures: dict[int, str], condition: Con
 
 
 def _unavailable(error: BaseException, failures: dict[int, str], condition: Condition) -> StoreUnavailable | None:
-    """Return the error to raise if the store failed; None if the transaction itself caused the error."""
+    """Return the error to raise if the store failed, or None if the transaction itself caused the error."""
     message = failures.get(_code_of(error) & 0xFF)
     if message is None:
         return None
@@ -321,21 +321,21 @@ def _unavailable(error: BaseException, failures: dict[int, str], condition: Cond
 
 
 def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
-    """Run the jobs and commit them together. Raises sqlite3.Error if none of the jobs were committed."""
-    _undo(connection)  # in case an earlier rollback failed
+    """Run the jobs and commit them together. If none of the jobs were committed, raises sqlite3.Error."""
+    _undo(connection)  # an earlier rollback may have failed
     connection.execute("begin immediate")
     try:
         for job in group:
             connection.execute("savepoint job")
             job.result = outcome.capture(_drive, connection, job.tx, job.changes)
             if isinstance(job.result, outcome.Error):
-                if not connection.in_transaction:  # SQLite rolled back the whole group, as after a disk error
+                if not connection.in_transaction:  # SQLite rolled back the whole group, for example after a disk error
                     raise job.result.error
                 connection.execute("rollback to job")
             connection.execute("release job")
         connection.execute("commit")
     except BaseException:
-        with contextlib.suppress(sqlite3.Error):  # the next group retries the rollback
+        with contextlib.suppress(sqlite3.Error):  # the next group repeats the rollback
             _undo(connection)
         raise
 
@@ -349,11 +349,11 @@ def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, me
             metrics.observe(STORE_WAIT, began_at - job.asked_at, "read")
             _convert_failures([job], _READER_FAILURES, condition, metrics)
             _respond([job])
-        del job  # free the job's rows, because the next job may not arrive for a long time
+        del job  # free the job's rows now, because the next job may not arrive for a long time
 
 
 def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
-    _undo(connection)  # in case an earlier rollback failed
+    _undo(connection)  # an earlier rollback may have failed
     connection.execute("begin")
     try:
         return _drive(connection, tx, set())  # read-only, so no listener is notified
@@ -367,8 +367,8 @@ def _undo(connection: sqlite3.Connection) -> None:
 
 
 def _respond(jobs: list[_Job]) -> None:
-    """Wake the tasks that are waiting for these jobs, with a single call into Trio."""
-    with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any more
+    """Wake the tasks that wait for these jobs, with a single call into Trio."""
+    with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any longer
         jobs[0].token.run_sync_soon(_wake, jobs)
 
 
@@ -411,7 +411,7 @@ def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) ->
     """Run a statement for each of `runs`. Inserts are combined into multi-row statements.
 
     Each statement releases the GIL and acquires it again, which takes up to 5 ms while the Trio thread is busy. With
-    one statement per row, a transaction would spend most of its time waiting for the GIL.
+    one statement per row, a transaction would mostly wait for the GIL.
     """
     first = 0
     for rows in _ROWS_AT_ONCE:
@@ -425,7 +425,7 @@ def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) ->
 
 @functools.lru_cache(maxsize=200)
 def _with_rows(text: str, rows: int) -> str | None:
-    """Rewrite `insert … values (?, ?) …` for `rows` rows; None if the text is not such an insert."""
+    """Rewrite `insert … values (?, ?) …` for `rows` rows. Return None if the text has another form."""
     match = _VALUES.fullmatch(text)
     return match and f"{match[1]}{', '.join([match[2]] * rows)}{match[3]}"
 
@@ -439,7 +439,7 @@ def _binding(text: str) -> tuple[str, Callable[[tuple[Parameter, ...]], Any]]:
     """Return the statement's text for SQLite, and a function that converts its parameters for SQLite.
 
     If each parameter occurs once and in order, the text uses `?`, because binding a tuple takes a third of the time of
-    binding names. SQLite has no array parameters, so a list is passed as JSON.
+    binding names. A list is passed as JSON, because SQLite has no array parameters.
     """
     numbers = [int(number) for number in re.findall(r"\$(\d+)", text)]
     in_order = numbers == list(range(1, len(numbers) + 1))
@@ -464,12 +464,12 @@ def _by_name(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open a connection with the service's settings: WAL, durable commits, foreign keys enforced.
+    """Open a connection with the service's settings: WAL, durable commits and foreign keys.
 
     Only one thread at a time may use the connection.
     """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
-    with contextlib.ExitStack() as on_failure:  # the file may not be a database, or not writable
+    with contextlib.ExitStack() as on_failure:  # the file may not be a database, or may not be writable
         on_failure.callback(connection.close)
         connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
         _set_wal(connection)
@@ -484,8 +484,8 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 def _set_wal(connection: sqlite3.Connection) -> None:
     """Set the journal mode to WAL. SQLite stores the mode in the file.
 
-    If two connections set the mode of a new file at the same time, SQLite refuses one of them immediately, because the
-    busy timeout does not apply to lock upgrades. This function therefore retries. Raises sqlite3.OperationalError.
+    The function retries if two connections set the mode of a new file at the same time. SQLite then refuses one of them
+    immediately, because the busy timeout does not apply to lock upgrades. Raises sqlite3.OperationalError.
     """
     ends_at = time.monotonic() + _BUSY_MS / 1000
     while True:
@@ -507,10 +507,10 @@ async def open_sqlite(
     metrics: Metrics | None = None,
     known: list[Migration] | None = None,
 ) -> AsyncIterator[SqliteStore]:
-    """Open the store in the file `path`, and create or migrate it as described in `store.open_store`.
+    """Open the store in the file `path`. Create or migrate the store as `store.open_store` describes.
 
-    `known`: the migrations; by default, those of this program. Raises Served or NotReady. Raises ConfigError if the
-    file is not a database or was created by a newer program.
+    `known`: the migrations, by default those of this program. Raises Served or NotReady. Raises ConfigError if the file
+    is not a database, or if a newer program created it.
     """
     known = known or migrations("sqlite")
     with _locked(path, serving=serving):
@@ -520,7 +520,8 @@ async def open_sqlite(
         try:
             yield store
         finally:
-            with trio.CancelScope(shield=True):  # bounded, because the threads finish only the queued jobs
+            # this takes a limited time, because the threads finish only the queued jobs
+            with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(store.close)
 
 
@@ -528,7 +529,7 @@ async def open_sqlite(
 def _locked(path: Path, *, serving: bool) -> Iterator[None]:
     """Return a context manager that holds the store's lock if `serving` is True.
 
-    Finishes an interrupted restore first. Raises ConfigError.
+    The context manager first finishes an interrupted restore. Raises ConfigError.
     """
     with contextlib.ExitStack() as held:
         try:
@@ -549,8 +550,8 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
         raise NotReady(f"There is no store {path} yet: the first start of the service creates it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Only the owner may read the file, which contains password hashes and encrypted tokens. SQLite gives its other
-        # files the same mode.
+        # Only the owner may read the file, because it contains password hashes and encrypted tokens. SQLite gives its
+        # other files the same mode.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         connections.append(connect(path))
         connections[0].execute(f"pragma cache_size = -{_WRITER_CACHE_KIB}")
@@ -559,7 +560,7 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
             require_current_schema(known, schema_version(connections[0]), may_create=not as_is)
         migrate(connections[0], path, known)
         connections.extend(connect(path, read_only=True) for _ in range(_READERS + 1))
-        connections[-1].execute("pragma busy_timeout = 0")  # never block the Trio thread
+        connections[-1].execute("pragma busy_timeout = 0")  # because the Trio thread must never block
     except (OSError, sqlite3.Error, ConfigError) as error:
         for connection in connections:
             connection.close()
@@ -571,7 +572,7 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
 
 
 def _check_can_be_created(path: Path) -> None:
-    """Raise ConfigError if the store's folder does not exist and cannot be created."""
+    """Raise ConfigError if the store's folder neither exists nor can be created."""
     try:
         atomic_file.check_creatable(path)
     except OSError as error:
@@ -587,7 +588,7 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
     if 0 < version <= known[-1].number:
         check_tables(version, columns_by_table(connection))
     if pending(known, version, path):
-        with _exclusive_transaction(connection):  # two processes may start at the same time
+        with _exclusive_transaction(connection):  # needed because two processes may start at the same time
             version = schema_version(connection)
             steps = pending(known, version, path)
             if steps and version:
@@ -596,14 +597,14 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
 
 
 def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
-    """Run a transaction on `connection` and return its value. Does not notify listeners."""
+    """Run a transaction on `connection` and return its result. Listeners are not notified."""
     with _exclusive_transaction(connection):
         value: T = _drive(connection, tx, set())
     return value
 
 
 def _copy(path: Path, target: Path) -> None:
-    """Copy a snapshot of the database. The file `target` appears only when the copy is complete."""
+    """Copy a snapshot of the database. The file `target` appears only when it is complete."""
     partial = target.with_name(f"{target.name}.part")
     partial.unlink(missing_ok=True)
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT, 0o600))

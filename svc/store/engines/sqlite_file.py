@@ -1,4 +1,4 @@
-"""Reads and writes a whole store as one SQLite file, which is the format of backups for both engines."""
+"""Reads and writes a whole store as one SQLite file. This is the format of backups for both engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_PROBLEMS = 3
 
 
 class NotAStore(Exception):
-    """Raised if a file is not a store of this service or is damaged. The message gives the reason."""
+    """Raised if a file is damaged, or is not a store of this service. The message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Contents:
 def copy(path: Path, target: Path) -> None:
     """Copy a snapshot of the SQLite store at `path` into the new file `target` (mode 0600).
 
-    A service may be running; the copy and the service do not wait for each other. The copy contains no data from
-    deleted rows. Raises ConfigError if there is no store or it cannot be copied.
+    A service may be running, and the copy and the service do not wait for each other. The copy contains no data from
+    deleted rows. Raises ConfigError if there is no store, or if the store cannot be copied.
     """
     try:
         _create(target)
@@ -82,7 +82,7 @@ def contents(path: Path) -> Contents:
 
 
 def change_file(path: Path, tx: Tx[object]) -> None:
-    """Migrate a store's file to this program's schema and run a transaction in it. Raises ConfigError."""
+    """Migrate the file of a store to this program's schema, and run a transaction in the file. Raises ConfigError."""
     try:
         with contextlib.closing(connect(path)) as file:
             migrate(file, path, migrations("sqlite"))
@@ -93,13 +93,13 @@ def change_file(path: Path, tx: Tx[object]) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, schema: int) -> Iterator[sqlite3.Connection]:
-    """Return a context manager that yields a new file with the tables of this schema version.
+    """Return a context manager that yields a connection to a new file with the tables of this schema version.
 
-    The caller inserts the rows. The file is flushed to disk when the block ends.
+    The caller inserts the rows. When the block ends, the file is flushed to disk.
     """
     _create(path)
     with contextlib.closing(_opened(path, "rw")) as file:
-        file.execute("pragma journal_mode = off")  # an incomplete file is discarded
+        file.execute("pragma journal_mode = off")  # no journal is needed, because an incomplete file is discarded
         file.execute("pragma synchronous = off")
         file.execute("begin")
         make_tables(file, schema)
@@ -124,7 +124,7 @@ def row_counts(file: sqlite3.Connection) -> dict[str, int]:
 
 
 def tables(file: sqlite3.Connection) -> list[str]:
-    """Return the names of a store's tables, ordered so that each table follows the tables that it references."""
+    """Return the names of a store's tables. Each table comes after the tables that it references."""
     refers = {
         name: {str(row[2]) for row in file.execute(f'pragma foreign_key_list("{name}")')}
         for name in sorted(columns_by_table(file))
@@ -153,13 +153,16 @@ def counters(file: sqlite3.Connection) -> dict[str, int]:
 
 
 def set_counter(file: sqlite3.Connection, table: str, last: int) -> None:
-    """Set the last assigned id of a table, so that its next row gets a higher id."""
+    """Set the last assigned id of a table, so that the next row gets a higher id."""
     file.execute("delete from sqlite_sequence where name = ?", (table,))
     file.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, last))
 
 
 def _sealed(file: sqlite3.Connection) -> dict[str, bytes]:
-    """Return the encrypted tokens by owner id. Tables that the file's schema does not have yet contain none."""
+    """Return the encrypted tokens by owner id.
+
+    The schema of the file may lack some of the tables that contain tokens.
+    """
     existing = columns_by_table(file)
     return {
         owner_id: box
@@ -170,7 +173,7 @@ def _sealed(file: sqlite3.Connection) -> dict[str, bytes]:
 
 
 def _create(path: Path) -> None:
-    # Only the owner may read the file, which will contain password hashes and encrypted tokens.
+    # Only the owner may read the file, because it will contain password hashes and encrypted tokens.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 

@@ -1,8 +1,8 @@
-"""The files of a SQLite store: the service's lock file, and the replacement of one store by another.
+"""The service's lock file for a SQLite store, and the replacement of one store by another.
 
-A restore takes effect with one rename, which puts the complete new store next to the old store under a special name. If
-the restore is interrupted after this rename, the next process that opens the store finishes the restore. Therefore,
-either the old store or the new store is complete even if the process is killed at any time.
+A restore takes effect with a single rename. The rename puts the complete new store next to the old store, under a
+special name. If the restore is interrupted after this rename, the next process that opens the store finishes the
+restore. Either the old or the new store is therefore complete, even if the process is killed at any time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# The suffixes of the database and SQLite's other files. All of them must be renamed together, because SQLite would
+# The suffixes of the database and of SQLite's other files. All of them must be renamed together, because SQLite would
 # apply an old write-ahead log to the new database.
 _FILES = ("", "-wal", "-shm", "-journal")
 _READY = ".restored-"
@@ -31,20 +31,20 @@ _ASIDE = ".before-restore-"
 def lock(path: Path) -> Iterator[None]:
     """Return a context manager that holds the store's lock.
 
-    Only one service can hold the lock, because two services would both work on every account.
+    Only one service can hold the lock. Two services would both work on every account.
 
     The kernel releases the lock when the process ends, even after a crash. The lock is on a separate file, because
-    closing the database file would release SQLite's own locks. Raises Served if another process holds the lock, Away if
-    the file cannot be opened, or ConfigError for a problem that waiting does not solve.
+    closing the database file would release SQLite's own locks. Raises Served if another process holds the lock, and
+    Away if the file cannot be opened. Raises ConfigError for a problem that waiting does not solve.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.stat().st_nlink > 1:
-            # Each name of the file would have its own lock and write-ahead log, so two programs could use the database
-            # without detecting each other.
+            # Each name of the file would have a separate lock and write-ahead log. Two programs could then use the
+            # database without detecting each other.
             raise ConfigError(f"The store {path} has a second name (a hard link). Remove one of the two names.")
         lock_file = path.with_name(f"{path.name}.lock")
-        # Mode 0600, because any user who may open the lock file could hold the lock.
+        # Other users must not be able to open the lock file, because they could then hold the lock.
         file = os.fdopen(os.open(lock_file, os.O_WRONLY | os.O_CREAT, 0o600), "w")
         _match_owner(lock_file, path.parent)
     except OSError as error:
@@ -58,7 +58,7 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def is_free(path: Path) -> bool:
-    """Return True if no process holds the store's lock now. Raises Away and ConfigError, like `lock`."""
+    """Return True if no process holds the store's lock now. Raises Away or ConfigError, like `lock`."""
     try:
         with lock(path):
             return True
@@ -81,7 +81,7 @@ def put(path: Path, new: Path, stamp: str) -> Path | None:
 
     The caller must hold the lock.
 
-    The old store is renamed to a name that contains `stamp`, in the same folder. Returns the old store's path; None if
+    The old store is renamed in its folder, to a name that contains `stamp`. Returns the old store's path, or None if
     there was no store. Raises OSError.
     """
     _match_owner(new, path if path.exists() else path.parent)
@@ -99,14 +99,14 @@ def is_unfinished(path: Path) -> bool:
 
 
 def finish(path: Path) -> None:
-    """Finish an interrupted restore, if there is one. The caller must hold the lock. Repeated calls are safe."""
+    """Finish an interrupted restore, if any. The caller must hold the lock. Repeated calls are safe."""
     for ready in _ready(path):
         aside = beside(path, _ASIDE + ready.name.removeprefix(path.name + _READY))
         for ending in _FILES:
             old = beside(path, ending)
             if old.exists():
                 old.replace(beside(aside, ending))
-        sync(path.parent)  # after a power failure, the old write-ahead log must not reappear next to the new store
+        sync(path.parent)  # so that the old write-ahead log cannot reappear next to the new store after a power failure
         ready.replace(path)
         sync(path.parent)
 
@@ -118,8 +118,9 @@ def _ready(path: Path) -> list[Path]:
 
 
 def _match_owner(path: Path, like: Path) -> None:
-    """Give `path` the same owner as the file `like`, so that the service can use files that a command of
-    root creates.
+    """Give `path` the same owner as the file `like`.
+
+    The service can then use files that a command of root creates.
     """
     if os.geteuid() == 0:
         owner = like.stat()

@@ -1,4 +1,4 @@
-"""Runs migrations in a SQLite database, and compares its tables with a schema version."""
+"""Runs migrations in a SQLite database, and checks that its tables match a schema version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def run_migrations(connection: sqlite3.Connection, steps: Iterable[Migration]) -> None:
-    """Run the statements of each migration and record the migration's number.
+    """Run the statements of each migration, and record the migration's number.
 
     The caller must have opened a transaction.
     """
@@ -35,7 +35,8 @@ def run_migrations(connection: sqlite3.Connection, steps: Iterable[Migration]) -
 def make_tables(connection: sqlite3.Connection, schema: int) -> None:
     """Create the tables of this schema version in an empty database, without any rows."""
     run_migrations(connection, _steps_to(schema))
-    for table in columns_by_table(connection):  # the caller also copies the rows that migrations insert
+    # delete rows that migrations insert, because the caller copies them, too
+    for table in columns_by_table(connection):
         connection.execute(f'delete from "{table}"')  # noqa: S608  # a name of the schema
 
 
@@ -50,7 +51,7 @@ def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]
     return {table: frozenset(columns) for table, columns in by_table.items()}
 
 
-@functools.cache  # constant, and needed each time that a store is opened
+@functools.cache  # the result is constant, and is needed each time that a store is opened
 def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
     """Return the column names by table in this schema version. Both engines have the same columns."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
@@ -61,7 +62,7 @@ def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
 def check_tables(version: int, actual: Mapping[str, Collection[str]]) -> None:
     """Check that the store's tables have the columns of its schema version. Other tables are ignored.
 
-    Raises ConfigError if the columns differ, which means that an unreleased version of the program created the store.
+    Raises ConfigError if the columns differ. In that case, an unreleased version of the program created the store.
     """
     different = []
     for table, columns in sorted(columns_of_schema(version).items()):

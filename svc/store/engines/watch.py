@@ -1,6 +1,6 @@
 """Checks the service's store every second, with a read or a small write.
 
-An outage is therefore detected even if there are no requests. An outage ends when a write has reached the disk.
+Outages are therefore detected even without requests. An outage ends when a write has reached the disk.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ log = logging.getLogger(__name__)
 
 # The time from the start of one check to the start of the next check.
 _CHECK_EVERY_S = 1.0
-# If a check takes longer than this, the store counts as unavailable.
+# A check that takes longer than this means that the store is unavailable.
 ANSWER_S = 2.0
 
 
 async def watch(store: Store, service: trio.CancelScope) -> None:
-    """Keep the store's condition up to date until another service takes over the store, then cancel `service`."""
+    """Keep the store's condition up to date. When another service takes over the store, cancel `service` and return."""
     condition = store.condition
     while not condition.replaced.is_set():
         next_at = trio.current_time() + _CHECK_EVERY_S
@@ -57,7 +57,7 @@ async def _check(store: Store) -> None:
 
 
 async def _report_silence(store: Store) -> None:
-    """Report a slow check as a failure before the check ends, because it may never end if the disk hangs."""
+    """Report a slow check as a failure before it ends, because a check may never end if the disk hangs."""
     await trio.sleep(ANSWER_S)
     store.condition.failed(StoreUnavailable())
 
@@ -67,5 +67,5 @@ def _read() -> Tx[None]:
 
 
 def small_write() -> Tx[None]:
-    """Increment a counter that has no other use, to test whether the store can be written."""
+    """Test whether the store can be written, by incrementing a counter that has no other use."""
     yield sql("update serving set looks = looks + 1")
