@@ -1,6 +1,6 @@
-"""All settings of the service, which are read from config.toml and the environment, validated and frozen.
+"""All settings of the service: read from config.toml and the environment, validated, and immutable.
 
-config.toml in the repository documents the settings. A test checks that the file lists every setting with its default.
+config.toml in the repository documents the settings. A test checks that it lists every setting with its default.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from svc.model import LimitedKind, Plan
 
-# Larger values are almost certainly typos, and could exceed the range of dates and 64-bit integers.
+# Larger values are almost certainly typos. They could also exceed the range of dates and of 64-bit integers.
 _MAX_DAYS = 3_650
 _LARGEST = 10**12
 # Patterns for the characters of a URL (RFC 3986, section 2), and for a host name or an IPv6 address.
@@ -44,7 +44,7 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
 _LONGEST_URL = 2_000
 # Longer names do not fit next to the navigation on a phone.
 _LONGEST_NAME = 40
-# Settings of earlier versions, by section. Operators' configuration files may still contain them.
+# Settings of earlier versions, by section. Configuration files of operators may still contain them.
 _REMOVED = {
     "limits": {"exports_per_hour"},
     "timing": {
@@ -62,7 +62,7 @@ _IN_PASSWORDS = "in a user name or password, write / as %2F, ? as %3F, # as %23,
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MAX_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MAX_DAYS)]
-# At least two days: reports show the hours of the current UTC day, and the second day allows for clock differences.
+# At least two days. Reports show the hours of the current UTC day, and the second day allows for clock differences.
 HourDays = Annotated[float, Field(ge=2, le=_MAX_DAYS)]
 
 
@@ -102,7 +102,7 @@ def _store_url(value: SecretStr) -> SecretStr:
 
 
 def _https_url(value: str) -> str:
-    """Return a URL that is shown as a link. Raises ValueError if it is not an https URL."""
+    """Return the URL of a link in pages and emails. Raises ValueError if it is not an https URL."""
     if not value:
         return value
     if len(value) > _LONGEST_URL or not _URL_CHARACTERS.fullmatch(value):
@@ -116,7 +116,7 @@ def _https_url(value: str) -> str:
 
 
 def _contact(value: str) -> str:
-    """Return the operator's contact. Raises ValueError if it is not an email address or https URL."""
+    """Return the operator's contact. If it is not an email address or an https URL, raises ValueError."""
     if not value:
         return value
     try:
@@ -126,9 +126,9 @@ def _contact(value: str) -> str:
 
 
 def _service_name(value: str) -> str:
-    """Return the service's name, which appears in pages and email headers. Raises ValueError if it is not valid."""
+    """Return the service's name for pages and email headers. If the name is not valid, raises ValueError."""
     name = value.strip()
-    # Mail programs would decode =?…?= in the sender's name, even if it is quoted.
+    # Mail programs would decode =?…?= in the sender's name, even in quotation marks.
     if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "=?" in name:
         raise ValueError(f"must have 1 to {_LONGEST_NAME} characters, without line breaks, control characters and =?")
     return name
@@ -179,7 +179,7 @@ class HttpConfig(_Section):
 
 
 class StoreConfig(_Section):
-    """Settings of the store. The URL is handled as a secret, because it may contain a password."""
+    """Settings of the store. The URL is treated as a secret, because it may contain a password."""
 
     url: Annotated[SecretStr, AfterValidator(_store_url)] = SecretStr("sqlite:///var/svc.db")
     pool_size: Number = 10
@@ -187,7 +187,7 @@ class StoreConfig(_Section):
 
     @property
     def engine(self) -> Literal["sqlite", "postgres"]:
-        """The store's database engine. Raises ConfigError if the URL has neither engine's scheme."""
+        """The store's database engine. Raises ConfigError if the URL's scheme is not that of an engine."""
         url = self.url.get_secret_value()
         if url.startswith("sqlite:///"):
             return "sqlite"
@@ -235,7 +235,7 @@ class WorkerConfig(_Section):
 
 
 class VaultConfig(_Section):
-    """Settings for the key file, whose keys encrypt working tokens."""
+    """Settings for the key file. Its keys encrypt the tokens of accounts and shares."""
 
     key_file: Path = Path("var/vault.key")
     lost_tokens: Literal["refuse", "accept"] = "refuse"
@@ -272,7 +272,7 @@ class MetricsConfig(_Section):
 
 
 class WebConfig(_Section):
-    """The operator's identity, which pages and emails show, and settings of the web application."""
+    """Settings of the web application, and the operator's identity for pages and emails."""
 
     name: Annotated[str, AfterValidator(_service_name)] = "svc"
     logo: str = ""
@@ -306,9 +306,9 @@ class LimitsConfig(_Section):
         return self.keys_api if plan == "api" else self.keys_free
 
     def per_user(self, plan: Plan) -> dict[LimitedKind, int]:
-        """Return the limits on the number of a user's objects by kind.
+        """Return the maximum number of objects that a user can have, by kind.
 
-        They apply unless the operator has set other limits for the user.
+        The operator can set other limits for a user.
         """
         return {"accounts": self.accounts, "sites": self.sites, "links": self.links, "keys": self.keys_of(plan)}
 
@@ -363,14 +363,14 @@ class Config(_Section):
     def push_url(self, base_url: str) -> str:
         """Return the URL that Workers push to.
 
-        This is [worker] push_url if set, otherwise a path below `base_url`. It is "" if both are empty.
+        This is [worker] push_url if set, otherwise a path below `base_url`. If both are empty, the result is "".
         """
         return self.worker.push_url or (base_url and f"{base_url}/edge/push")
 
     def push_url_problem(self, push_url: str) -> str | None:
-        """Return the reason why Workers cannot push to `push_url`, or None if no problem is known.
+        """Return the reason why Workers cannot push to `push_url`, or None if no reason is known.
 
-        Workers can fetch only from host names in public DNS, not from IP addresses
+        Workers can send requests only to host names in public DNS, and not to IP addresses
         (developers.cloudflare.com/workers/platform/known-issues).
         """
         if self.worker.allow_local_push:
@@ -382,7 +382,7 @@ class Config(_Section):
 
 
 def public_url_problem(url: str) -> str | None:
-    """Return why Cloudflare and clients cannot use this URL of the service, or None if no reason is known."""
+    """Return the reason why Cloudflare and clients cannot use this URL of the service, or None if none is known."""
     parts = urlsplit(url)
     host = (parts.hostname or "").removesuffix(".")
     if not host:
@@ -400,8 +400,7 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
     """Read the configuration from the file `path` and from the environment variables SVC_<SECTION>_<KEY>.
 
     The variables take precedence over the file. If `path` is None, no file is read. Raises ConfigError if the file
-    cannot be read, or if settings are unknown or invalid. If settings are unknown or invalid, the message lists all
-    problems.
+    cannot be read, or if settings are unknown or invalid. The message lists all such settings.
     """
     settings = _read(path) if path is not None else {}
     unknown: list[str] = []
@@ -420,9 +419,9 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def made(settings: Mapping[str, object]) -> Config:
-    """Return the configuration with these settings, which are grouped by section.
+    """Return the configuration with these settings, grouped by section.
 
-    Raises ConfigError, whose message lists all problems.
+    Raises ConfigError. Its message lists all problems.
     """
     return _validated(settings, [], {})
 
@@ -430,7 +429,7 @@ def made(settings: Mapping[str, object]) -> Config:
 def _validated(settings: Mapping[str, object], problems: list[str], variables: Mapping[tuple[str, str], str]) -> Config:
     """Return the validated configuration. Raises ConfigError.
 
-    `problems`: the problems found so far. `variables`: (section, key) → environment variable.
+    `problems`: the problems found so far. `variables`: the environment variable for each (section, key).
     """
     try:
         config = Config.model_validate(settings)
@@ -441,7 +440,7 @@ def _validated(settings: Mapping[str, object], problems: list[str], variables: M
     return config
 
 
-# Prefix of pydantic's error type → the service's message. The values in {…} come from the error's context.
+# The service's messages by the prefix of pydantic's error type. The values in {…} come from the error's context.
 _MESSAGES = {
     "int_": "must be a whole number",
     "float_": "must be a number",
@@ -459,7 +458,7 @@ _MESSAGES = {
 
 
 def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> str:
-    """Return the error message for a setting, in the terms of the configuration file instead of pydantic's terms."""
+    """Return the error message for a setting. It uses the terms of the configuration file, not those of pydantic."""
     location = [str(part) for part in issue["loc"]]
     kind = issue["type"]
     if kind == "extra_forbidden":
@@ -482,7 +481,7 @@ def _place(location: list[str]) -> str:
 
 
 def _unknown(section: str, key: str | None = None) -> str:
-    """Return the message for an unknown section or setting. It includes a suggestion."""
+    """Return the message for an unknown section or setting, with a suggestion."""
     if key is None:
         homes = [f"[{name}]" for name in Config.model_fields if section in _names(name)]
         if homes:
@@ -524,10 +523,10 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
 
 
 def _setting(name: str) -> tuple[str, str]:
-    """Return a variable's section and key: ("http", "base_url") for SVC_HTTP_BASE_URL; ("", "") if it is not a setting.
+    """Return a variable's section and key, such as ("http", "base_url") for SVC_HTTP_BASE_URL.
 
-    Variables that begin with SVC_TEST_ belong to the tests. All other SVC_ variables are treated as settings, so that
-    typos are reported.
+    Returns ("", "") if the variable is not a setting. Variables that begin with SVC_TEST_ belong to the tests. All
+    other SVC_ variables count as settings, so that typos are reported.
     """
     prefix, _, rest = name.partition("_")
     section, _, key = rest.lower().partition("_")

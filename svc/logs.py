@@ -1,7 +1,7 @@
 """Logging: one JSON object per line on standard error, with the task's context fields.
 
-The context (request, account, operation) is stored in a context variable. Child tasks inherit this variable, so their
-log lines have the same fields.
+The context (request, account, operation) is in a context variable. Child tasks inherit the variable, so their log lines
+have the same fields.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# Priorities of the systemd journal (sd-daemon(3)). A level between two of these levels gets the lower level's priority.
+# Priorities of the systemd journal (sd-daemon(3)). A level between two of these gets the priority of the lower one.
 _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG = 7
 _PLAIN = (str, int, float, bool, type(None))
@@ -36,12 +36,12 @@ def about() -> Mapping[str, str]:
 
 
 def reset_log_context(**fields: str) -> None:
-    """Replace the context fields of this task and of tasks that it starts from now on."""
+    """Replace the context fields of this task, and of tasks that it starts later."""
     _about.set(fields)
 
 
 def add_log_context(**fields: str) -> None:
-    """Add fields to the current context. Use this for values that become known only after the context was set."""
+    """Add fields to the current context, for values that become known only after the context was set."""
     context = _about.get()
     if context is not None:
         context.update(fields)
@@ -49,7 +49,7 @@ def add_log_context(**fields: str) -> None:
 
 @contextmanager
 def log_context(**fields: str) -> Iterator[None]:
-    """Add context fields while the block runs. Fields that are added inside the block are removed at its end."""
+    """Add context fields while the block runs. At its end, fields that were added inside the block are also removed."""
     token = _about.set({**about(), **fields})
     try:
         yield
@@ -85,9 +85,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up_logging(journal: str = "") -> None:
-    """Log to stderr as JSON lines. `journal` is the value of the environment variable JOURNAL_STREAM.
+    """Log to stderr as JSON lines. `journal`: the value of the environment variable JOURNAL_STREAM.
 
-    The HTTP libraries log only warnings and errors, because httpx logs every URL at level INFO.
+    The HTTP libraries log only warnings and errors, because httpx would log every URL at level INFO.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(priorities=is_journal(sys.stderr, journal)))
@@ -97,14 +97,14 @@ def set_up_logging(journal: str = "") -> None:
 
 
 def is_journal(stream: TextIO, journal: str) -> bool:
-    """Return True if `stream` is the systemd journal. `journal` is JOURNAL_STREAM: the journal's device and inode.
+    """Return True if `stream` is the systemd journal. `journal`: the journal's device and inode from JOURNAL_STREAM.
 
-    It is not sufficient that the variable is set, because child processes inherit the variable even if their output is
+    Checking that the variable is set is not sufficient. Child processes inherit the variable even if their output is
     redirected.
     """
     try:
         status = os.fstat(stream.fileno())
-    except (OSError, ValueError):  # not a file, or closed
+    except (OSError, ValueError):  # the stream is not a file, or is closed
         return False
     return journal == f"{status.st_dev}:{status.st_ino}"
 
@@ -114,7 +114,7 @@ def _priority(level: int) -> int:
 
 
 def _plain(value: object) -> object:
-    """Return `value` converted to JSON types. Never raises, because an incomplete log line is better than none."""
+    """Convert `value` to JSON types. This never raises, because an incomplete log line is better than none."""
     if type(value) in _PLAIN:
         return value
     try:

@@ -1,16 +1,16 @@
 """All metrics of the service, and the functions with which other packages update them.
 
-Each package receives the process's `Metrics` object and calls, for example,
+Each package receives the process's `Metrics` object. Examples of calls:
 
     metrics.count(SYNC_FAILURES)
     metrics.observe(CALL_SECONDS, took_s, "d1", "ok")
 
-Gauges that describe a state are updated only during a scrape (`at_scrape`). tools/dashboard.py generates
-docs/operate/metrics.md and the dashboard from `TABLE`.
+Gauges that describe a state are updated only when Prometheus scrapes the metrics (`at_scrape`). tools/dashboard.py
+generates docs/operate/metrics.md and the dashboard from `TABLE`.
 
-Label values are bounded: each label lists its allowed values, and any other value becomes `other`. If a label's values
-are names from the code (route templates, duties), the metric has at most `MAX_CHILDREN` series. No label contains a
-user, an account, a host, a short code or an address.
+The number of series is limited. Each label lists its allowed values, and any other value becomes `other`. If a label's
+values are names from the code (route templates, duties), the metric has at most `MAX_CHILDREN` series. No label
+contains a user, an account, a host, a short code or an address.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 # Interval at which the event loop's lag is measured.
 _LOOP_EVERY_S = 0.1
-# Replaces label values that are not allowed.
+# The label value that replaces values that are not allowed.
 OTHER = "other"
-# The maximum number of series per metric. The API has about 60 routes with a few statuses each.
+# The maximum number of series per metric. It is sufficient for the API's 60 routes with a few statuses each.
 MAX_CHILDREN = 600
-# Marks a label whose values are names from the program. Any value is allowed.
+# Marks a label whose values are names from the code. Any value is allowed.
 NAMES: tuple[str, ...] = ()
 
 CONTENT_TYPE = prometheus.CONTENT_TYPE_PLAIN_0_0_4
@@ -58,22 +58,22 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class CounterMetric(Metric):
-    """A counter, which starts at 0 with the process and never decreases."""
+    """A counter. It starts at 0 with the process and never decreases."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaugeMetric(Metric):
-    """A gauge, which shows a current value."""
+    """A gauge. It shows a current value."""
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramMetric(Metric):
-    """A histogram. `buckets` are its upper bounds, in the unit that the metric's name gives."""
+    """A histogram. `buckets` are the upper bounds, in the unit in the metric's name."""
 
     buckets: tuple[float, ...] = ()
 
 
-# The bounds separate normal, noticeable and timed-out durations.
+# Upper bounds that distinguish normal, noticeable and excessive durations.
 _QUICK_S = (0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0)
 _REQUEST_S = (0.0025, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
 _CALL_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0)
@@ -87,8 +87,8 @@ _SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 200.0)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # gone: the client disconnected before the response began. broken: the response failed after it had begun.
 STATUSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "gone", "broken")
-# The label value that replaces the error code of a response to a repeated request. Such a response comes from the
-# store, where only the body contains the code.
+# The label value for errors that are sent again for a repeated request. The response comes from the store, where only
+# its body contains the error code.
 REPLAYED = "replayed"
 
 # ------------------------------------------------------------------------------------------------------------ requests
@@ -170,10 +170,10 @@ DUTY_SECONDS = HistogramMetric(
 )
 DUE_LATE = HistogramMetric("svc_due_late_seconds", "Delay between a duty's due time and its start.", buckets=_LATE_S)
 ACTOR_CRASHES = CounterMetric(
-    "svc_actor_crashes_total", "Account actors that ended with an unexpected error; each is in the log."
+    "svc_actor_crashes_total", "Account actors that ended with an unexpected error. The log contains each error."
 )
 SYNC_BEHIND = GaugeMetric("svc_sync_behind", "Accounts whose Worker does not have the newest configuration yet.")
-SYNC_FAILURES = CounterMetric("svc_sync_failures_total", "Failed config syncs; each is retried.")
+SYNC_FAILURES = CounterMetric("svc_sync_failures_total", "Failed configuration syncs. Each is retried.")
 OPERATION_SECONDS = HistogramMetric(
     "svc_operation_seconds",
     "Duration of operations that finished since the process started. For an install, this includes the wait for the"
@@ -198,8 +198,8 @@ ROLLOUT_ACCOUNTS = GaugeMetric(
 CALL_SECONDS = HistogramMetric(
     "svc_platform_call_seconds",
     "Duration of each attempt to call Cloudflare's API, excluding the wait for a slot. `missing`: the object does"
-    " not exist; `unavailable`: failed, nothing was changed; `unknown`: no response to a change; `cancelled`: the"
-    " caller gave up.",
+    " not exist; `unavailable`: the call failed and changed nothing; `unknown`: a change got no response; `cancelled`:"
+    " the caller gave up.",
     {
         "area": ("accounts", "analytics", "d1", "dns", "routes", "tokens", "workers", "zones"),
         "outcome": ("ok", "refused", "missing", "throttled", "unavailable", "unknown", "cancelled"),
@@ -224,7 +224,7 @@ STORE_UP = GaugeMetric(
 STORE_BYTES = GaugeMetric(
     "svc_store_bytes", "Disk space of the store: the SQLite file with its log, or the PostgreSQL database."
 )
-BACKUP_AGE = GaugeMetric("svc_backup_age_seconds", "Age of the last successful backup; absent before the first one.")
+BACKUP_AGE = GaugeMetric("svc_backup_age_seconds", "Age of the last successful backup. Absent before the first backup.")
 STORE_COMMIT = HistogramMetric(
     "svc_store_commit_seconds",
     "Duration of write transactions. With SQLite, transactions that share a commit are measured as a group.",
@@ -253,11 +253,12 @@ CHORE_ROWS = CounterMetric("svc_housekeeping_rows_total", "Expired rows deleted.
 # ---------------------------------------------------------------------------------------------------------------- mail
 
 MAIL_WAITING = GaugeMetric("svc_mail_waiting", "Emails waiting to be sent.")
-MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "Age of the oldest waiting email; 0 if none is waiting.")
+MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "Age of the oldest waiting email, or 0 if no email is waiting.")
 MAIL_TRIES = CounterMetric(
     "svc_mail_tries_total",
     "Attempts to send an email. `nobody`: not sent, because no user has the address; `refused`: the address was"
-    " rejected, no retry; `retried`: not accepted or outcome unknown, retried; `unsure`: outcome unknown, no retry.",
+    " rejected, so there is no retry; `retried`: the attempt failed or its outcome is unknown, and it is repeated;"
+    " `unsure`: the outcome is unknown, and there is no retry.",
     {"outcome": ("sent", "nobody", "refused", "retried", "unsure")},
 )
 MAIL_EXPIRED = CounterMetric("svc_mail_expired_total", "Emails that expired before they could be sent.")
@@ -321,16 +322,16 @@ class Metrics(prometheus.registry.Collector):
         self._child(metric, labels).inc(by)
 
     def observe(self, metric: HistogramMetric, value: float, *labels: str) -> None:
-        """Add an observation to a histogram, in the unit that the metric's name gives."""
+        """Add an observation to a histogram, in the unit in the metric's name."""
         self._child(metric, labels).observe(value)
 
     def set(self, metric: GaugeMetric, value: float, *labels: str) -> None:
-        """Set a gauge. Call from the Trio thread."""
+        """Set a gauge. Call this from the Trio thread."""
         self._known.add(metric)
         self._child(metric, labels).set(value)
 
     def forget(self, *metrics: GaugeMetric) -> None:
-        """Omit gauges with an unknown value until they are set again. Call from the Trio thread."""
+        """Omit these gauges with unknown values until they are set again. Call this from the Trio thread."""
         for metric in metrics:
             self._known.discard(metric)
 
@@ -349,19 +350,19 @@ class Metrics(prometheus.registry.Collector):
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format.
 
-        This takes a few milliseconds, so call it in a Worker thread, and only one call at a time.
+        This takes a few milliseconds, so call it in a thread, with only one call at a time.
         """
         return prometheus.generate_latest(self)
 
     def collect(self) -> Iterator[prometheus.Metric]:
-        """Yield the metrics that have a value; called by the Prometheus client."""
+        """Yield the metrics that have a value. The Prometheus client calls this."""
         for metric, made in self._made.items():
             if not isinstance(metric, GaugeMetric) or metric in self._known:
                 yield from made.collect()
         yield from self._library.collect()
 
     def _child(self, metric: Metric, labels: tuple[str, ...]) -> Any:
-        """Return the cached series. The library's own lookup would take longer than changing the value."""
+        """Return the cached series, because the library's own lookup takes longer than the change of a value."""
         child = self._children.get((metric, labels))
         return child if child is not None else self._new_child(metric, labels)
 
@@ -376,7 +377,7 @@ class Metrics(prometheus.registry.Collector):
         )
         if self._sizes[metric] >= MAX_CHILDREN:
             bounded = (OTHER,) * len(labels)
-        if bounded != labels:  # do not cache replaced labels: their number is unbounded
+        if bounded != labels:  # do not cache replaced labels, because their number is unlimited
             return made.labels(*bounded)
         self._sizes[metric] += 1
         child = self._children[metric, labels] = made.labels(*labels)
@@ -384,9 +385,9 @@ class Metrics(prometheus.registry.Collector):
 
 
 def _library_metric(metric: Metric) -> Any:
-    """Return the Prometheus client's metric. If all labels of a counter have fixed values, its series start at 0.
+    """Return the Prometheus client's metric. If all labels of a counter have fixed values, all its series start at 0.
 
-    Without this, the first failure would create the series, and `rate()` in Prometheus would not show that failure.
+    Otherwise, the first failure would create a series that starts at 1, and `rate()` in Prometheus would not show it.
     """
     names = tuple(metric.labels)
     if isinstance(metric, HistogramMetric):
