@@ -1,10 +1,13 @@
-/** Splits a request URL. The runtime has already normalized the URL, so searching for the delimiters is sufficient. */
+/**
+ * Splits a request URL. It is sufficient to search for the delimiters, because the runtime has already normalized the
+ * URL.
+ */
 
 /** @typedef {{hostname: string, pathname: string, search: string}} Address */
 
 /**
  * @param {string} url absolute, as in Request.url
- * @returns {Address} hostname: without the port; search: with its "?", "" if there is no query
+ * @returns {Address} hostname: without the port; search: with its "?", or "" without a query
  */
 export function readAddress(url) {
   const host = url.indexOf("://") + 3;
@@ -13,7 +16,7 @@ export function readAddress(url) {
   const hash = url.indexOf("#", path);
   const end = hash < 0 ? url.length : hash;
   const from = query < 0 || query > end ? end : query;
-  // An IPv6 address has colons before its port, but no link host or site uses one.
+  // An IPv6 address would have colons before its port, but no link host or site uses an IPv6 address.
   const port = url.indexOf(":", host);
   return {
     hostname: url.slice(host, port < 0 || port > path ? path : port),

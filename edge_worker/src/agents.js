@@ -41,7 +41,8 @@ export const BROWSERS = [
 ];
 
 /**
- * Matches iPad browsers that request desktop pages, except Safari, which sends the user agent of a Mac in this case.
+ * Matches iPad browsers that request desktop pages. Safari is an exception, because it sends the user agent of a Mac
+ * then.
  */
 export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 
@@ -57,7 +58,7 @@ export const SYSTEMS = [
   ["webOS", /[Ww]eb[O0]S|hpwOS/],
   ["PlayStation", /PlayStation/i],
   ["Nintendo", /Nintendo/],
-  // This pattern must precede iOS, because some manufacturers use iOS names for their Android models.
+  // Android must precede iOS, because some manufacturers use iOS names for their Android models.
   ["Android", /\bAndr[o0]id\b|\bAdr [\d.]|Silk\//],
   ["iOS", /iPhone|iPad|iPod/],
   ["iOS", DESKTOP_IPAD],
@@ -83,7 +84,7 @@ export const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
  */
 const firstMatch = (list, ua) => list.find(([, pattern]) => pattern.test(ua))?.[0] ?? "Other";
 
-/** User agents are truncated to this many characters. The user agents of real browsers are shorter. */
+/** User agents are truncated to this many characters. Real browsers send shorter ones. */
 export const UA_CHARS = 512;
 
 /**
@@ -101,7 +102,7 @@ export function deviceOf(ua) {
 }
 
 /**
- * Returns the device that link rules match: `mobile` for phones and tablets, `desktop` for everything else.
+ * Returns the device that link rules match: `mobile` for phones and tablets, `desktop` for all other devices.
  * @param {string} ua
  * @returns {"mobile" | "desktop"}
  */
@@ -120,14 +121,14 @@ export function readAgent(ua) {
 
 /** @typedef {{reason: import("./bots.js").Reason, device: Device, browser: string, os: string}} Agent */
 
-/** Maximum number of cached user agents. A few hundred user agents account for nearly all visits. */
+/** Maximum number of cached user agents. A few hundred of them account for nearly all visits. */
 const MAX_CACHED = 500;
 
 /** @type {Map<string, Agent>} */
 const cachedAgents = keep(new Map());
 
 /**
- * Classifies a user agent. Results are cached because a classification takes as much CPU time as the rest of the
+ * Classifies a user agent. The result is cached, because a classification takes as much CPU time as the rest of the
  * request.
  * @param {string} ua at most UA_CHARS characters
  * @returns {Agent}

@@ -1,10 +1,10 @@
 /**
- * Parses the body of a beacon, which the snippet sends when it counts a view. The body has four lines: the path, the
+ * Parses the body of a beacon, the request that the snippet sends for each view. The body has four lines: the path, the
  * referrer, "?utm_source=…,&utm_campaign=…", and "true" if a program controls the browser. Older snippets send only one
  * parameter in the third line.
  */
 
-/** Maximum size of a body. A longer body is rejected without being read completely. */
+/** Maximum size of a body. A longer body is rejected before all of it is read. */
 export const BEACON_BYTES = 8_192;
 
 /** A page's path is truncated to this many characters. */
@@ -13,7 +13,7 @@ export const PAGE_CHARS = 200;
 /** The characters of a valid `location.pathname`. Browsers percent-encode all other characters (URL standard). */
 const PATH = /^\/[!#-[\]-~]*$/;
 
-/** Matches a comma that the snippet puts between two parameters, but not a comma within a value. */
+/** Matches a comma that the snippet puts between two parameters. A comma within a value does not match. */
 const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
 
 /**
@@ -22,10 +22,10 @@ const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
  */
 
 /**
- * Reads a body of at most BEACON_BYTES. A Content-Length header is trusted because Cloudflare enforces it. Without the
- * header, the stream is cancelled at the limit so that a sender cannot fill the isolate's memory.
+ * Reads a body of at most BEACON_BYTES. The Content-Length header can be trusted, because Cloudflare enforces it.
+ * Without the header, the stream is cancelled at the limit, so that a sender cannot fill the isolate's memory.
  * @param {Request} request
- * @returns {Promise<string> | null} "" if the body is too long; null if Content-Length already exceeds the limit
+ * @returns {Promise<string> | null} "" if the body is too long; null if Content-Length exceeds the limit
  */
 export function readBody(request) {
   const length = request.headers.get("content-length");
@@ -39,7 +39,7 @@ async function readStream({ body }) {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  // Leaving the loop cancels the stream.
+  // The end of the loop cancels the stream.
   for await (const chunk of body) {
     bytes += chunk.byteLength;
     if (bytes > BEACON_BYTES) return "";
@@ -50,20 +50,20 @@ async function readStream({ body }) {
 
 /**
  * @param {string} body
- * @returns {Beacon | null} null if the snippet cannot have sent this body
+ * @returns {Beacon | null} null if the snippet could not have sent this body
  */
 export function parseBeacon(body) {
   const [path = "", referrer = "", query = "", driven = ""] = body.split("\n", 4);
   if (!PATH.test(path)) return null;
   const end = path.search(/[?#]/);
   const page = (end < 0 ? path : path.slice(0, end)).slice(0, PAGE_CHARS);
-  // Replace each separating comma with "&", because a value ends at the next "&".
+  // Replace the separating commas with "&", because a value ends at the next "&".
   return { page, referrer, search: query.replaceAll(BETWEEN, "&"), driven: driven === "true" };
 }
 
 /**
  * Returns true if one of the prefixes covers the page. A prefix covers whole segments: `/admin` covers `/admin` and
- * `/admin/x`, but not `/administrator`. `/admin/` covers only the pages below it.
+ * `/admin/x`, but not `/administrator`. The prefix `/admin/` covers only the pages below `/admin/`.
  * @param {string} page
  * @param {readonly string[]} prefixes each begins with "/"
  * @returns {boolean}

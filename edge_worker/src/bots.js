@@ -1,19 +1,19 @@
-/** Detects requests that were not made by a person, and names the reason. */
+/** Detects requests that no person made, and returns the reason why they count as bots. */
 
 import { isbot } from "isbot";
 
 /**
- * The reason why a request counts as a bot, "" for a person. vocabulary.json lists the reasons in the order in which
+ * The reason why a request counts as a bot, or "" for a person. vocabulary.json lists the reasons in the order in which
  * they are checked. They are also the keys of the `bots` breakdown.
  * @typedef {"" | keyof import("./vocabulary.json")["bot_reasons"]} Reason
  */
 
-// Security: visitors control the text that is matched. Here and in agents.js, a pattern such as `a.*b` must be
-// anchored, because otherwise its running time is quadratic in the length of the text.
+// Security: visitors control the text that is matched. A pattern such as `a.*b`, here and in agents.js, must be
+// anchored. Otherwise, its running time is quadratic in the length of the text.
 
 export const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|\bspectron/i;
 
-/** Link preview fetchers. They run when a person shares a link. */
+/** Programs that fetch a preview of a link when a person shares the link. */
 export const PREVIEW =
   /facebookexternalhit|facebookcatalog|twitterbot|slackbot|slack-imgproxy|whatsapp\/|telegrambot|discordbot|linkedinbot|skypeuripreview|viberbot|redditbot|pinterestbot|iframely|embedly|^(?:http\.rb|mastodon)\/|bluesky cardyb|snapchat ?url ?preview|google-pagerenderer|vkshare|\bpreview/i;
 
@@ -22,8 +22,8 @@ export const MORE =
   /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\/|like Gecko; compatible;|\bslurp\b|jsdom|^(?:Dart|Dalvik|AWP)\/|\bCFNetwork\/|^Mozilla\/\d\.0 \(compatible; (?!MSIE|Konqueror|iCab|OmniWeb|Windows|Linux)|BedrockAgentCore|Assetnote|\bReaver\b|\b360JK\b|\bHLB\b|PowerShell|containerd|\bUptime|ELinks/i;
 
 /**
- * Parts of user agents that make `isbot` mistake people for bots: Android models (Discovery, CUBOT, Newsday, Spider),
- * operating systems, and a few apps. A match is replaced with its capture group, and the remaining text is checked
+ * Parts of user agents that make `isbot` take people for bots: Android models (Discovery, CUBOT, Newsday, Spider),
+ * operating systems, and a few apps. A match is replaced with its capture group. The remaining text is then checked
  * again.
  */
 export const HARMLESS = new RegExp(
@@ -40,14 +40,11 @@ export const HARMLESS = new RegExp(
   "gi",
 );
 
-/**
- * Values of `Purpose`, `X-Purpose`, `X-Moz` and `Sec-Purpose` that mark a prefetched page, which no visitor has seen
- * yet.
- */
+/** Values of `Purpose`, `X-Purpose`, `X-Moz` and `Sec-Purpose` for a prefetched page, which no visitor has seen yet. */
 const PREFETCH = /prefetch|prerender|preview/i;
 
 /**
- * Returns the reason to count a request as a bot, based only on the user agent.
+ * Returns the reason why a request with this user agent counts as a bot.
  * @param {string} ua
  * @returns {Reason} "" for a person
  */
@@ -56,14 +53,14 @@ export function agentReason(ua) {
   if (HEADLESS.test(ua)) return "headless";
   if (PREVIEW.test(ua)) return "preview";
   if (!isbot(ua) && !MORE.test(ua)) return "";
-  // Few user agents reach this line, and most of them are bots.
+  // Only few user agents get this far, and most of them are bots.
   const rest = ua.replace(HARMLESS, "$1");
   return rest === ua || isbot(rest) || MORE.test(rest) ? "list" : "";
 }
 
 /**
- * @param {{method: string, purpose: string, driven: boolean, byAgent: Reason}} request purpose: the purpose header, ""
- *   for none; byAgent: the result of `agentReason`
+ * @param {{method: string, purpose: string, driven: boolean, byAgent: Reason}} request purpose: the purpose header, or
+ *   "" for none; byAgent: the result of `agentReason`
  * @returns {Reason} "" for a person
  */
 export function botReason({ method, purpose, driven, byAgent }) {

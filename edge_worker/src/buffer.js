@@ -1,10 +1,11 @@
 /**
- * Buffers events in the isolate for a short window, or longer while a write is in progress, and writes them in batches.
- * Each batch is appended to the current minute's row of the event log. The row also stores the batch's random name, so
- * repeating a write after a lost response has no effect.
+ * Buffers events in the isolate, a running copy of the Worker, and writes them in batches. A batch is written after a
+ * short window, or later if the previous write is still in progress. Each batch is appended to the current minute's row
+ * of the event log. The row also stores the batch's random name, so repeating a write after a lost response has no
+ * effect.
  *
  * Cloudflare can cancel a request and all its work at any await, so no event may depend on a single request. Events
- * that are not yet in the database are in `events` or `batches`. If one request fails to write them, the next request
+ * that are not in the database yet are in `events` or `batches`. If one request fails to write them, the next request
  * tries again.
  */
 
@@ -16,44 +17,43 @@ import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 
 /**
- * Size at which a row counts as full. It is small because each append copies the row. Concurrent writes can exceed this
- * size, but must stay below Cloudflare's limit of 2 MB.
+ * Size at which a row counts as full. The size is small, because each append copies the row. Concurrent writes can
+ * exceed the size, but must stay below Cloudflare's limit of 2 MB.
  */
 const ROW_CHARS = 64_000;
 
 /**
- * When this many events are buffered, they are written before the window ends. Writing them takes about 3 ms of CPU
- * time.
+ * If this many events are buffered, they are written before the window ends. Writing them takes about 3 ms of CPU time.
  */
 const FLUSH_EVENTS = 400;
 
-/** Maximum size of a batch: two typical flushes. */
+/** Maximum size of a batch. Two typical flushes fit into it. */
 const BATCH_CHARS = 200_000;
 
 /**
- * Maximum number of events to hold while the database is failing (about 4 MB, at most 10 MB). Further events are
+ * Maximum number of buffered events while the database is failing (about 4 MB, at most 10 MB). Further events are
  * dropped.
  */
 const MAX_HELD = 8_000;
 
 const RETRY_AFTER_MS = 300;
 
-/** Pauses before a failed flush is retried. After the last retry, the next event triggers a flush. */
+/** Pauses before retries of a failed flush. After the last retry, the next event starts a flush. */
 const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
 
 /** Maximum time that a flush waits for the previous write. */
 const WAIT_FOR_WRITE_MS = 5 * SECOND_MS;
 
 /**
- * If a request has not begun its write this long after the end of its window, it counts as cancelled. The next event's
- * request then writes the events.
+ * If a request has not begun its write this long after the end of its window, it counts as cancelled. The request of
+ * the next event then writes the events.
  */
 const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
 
-/** A write without a response after this time counts as lost and is repeated under the same name. */
+/** A write that has no response after this time counts as lost. It is repeated under the same name. */
 const WRITE_LOST_MS = 15 * SECOND_MS;
 
-/** Pause before the next attempt after Cloudflare's daily limit was reached. */
+/** Pause before the next attempt when Cloudflare's daily limit was reached. */
 const LIMITED_MS = MINUTE_MS;
 
 /** The level that determines the window if only dropped requests have to be recorded. */
@@ -64,18 +64,18 @@ const TOO_BIG = "SQLITE_TOOBIG";
 
 /**
  * @typedef {import("./event_log.js").OpenLine & {day: number, target: string, reason: string, ip: string, ua: string}}
- *   Waiting an event that has no visitor hash yet, with the input for this hash; it is kept in memory only
+ *   Waiting an event without its visitor hash, and the input for this hash, which is kept only in memory
  * @typedef {object} Batch
- * @property {string} name of its write
+ * @property {string} name of the batch's write
  * @property {number} n number of events
- * @property {Waiting[] | null} events null once they are encoded in `lines`
+ * @property {Waiting[] | null} events null when they are encoded in `lines`
  * @property {string} lines @property {string} drops
  * @property {import("./ledger.js").Tally} accepted counts of the events in `lines`
  * @property {import("./ledger.js").Tally} dropped counts of the events that are not in `lines`
  * @property {string} tally both tallies, encoded
  * @property {number} id of the event log row used in the last attempt
- * @property {number} tries number of attempts; the database may still execute an attempt that got no response
- * @property {number} triesBefore number of attempts with other rows, which are known to have stored nothing
+ * @property {number} tries number of attempts; an attempt without a response may still be executed by the database
+ * @property {number} triesBefore number of attempts with earlier rows, which are known to have stored nothing
  * @property {number} triedAt epoch ms of the last attempt; 0 after it failed
  * @typedef {{db: D1Database, level: number}} Sink the database to write to, and the write budget's level
  */
@@ -85,7 +85,7 @@ export class EventBuffer {
   events = [];
   /** @type {{until: number} | null} the request that will write `events` before `until` (epoch ms) */
   armed = null;
-  /** @type {Batch[]} batches that are being written, and batches whose write failed or got no response */
+  /** @type {Batch[]} batches that are being written, or whose write failed or got no response */
   batches = [];
   writingSince = 0;
   /** id of the current or last row of the event log */
@@ -97,7 +97,7 @@ export class EventBuffer {
   /** @type {import("./ledger.js").Tally} dropped events for the ledger, by target and day */
   droppedEvents = new Map();
 
-  /** Number of events not yet confirmed by the database. */
+  /** Number of events that the database has not confirmed yet. */
   get held() {
     return this.events.length + this.batches.reduce((sum, { n }) => sum + n, 0);
   }
@@ -118,7 +118,7 @@ export function record(buffer, event, { ip, ua }, sink) {
     dropEvent(buffer.droppedEvents, why, { target, day, reason });
     return addDrop(buffer, why, sink);
   }
-  // Encode the event here and not in the flush, so that each request uses its own CPU time to encode its event.
+  // Encode the event here and not in the flush, so that each request uses its CPU time only for its own event.
   const withDetail = keepsDetail(sink.level);
   const { head, tail } = encodeEvent(event, withDetail);
   if (!withDetail && reason === "") buffer.dropped.budget += 1;
@@ -156,14 +156,15 @@ function arm(buffer, sink, waitMs) {
 /** @param {EventBuffer} buffer @param {{until: number}} me @param {Sink} sink @param {number} waitMs */
 async function flushAfter(buffer, me, sink, waitMs) {
   await scheduler.wait(waitMs);
-  // Keep buffering while a write is in progress. Because of the time limit, a cancelled writer cannot block other
+  // Keep buffering while a write is in progress. The time limit ensures that a cancelled writer cannot block other
   // requests.
   while (buffer.armed === me && Date.now() - buffer.writingSince < WAIT_FOR_WRITE_MS) await scheduler.wait(50);
   if (buffer.armed === me) await flushAll(buffer, sink);
 }
 
 /**
- * Flushes the buffer. Retries during a short database outage, because the next event may not arrive for a long time.
+ * Flushes the buffer. During a short database outage, this retries, because the next event may not arrive for a long
+ * time.
  * @param {EventBuffer} buffer @param {Sink} sink
  */
 async function flushAll(buffer, sink) {
@@ -191,7 +192,7 @@ async function flush(buffer, sink) {
 }
 
 /**
- * Moves the first events into a batch, which stays in `batches` until the database has stored it.
+ * Moves the first events into a batch. The batch stays in `batches` until the database has stored it.
  * @param {EventBuffer} buffer @returns {Batch | null} null if there is nothing to write
  */
 function takeBatch(buffer) {
@@ -226,7 +227,7 @@ function takeBatch(buffer) {
 
 /**
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
- * @returns {Promise<boolean>} false if the database does not accept the batch now; the batch is kept
+ * @returns {Promise<boolean>} false if the database does not accept the batch now, which stays in `batches`
  */
 async function writeBatch(buffer, batch, db) {
   batch.triedAt = Date.now();
@@ -238,7 +239,7 @@ async function writeBatch(buffer, batch, db) {
       return true;
     } catch (error) {
       console.warn(`events not written: ${String(error)}`);
-      // Cloudflare documents this text but not its error code (Cloudflare docs: D1 limits).
+      // Cloudflare documents only this text, but no error code (Cloudflare docs: D1 limits).
       if (String(error).includes("daily row")) buffer.limitedUntil = Date.now() + LIMITED_MS;
       if (attempt === 2 || Date.now() < buffer.limitedUntil) {
         batch.triedAt = 0;
@@ -278,10 +279,11 @@ async function encodeLines(buffer, batch, db) {
 
 /**
  * @param {EventBuffer} buffer @param {Waiting[]} events
- * @returns {Promise<(string | undefined)[]>} each event's visitor hash; "" for a bot, undefined if its day is closed
+ * @returns {Promise<(string | undefined)[]>} each event's visitor hash; "" for a bot, undefined if the event's day is
+ *   closed
  */
 async function hashesOf(buffer, events) {
-  // Several events of one visitor are often written together and share one hash.
+  // Events of one visitor are often written together. They share one hash.
   /** @type {Map<string, Promise<string>>} */
   const making = new Map();
   const names = events.map(({ day, target, reason, ip, ua }) => {
@@ -307,14 +309,14 @@ async function fetchSalts(buffer, events, db) {
       if (!(error instanceof DayClosed)) throw error;
     }
   }
-  // Remove a day's salt from the isolate's memory soon after the day ends. The cron job deletes it from the database at
-  // about the same time.
+  // Remove a salt from the isolate's memory soon after its day ends. At about the same time, the cron job deletes it
+  // from the database.
   for (const day of buffer.salts.keys()) {
     if ((day + 1) * DAY_MS + 15 * MINUTE_MS < Date.now()) buffer.salts.delete(day);
   }
 }
 
-// Returns no row if the event log row with this id was already sorted, or already contains this write.
+// Returns no row if the event log row with this id was already sorted, or if it already contains this write.
 const APPEND =
   "insert into event_log(id, lines, writes, drops, tally) select ?1, ?2, ?3, ?4, ?5 " +
   "where ?1 > coalesce((select value ->> 'sorted' from meta where key = 'state'), 0) " +
@@ -328,9 +330,9 @@ function settle(buffer, batch) {
 }
 
 /**
- * Writes a batch. Two requests may write the same batch, because a write without a response eventually counts as lost.
- * The database may execute the two writes in any order. Both writes use the same row, which stores the batch only once.
- * If the row rejects the batch, only the later request decides what to do next.
+ * Writes a batch. A write without a response eventually counts as lost, so two requests may write the same batch. The
+ * database may execute the two writes in any order. This is safe, because both use the same row, and the row stores the
+ * batch only once. If the row rejects the batch, only the later request decides what to do next.
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
  */
 async function append(buffer, batch, db) {
@@ -354,10 +356,11 @@ async function append(buffer, batch, db) {
     }
     if (isReplaced(buffer, batch, tries)) return undefined;
     if (isFull) {
-      // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can still add it.
+      // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can add the batch
+      // any more.
       useLaterRow(buffer, batch, id + 1);
     } else if (tries === batch.triesBefore + 1) {
-      // The row was sorted before this batch was added to it, because the clock of this host is behind.
+      // The clock of this host is slow, so the row was sorted before this batch was added to it.
       const sorted = await db.prepare("select value ->> 'sorted' as id from meta where key = 'state'").first("id");
       if (isReplaced(buffer, batch, tries)) return undefined;
       useLaterRow(buffer, batch, Number(sorted) + 1);
@@ -367,7 +370,7 @@ async function append(buffer, batch, db) {
         .bind(id, batch.name)
         .first("held");
       if (isReplaced(buffer, batch, tries)) return undefined;
-      // The row was sorted after the earlier attempts. It may have contained the batch, so a retry could count events
+      // The row was sorted after the earlier attempts and may have contained the batch. A retry could count events
       // twice.
       if (held === null || held === 0) {
         buffer.dropped.busy += batch.n;

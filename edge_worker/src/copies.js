@@ -1,8 +1,9 @@
 /**
- * Stores copies of the served configuration in the Cache API, for isolates that start during a database outage. Each
- * host has one copy, which contains only the host's own sites. Each clicked link has one copy. A cache belongs to one
- * zone and one data center. The copies are in a named cache, because the zone uses the default cache itself and could
- * serve copies in it to visitors at URLs without a route to this Worker (Cloudflare docs: how the cache works).
+ * Stores copies of the served configuration in the Cache API, for isolates (running copies of the Worker) that start
+ * during a database outage. There is one copy per host, with only the host's own sites, and one per clicked link. A
+ * cache belongs to one zone and one data center. The copies are in a named cache. The zone itself uses the default
+ * cache, and could serve copies in it to visitors at URLs without a route to this Worker (Cloudflare docs: how the
+ * cache works).
  */
 
 import { DAY_MS } from "./time.js";
@@ -13,7 +14,7 @@ const NAME = "svc-edge";
 const MAX_AGE_S = 2 * 86_400;
 const COPY_EVERY_MS = DAY_MS / 2;
 
-/** Maximum number of codes for which an isolate remembers that it removed the copy. */
+/** Maximum number of codes for which an isolate remembers that it has removed the copy. */
 const MAX_DROPPED = 2_000;
 
 /**
@@ -27,7 +28,7 @@ const hostPlace = (hostname) => `https://${hostname}/~config`;
 /** @param {string} hostname @param {string} code */
 const linkPlace = (hostname, code) => `https://${hostname}/~link/${code}`;
 
-/** @param {string} place @returns {Promise<string | undefined>} undefined if there is no copy or the cache fails */
+/** @param {string} place @returns {Promise<string | undefined>} undefined without a copy, or if the cache fails */
 async function readCopy(place) {
   try {
     const cache = await caches.open(NAME);
@@ -45,8 +46,7 @@ export const readHostCopy = (hostname) => readCopy(hostPlace(hostname));
 export const readLinkCopy = (hostname, code) => readCopy(linkPlace(hostname, code));
 
 /**
- * Copies the configuration that was used for a response. The copy is made after the response was sent, and only if this
- * isolate has not copied this configuration recently.
+ * Copies the configuration of a response after the response was sent, unless this isolate has recently copied it.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code of the link, "" for none
  * @param {number} now epoch ms
@@ -59,8 +59,8 @@ export function copyWhenDue(config, ctx, hostname, code, now) {
 }
 
 /**
- * Removes the copy of a deleted link after the 404 response. Otherwise, the link would work again during a database
- * outage.
+ * Removes the copy of a deleted link after the 404 response, because the link would otherwise work again during a
+ * database outage.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code a code that is not in the database
  */

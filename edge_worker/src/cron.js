@@ -1,9 +1,9 @@
 /**
- * The cron job. Once a minute, it sorts the event log into pages and adds the events of a page to the sums of their
- * days and hours (a fold). It then closes hours and days that have ended, which writes their totals to the outbox, and
- * pushes the outbox to the service. A run without such work adds up a step of the last month every five minutes. Each
- * run does a limited amount of work, because the free plan allows 10 ms of CPU time and 50 queries (Cloudflare docs).
- * The next run continues the work.
+ * The cron job, which runs once a minute. It sorts the event log into pages, and folds pages: it adds their events to
+ * the sums of their days and hours. It then closes hours and days that have ended, which writes their totals to the
+ * outbox. Finally, it pushes the outbox to the service. Every five minutes, a run without such work adds up a step of
+ * the last month. Each run does a limited amount of work, because the free plan allows 10 ms of CPU time and 50 queries
+ * (Cloudflare docs). The next run continues.
  */
 
 import { keepsHours, levelOf, mayAddMonths } from "./budget.js";
@@ -31,17 +31,17 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
  * Minimum size of unsorted events that are folded before their hour ends. Smaller amounts wait, because each fold
- * writes two rows per target.
+ * writes two rows per target (a site or link).
  */
 const FOLD_CHARS = 1_000_000;
 
-/** Grace period before an hour is closed. Events are written within 30 s, or their write is retried. */
+/** An hour is closed only after this grace period. Events are written within 30 s, or their write is retried. */
 const HOUR_GRACE_MS = 2 * MINUTE_MS;
 
-/** Grace period before a day is closed, so that writes delayed by an outage at midnight still count. */
+/** A day is closed only after this grace period, so that writes that an outage at midnight delays still count. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
-/** Maximum interval at which the time of the last run is recorded if there is nothing else to write. */
+/** If there is nothing else to write, the time of a run is recorded at this interval. */
 const RAN_EVERY_MS = 5 * MINUTE_MS;
 
 /**
@@ -55,13 +55,15 @@ const OVERDUE_MS = 10 * MINUTE_MS;
  * @property {D1Database} db
  * @property {number} now epoch ms
  * @property {string} text the state as stored
- * @property {State} state
+ * @property {State} state the parsed state
  * @property {number} schema of the database
  * @property {import("./event_pages.js").Waiting} waiting unsorted rows
  * @property {number} pages number of pages that are not folded yet
  */
 
-/** @param {number} now @returns {number} epoch hour; the grace period has ended for all hours before it */
+/**
+ * @param {number} now @returns {number} epoch hour; hours before it can be closed, because their grace period has ended
+ */
 const hourToClose = (now) => hourOf(now - HOUR_GRACE_MS - SETTLED_MS);
 
 /** @param {number} now @returns {number} the smallest event log id of this UTC day */
@@ -71,19 +73,19 @@ const today = (now) => firstIdAt(dayOf(now) * DAY_MS);
  * @param {D1Database} db
  * @param {import("./push.js").PushEnv} env
  * @param {number} now epoch ms
- * @param {(ms: number) => Promise<void>} [pause] delays a push until its second; default: push immediately
+ * @param {(ms: number) => Promise<void>} [pause] delays a push until its second; by default, a push is immediate
  */
 export async function tick(db, env, now, pause) {
   const run = await begin(db, now);
   /** @type {string | null} */
   let failure = null;
   try {
-    // The tables have an older schema, for example after a database restore. Event log rows have the same format in all
-    // versions, so events stay in the event log until the service has migrated the tables.
+    // The tables have an older schema, for example after a database restore. The format of event log rows never
+    // changes, so events stay in the event log until the service has migrated the tables.
     if (run.schema < vocabulary.schema) throw new Error(`the database has schema ${run.schema}`);
     if ((await sort(run)) && (await fold(run)) && (await close(run))) await recordRun(run);
   } catch (error) {
-    // Send the push anyway, because it reports the failure.
+    // Send the push in this case, too, because it reports the failure.
     failure = `cron: ${String(error)}`;
     console.error(failure);
     Object.assign(run, await begin(db, now));
@@ -99,7 +101,7 @@ export async function tick(db, env, now, pause) {
  * @returns {boolean} true if a request has to run the cron job
  */
 export function isOverdue({ cronAt, firstAt }, tickedAt, now) {
-  // A new database has had no run yet. Allow for the time that Cloudflare needs to start a new cron trigger.
+  // A new database has had no run yet. Cloudflare needs this time to start a new cron trigger.
   return firstAt > 0 && now - Math.max(cronAt === 0 ? firstAt : cronAt, tickedAt) > OVERDUE_MS;
 }
 
@@ -117,8 +119,8 @@ async function begin(db, now) {
   const text = String(found?.value ?? "{}");
   const waiting = readWaiting(waits?.results[0]);
   const pages = Number(/** @type {{n: number} | undefined} */ (waitingPages?.results[0])?.n ?? 0);
-  // In a new database, the first events may be older than the first run. They arrived up to a minute before their
-  // write.
+  // In a new database, the first events may be older than the first run. They arrived up to a minute before they were
+  // written.
   const first = Math.min(now, minuteOf(waiting.first) - MINUTE_MS);
   const schema = found?.schema ?? vocabulary.schema;
   return { db, now, text, state: readState(text, now, first), schema, waiting, pages };
@@ -128,7 +130,7 @@ async function begin(db, now) {
  * @param {Run} run receives the new state
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
- * @returns {Promise<boolean>} false if another run has changed the state; this run must end
+ * @returns {Promise<boolean>} false if another run has changed the state, so that this run must end
  */
 async function advance(run, next, statements) {
   next.ran_at = run.now;
@@ -147,13 +149,13 @@ function currentLevel({ state, waiting, now }) {
 }
 
 /**
- * Returns true if the write budget allows a fold. The last events of a day are folded at any level, because the fold
- * runs on the next day and counts towards that day's budget.
+ * Returns true if the write budget allows a fold. The last events of a day are folded at any level. Their fold runs on
+ * the next day, and counts towards the budget of that day.
  * @param {Run} run
  */
 const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
 
-/** @param {Run} run @returns {number | null} id of the last event log row that can be sorted now, null for none */
+/** @param {Run} run @returns {number | null} id of the last event log row that can be sorted now, or null */
 function sortUntil(run) {
   const { state, waiting, pages, now } = run;
   if (pages > 0 || !mayFold(run)) return null;
@@ -180,13 +182,13 @@ async function sort(run) {
   const next = {
     ...state,
     sorted: last,
-    // Writes made yesterday belong to yesterday's budget. The ledger usually takes one row, and two rows at midnight.
+    // Yesterday's writes count towards yesterday's budget. The ledger usually takes one row, and two rows at midnight.
     written: addWritten(state, taken.writes + taken.rows + pages + 2, now),
     dropped: addDrops(state.dropped, taken.drops),
   };
   const done = await advance(run, next, [
-    // If a write was appended since the read, the total length of the write names has changed. In that case, the batch
-    // fails, and the next run sorts the rows.
+    // If a write was appended after the read, the total length of the write names has changed. The batch then fails,
+    // and the next run sorts the rows.
     failWhen(db, "(select coalesce(sum(length(writes)), 0) from event_log where id <= ?) <> ?", [last, taken.names]),
     ...sortStatements(db, last),
   ]);
@@ -196,7 +198,7 @@ async function sort(run) {
 }
 
 /**
- * Folds one page, or the part of it that fits into one run.
+ * Folds one page. If the page is too large for one run, folds a part of it.
  * @param {Run} run
  * @returns {Promise<boolean>} false if another run has changed the state
  */
@@ -231,7 +233,7 @@ async function fold(run) {
 }
 
 /**
- * Closes one day, or the hours of one day, once all their events are folded.
+ * Closes one day, or the hours of one day, when all their events are folded.
  * @param {Run} run
  * @returns {Promise<boolean>} false if another run has changed the state
  */
@@ -267,8 +269,8 @@ async function closeHours(run, until) {
     as_of: until * HOUR_MS,
     dirty: state.dirty.filter((hour) => hour >= until || Math.floor(hour / 24) !== day),
     next_part: state.next_part + parts.length,
-    // Each part is written once and later deleted, which also counts as a written row. The push also writes the state
-    // and the ledger.
+    // Each part is written once. Its later deletion counts as another written row. The push also writes the state and
+    // the ledger.
     written: addWritten(state, 2 * parts.length + 3, now),
   };
   return advance(run, next, parts);
@@ -319,11 +321,11 @@ async function closeDay(run, day) {
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
     next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, expired: state.dropped.expired + gone },
-    // This includes one row per target for its visitors, and all deleted rows, including old ledger entries.
+    // This includes one row per target for its visitors, and all deleted rows, also of old ledger entries.
     written: addWritten(state, 2 * parts.length + targets + rows + expired.rows + gone + 6, now),
   };
   return advance(run, next, [
-    // Delete rows first, because the parts need this space if the database is full.
+    // Delete rows first. If the database is full, the parts need this space.
     ...deleteExpired(db, expired),
     ...parts,
     ...clearStatements(db, day, now),
@@ -332,8 +334,8 @@ async function closeDay(run, day) {
 }
 
 /**
- * Records the level and the time of this run, which isolates read with their configuration. The same batch adds up a
- * step of the last month. Such a run has folded and closed nothing, so it has enough CPU time left.
+ * Records the level and the time of this run. Isolates read them with their configuration. The same batch adds up a
+ * step of the last month. There is enough CPU time for the step, because this run has folded and closed nothing.
  * @param {Run} run
  */
 async function recordRun(run) {
@@ -348,12 +350,12 @@ async function recordRun(run) {
 }
 
 /**
- * @param {Run} run @param {import("./push.js").PushEnv} env @param {string | null} failure error of this run
+ * @param {Run} run @param {import("./push.js").PushEnv} env @param {string | null} failure the error of this run
  * @param {(ms: number) => Promise<void>} [pause]
  */
 async function push(run, env, failure, pause) {
   const { db, now, state } = run;
-  const confirms = state.push.tried !== env.INSTALL; // a user may be waiting for the confirmation
+  const confirms = state.push.tried !== env.INSTALL; // a user may be waiting for this confirmation
   const at = pause === undefined || confirms ? now : ownSecond(now, env);
   const due = pushDue(state, env.INSTALL, at);
   if (due === "no") return;
@@ -376,7 +378,7 @@ async function push(run, env, failure, pause) {
   const { state: next, ...answered } = afterPush(state, env, rows, queue, outcome, at);
   if (failure !== null) Object.assign(next.push, { error: failure, error_kind: "cron" });
   // If another run has changed the state, the parts are sent again. This is safe, because the numbers in parts are
-  // totals, not increments.
+  // totals and not increments.
   await advance(run, next, [
     ...addPushed(db, answered),
     db.prepare("delete from outbox where id in (select value from json_each(?))").bind(JSON.stringify(answered.gone)),

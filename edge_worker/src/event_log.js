@@ -1,12 +1,12 @@
 /**
- * The event log has one row per minute and slot. A row contains events in the order in which they were written. This
- * module defines the format of a row (id, event lines, write names, drop lines) and does no I/O.
+ * The format of the event log, with row ids, event lines, write names and drop lines. The log has one row per minute
+ * and slot, with events in the order in which they were written. This module does no I/O.
  */
 
 import { MINUTE_MS } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
-/** Ids are minute * SLOTS + slot. When a slot's row is full, writes move to the next slot. */
+/** Ids are minute * SLOTS + slot. When the row of a slot is full, writes use the next slot. */
 const SLOTS = vocabulary.log_slots;
 
 /** @param {number} at epoch ms @returns {number} the smallest possible row id of this minute */
@@ -15,7 +15,7 @@ export const firstIdAt = (at) => Math.floor(at / MINUTE_MS) * SLOTS;
 /** @param {number} id @returns {number} epoch ms at which the row's minute begins */
 export const minuteOf = (id) => Math.floor(id / SLOTS) * MINUTE_MS;
 
-/** Number of characters that each write adds to the column `writes`: its name and a comma. */
+/** Number of characters that each write adds to the column `writes`: the write's name and a comma. */
 const WRITE_NAME_CHARS = 9;
 
 /** @returns {string} a random name for one write, for the column `writes` */
@@ -26,18 +26,18 @@ export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
 
 /**
  * @typedef {[string, number, string, string, string?, string?, string?, string?, string?]} Line target, epoch hour, bot
- *   reason, visitor; for a person also page, source, client, and the campaign and target URL if there are any, unless
- *   the write budget omits them. A line is an array and not an object, because field names would add 100 bytes per
- *   event.
+ *   reason, visitor. For a person, these follow unless the write budget omits them: page, source, client, and the
+ *   campaign and target URL if there are any. A line is an array and not an object, because field names would add 100
+ *   bytes per event.
  *
  * @typedef {object} Event
- * @property {string} target id, without quotes
+ * @property {string} target id of the site or link, without quotes
  * @property {number} hour epoch hour in which it was received
  * @property {import("./bots.js").Reason} reason "" for a person
  * @property {string} page @property {string} source @property {string} country
  * @property {string} device @property {string} browser @property {string} os
  * @property {string} campaign "" for none
- * @property {string} served key of the target URL, "" for a link without rules
+ * @property {string} served key of the target URL, or "" for a link without rules
  */
 
 const CLIENT_MARK = "|";
@@ -55,8 +55,8 @@ const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toStri
 const quote = (text) => JSON.stringify(text).replace(NOT_ASCII, escapeOf);
 
 /**
- * A line without its visitor hash, which is inserted between `head` and `tail`. Both strings are copies, because slices
- * would keep the long strings of a request in memory.
+ * A line without its visitor hash. The hash is inserted between `head` and `tail`. Both strings are copies, because
+ * slices would keep the long strings of a request in memory.
  * @typedef {{head: string, tail: string}} OpenLine
  */
 
@@ -79,13 +79,13 @@ export const closeLine = ({ head, tail }, visitor) => head + visitor + tail;
 
 /**
  * @param {string} lines
- * @returns {(Line | null)[]} one item per line, null if it is not valid JSON; the last line may lack its newline
+ * @returns {(Line | null)[]} one item per line, null if the line is not valid JSON; the last line may lack its newline
  */
 export function readLines(lines) {
   try {
     return JSON.parse(`[${lines.slice(0, -1).replaceAll("\n", ",")}]`);
   } catch {
-    // This is reached only if another program has changed the row. Valid lines of the row still count.
+    // Only other programs can cause this, by changing the row. Valid lines of the row still count.
     return lines
       .replace(/\n$/, "")
       .split("\n")

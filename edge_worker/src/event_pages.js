@@ -1,7 +1,7 @@
 /**
- * Pages of events. Before events are folded, the database sorts them by target into pages. A fold writes two rows per
- * target, so all events of a target should be folded together. A page is so small that a cron run can fold it within
- * the CPU time limit, regardless of the page's content.
+ * Pages of events. Before events are folded (added to daily and hourly totals), the database sorts them into pages by
+ * target, which is a site or link. A fold writes two rows per target, so all events of a target should be folded
+ * together. A page is small, so that a cron run can fold it within the CPU time limit, whatever the page contains.
  */
 
 import { firstIdAt, readLines, writesIn } from "./event_log.js";
@@ -12,25 +12,26 @@ import { MINUTE_MS } from "./time.js";
 /** Size of a page of typical lines. A fold of such a page takes about 2 ms of CPU in a new isolate. */
 export const PAGE_CHARS = 64_000;
 /**
- * Weight of a line in a page, in characters. Folding a long line takes little more time than folding a typical line.
+ * Weight of a line in a page, in characters. A long line weighs little more than a typical line, because folding it
+ * takes little more time.
  */
 const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
-/** Limits on what one run folds: the number of (target, day) pairs, and the characters already stored for them. */
+/** Limits on the work of one run: the number of (target, day) pairs, and the characters already stored for them. */
 const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
 
 /**
- * Maximum number of characters to sort in one run, which is about 18,000 events. Sorting these events takes 0.1 s in
- * the database and reads 5 rows per event.
+ * Maximum number of characters to sort in one run (about 18,000 events). Sorting them takes 0.1 s in the database and
+ * reads 5 rows per event.
  */
 const SORT_CHARS = 2_000_000;
 
-/** Grace period after a row's minute, during which the row still accepts events. */
+/** After a row's minute, the row still accepts events for this grace period. */
 export const SETTLED_MS = MINUTE_MS;
 
 /**
- * @typedef {object} Waiting unsorted rows
- * @property {number} first id of the first row, or a number larger than any id if there is none
+ * @typedef {object} Waiting the rows of the event log that are not sorted yet
+ * @property {number} first id of the first row; without rows, a number larger than any id
  * @property {number | null} settled id of the last row that can be sorted now
  * @property {number | null} ofHours id of the last row that belongs to the hours that can be closed now
  * @property {number} chars total size of the rows that can be sorted now
@@ -61,20 +62,20 @@ export function readWaiting(row) {
 }
 
 /**
- * @typedef {object} Taken the first rows of the event log, as many as one run sorts
+ * @typedef {object} Taken the first rows of the event log, as many as one run can sort
  * @property {number} last id of the last of these rows
  * @property {number} rows
  * @property {number} chars
  * @property {number} names total length of the write names
  * @property {number} writes number of today's writes
  * @property {string} drops lines
- * @property {number} next id of the first row after them, or a number larger than any id if there is none
+ * @property {number} next id of the first row after these; without such a row, a number larger than any id
  */
 
 /**
  * @param {D1Database} db @param {number} until id of the last row that can be sorted
  * @param {number} today the smallest row id of this UTC day
- * @returns {Promise<Taken | null>} null if there are no rows because another run has sorted them
+ * @returns {Promise<Taken | null>} null without rows, because another run has sorted them
  */
 export async function readTaken(db, until, today) {
   const row = await db
@@ -95,15 +96,15 @@ export async function readTaken(db, until, today) {
 const ARRAY = "'[' || replace(substr(lines, 1, length(lines) - 1), char(10), ',') || ']'";
 const NEXT_PAGE = "(select coalesce(max(id), 0) + 1 from event_page)";
 
-// A target's lines keep their order, because a breakdown with a maximum number of keys keeps the keys that appeared
-// first on the day.
+// The lines of a target keep their order. If a breakdown has too many keys, it keeps those that appeared first on the
+// day.
 const SORT =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + page, group_concat(line, char(10)) || char(10) from (` +
   `select line, sum(${LINE_WEIGHT}) over (order by target, id, i) / ${PAGE_CHARS} as page from (` +
   "select e.value as line, case when e.type = 'array' then e.value ->> 0 end as target, event_log.id as id, " +
   `e.key as i from event_log, json_each(${ARRAY}) e where event_log.id <= ?1 and json_valid(${ARRAY}))) group by page`;
 
-// Another program has changed these rows. Valid lines of the rows still count.
+// Another program has changed these rows. Their valid lines still count.
 const KEEP_BROKEN =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + row_number() over (order by id), lines from event_log ` +
   `where id <= ?1 and not json_valid(${ARRAY})`;
@@ -133,8 +134,8 @@ export function sortStatements(db, last) {
  */
 
 /**
- * Reads the first page and folds as many of its events as one run may fold.
- * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null if there is no page
+ * Reads the first page, and folds as many of its events as one run may fold.
+ * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null without a page
  */
 export async function readPage(db, closedDay) {
   const row = await db
@@ -162,7 +163,7 @@ export function removeFolded(db, { id, end, whole }) {
 }
 
 /**
- * Reads the rows of as many of these days as a run can process, but always of at least one.
+ * Reads the rows of as many of these days as a run can process, but of at least one.
  * @param {D1Database} db @param {[string, number][]} keys target and epoch day
  * @returns {Promise<{stored: Map<string, string>, fit: number}>} fit: number of keys covered
  */

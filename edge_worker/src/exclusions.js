@@ -9,7 +9,7 @@ import { isInNetworks, parseNetwork } from "./networks.js";
  */
 
 /**
- * Parses a site's exclusion lists. Called once each time the site's row is read.
+ * Parses a site's exclusion lists, once each time that the site's row is read.
  * @param {import("./sites.js").SiteRow} row
  * @returns {Exclusions | null} null if the site excludes no visitors
  */
@@ -24,7 +24,7 @@ export function exclusionsOf({ excluded_networks = [], excluded_countries = [], 
 
 /**
  * @param {Exclusions} exclusions @param {Request} request @param {string} country
- * @returns {boolean} true if an entry in one of the lists matches the visitor
+ * @returns {boolean} true if one of the lists has an entry that matches the visitor
  */
 export function isVisitorExcluded({ networks, countries, asns }, { cf, headers }, country) {
   if (countries.has(country)) return true;
@@ -34,7 +34,7 @@ export function isVisitorExcluded({ networks, countries, asns }, { cf, headers }
 }
 
 /**
- * Returns the visitor's address. If a zone's "Pseudo IPv4" overwrites the address of IPv6 visitors, the real address is
+ * Returns the visitor's address. If a zone's "Pseudo IPv4" replaces the address of IPv6 visitors, the real address is
  * in a second header (Cloudflare docs: Network, Pseudo IPv4).
  * @param {Headers} headers
  */

@@ -1,16 +1,16 @@
 /**
- * Decides when to read the configuration, and which requests wait for the read:
- * - Up to an age of FRESH_MS, the isolate serves the configuration without a read.
- * - Up to STALE_MS, the isolate serves the configuration while it is reading the version in the background.
- * - If the configuration is older, the request waits for this read.
+ * Decides when an isolate (a running copy of the Worker) reads the configuration, and which requests wait for the read:
+ * - - Up to an age of FRESH_MS, configuration is served without a read.
+ * - - Up to STALE_MS, configuration is served while the isolate reads the version in the background.
+ * - - If the configuration is older, the request waits for this read.
  *
- * After a version change, the isolate refreshes recently used items, so that requests do not have to wait for them.
- * While the database is failing or not responding, the isolate immediately serves the last known configuration, from
- * memory or from a copy.
+ * After a version change, the isolate refreshes recently used items, so that requests do not have to wait for them. If
+ * the database fails or does not respond, the isolate immediately serves the last known configuration, from memory or
+ * from a copy.
  *
  * All requests of an isolate share one read. The read's promise belongs to the request that started the read, and the
- * runtime may cancel both. Other requests therefore never await this promise. Each request awaits its own promise,
- * which is resolved when the read ends, and stops waiting at its own deadline.
+ * runtime may cancel both. Other requests therefore never await this promise. Each of them awaits a separate promise,
+ * which is resolved when the read ends. It stops waiting at its own deadline.
  */
 
 import { query } from "./config_query.js";
@@ -21,10 +21,10 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
 /** Configuration up to this age is served without a read. */
 export const FRESH_MS = 10 * SECOND_MS;
 
-/** Freshness limit: while the database is responding, configuration older than this is not served. */
+/** While the database is responding, older configuration than this is not served. */
 export const STALE_MS = vocabulary.live_after_s * SECOND_MS;
 
-/** Maximum time that a visitor waits for a read. A read that takes longer counts as failed until it completes. */
+/** Maximum time that a visitor waits for a read. A longer read counts as failed until it completes. */
 const WAIT_MS = 2 * SECOND_MS;
 
 /** Minimum pause between a failed read and the next one. */
@@ -48,14 +48,14 @@ function failedAt(config, now) {
 /** @param {Config} config @param {number} now @returns {boolean} true if a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // If the previous read succeeded, the current late read may have been cancelled together with its request. A second
-  // read shows whether the database is failing.
+  // If the previous read succeeded, the late read may have been cancelled together with its request. A second read
+  // shows whether the database is failing.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);
   return failed === 0 || now >= failed + RETRY_MS;
 }
 
-/** @param {Config} config @param {number} now @returns {boolean} true if the database recently failed to respond */
+/** @param {Config} config @param {number} now @returns {boolean} true if the database did not respond recently */
 function isDown(config, now) {
   const failed = failedAt(config, now);
   return failed > 0 && now - failed < STALE_MS;
@@ -67,7 +67,8 @@ function isDown(config, now) {
  * @param {ExecutionContext} ctx
  * @param {import("./address.js").Address} url of the request
  * @param {number} now
- * @returns {Promise<void> | undefined} await it before using `config`; undefined if `config` can be used immediately
+ * @returns {Promise<void> | undefined} to be awaited before using `config`; undefined if `config` can be used
+ *   immediately
  */
 export function ensure(config, db, ctx, url, now) {
   const need = config.needOf(url, now);
@@ -82,9 +83,9 @@ export function ensure(config, db, ctx, url, now) {
 }
 
 /**
- * Adds the configuration that one request needs to the next read, and waits for it. If a read is in progress, the first
- * waiting request starts another read for all waiting requests as soon as the current read ends. An isolate therefore
- * performs only one read at a time, regardless of how many existing or made-up codes are requested.
+ * Adds the configuration that one request needs to the next read, and waits for this read. If another read is in
+ * progress, the first waiting request starts a read for all waiting requests when the current read ends. An isolate
+ * therefore has only one read at a time, however many codes are requested, including made-up codes.
  * @param {Config} config @param {D1Database} db @param {ExecutionContext} ctx @param {Need} need
  */
 async function waitForConfig(config, db, ctx, need) {
@@ -117,13 +118,13 @@ function beginRead(config, db, ctx, now) {
   config.failedAt = failedAt(config, now);
   config.readingAt = now;
   config.begun += 1;
-  // The response may be sent before the read ends. waitUntil lets the read complete.
+  // The response may be sent before the read ends, and waitUntil lets the read complete.
   ctx.waitUntil(read(config, db, config.begun, now));
 }
 
 /**
- * Reads the version and the wanted items. After a version change, also reads the recently used items before storing the
- * result.
+ * Reads the version and the wanted items. After a version change, this also reads the recently used items before it
+ * stores the result.
  * @param {Config} config @param {D1Database} db @param {number} number of the read @param {number} beganAt epoch ms
  */
 async function read(config, db, number, beganAt) {
@@ -154,7 +155,7 @@ async function read(config, db, number, beganAt) {
   config.wakeAll();
 }
 
-/** Reads missing configuration from the copies, if there are any. @param {Config} config @param {Need} need */
+/** Reads missing configuration from copies, if possible. @param {Config} config @param {Need} need */
 async function readCopies(config, { url: { hostname }, code, at }) {
   if (!config.hosts.has(hostname)) {
     const text = await readHostCopy(hostname);

@@ -15,10 +15,10 @@ export const htmlOf = (language, title, content) =>
   `<meta name="viewport" content="width=device-width"><style>${STYLE}</style><h1>${title}</h1>${content}\n`;
 
 /**
- * Returns a page in the visitor's language. A response to HEAD has the same headers and no body.
+ * Returns a page in the visitor's language. The response to HEAD has the same headers without a body.
  * @param {Request} request GET or HEAD
  * @param {(language: Language) => string} pageIn returns HTML
- * @param {{status: number, headers: Record<string, string>}} more the status, and headers of this page
+ * @param {{status: number, headers: Record<string, string>}} more the status, and the headers of this page
  * @returns {Response}
  */
 export function htmlPage({ headers, method }, pageIn, more) {

@@ -1,13 +1,13 @@
 /**
- * Retention of the tables `day` and `month`: the account's setting, which the service writes to `config`, and what to
- * delete when a day is closed. A day is deleted once it is older than the setting and its month has been added up.
+ * Retention of the tables `day` and `month`: the account's setting, which the service writes to `config`, and the rows
+ * to delete when a day is closed. A day is deleted when it is older than the setting and its month has been added up.
  */
 
 import { addedUntil, withoutDays, withoutMonths } from "./months.js";
 import { monthOf } from "./time.js";
 
 /**
- * Maximum retention. Reports with breakdowns go back 30 days; the additional days allow for differences between the
+ * Maximum retention. Reports with breakdowns cover up to 30 days. The additional days allow for differences between the
  * clocks of the Worker and the service.
  */
 const MAX_DAYS = 35;
@@ -16,14 +16,14 @@ const MIN_DAYS = 14;
 const MIN_MONTHS = 6;
 
 /**
- * A day that is this much older than MAX_DAYS is deleted even if its month has not been added up, so that the database
- * cannot grow without limit if the write budget is used up every day.
+ * A day that is this much older than MAX_DAYS is deleted even if its month has not been added up. Otherwise, the
+ * database could grow without limit if the write budget is used up every day.
  */
 const MAX_WAIT_DAYS = 31;
 
 /**
- * Sizes in bytes between which a database is nearly full: a database can have 500 MB on the free plan, and 10 GB on a
- * paid plan (Cloudflare docs: D1 limits). Free databases of 513 MB have been reported.
+ * A database is nearly full if its size in bytes is within one of these ranges. It can have 500 MB on the free plan and
+ * 10 GB on a paid plan (Cloudflare docs: D1 limits). Users have reported free databases of 513 MB.
  */
 const NEARLY_FULL = [
   [490e6, 530e6],
@@ -32,19 +32,19 @@ const NEARLY_FULL = [
 
 /**
  * Maximum number of days whose rows are deleted when a day is closed. Deleted rows count as written rows, which are
- * limited to 100,000 per day and account (Cloudflare docs: D1 pricing, free plan). If the setting was lowered, the rows
- * of further days are deleted when the next days are closed.
+ * limited to 100,000 per day and account (Cloudflare docs: D1 pricing, free plan). If the setting was lowered, the
+ * other rows are deleted when the next days are closed.
  */
 const DAYS_AT_ONCE = 2;
 
-// Because the key begins with the target, this query reads the whole table. It runs once a day. The cast removes
-// fractions that another program may have written.
+// This query reads the whole table, because the key begins with the target. It runs once a day. The cast removes
+// fractions, which another program may have written.
 const OLDEST =
   "select cast(day as integer) as day, count(*) as n from day where day < ?1 group by 1 order by 1 " +
   `limit ${DAYS_AT_ONCE}`;
 
 /**
- * @typedef {object} Expired the oldest days, which are deleted now, and the months, whose rows are deleted in steps
+ * @typedef {object} Expired the oldest days, which are deleted now, and the months, which are deleted in steps
  * @property {number} keptFrom epoch day: the first day that is not deleted
  * @property {number} rows number of rows to delete
  * @property {import("./months.js").MonthState} months the next state
@@ -55,15 +55,15 @@ export const isNearlyFull = (size) => NEARLY_FULL.some(([from = 0, to = 0]) => s
 
 /**
  * @param {unknown} body of the row in `config`
- * @returns {{days: number, months: number}} number of days, and of months before the current month, to keep
+ * @returns {{days: number, months: number}} number of days to keep, and of months before the current month
  */
 export function retentionOf(body) {
-  // An invalid setting must not delete data early.
+  // An invalid setting must not delete data early, so the defaults are the maximum.
   const { days = MAX_DAYS, months = Infinity } = parsed(body);
   return { days: Math.min(MAX_DAYS, Math.max(MIN_DAYS, days)), months: Math.max(MIN_MONTHS, months) };
 }
 
-/** @param {unknown} body @returns {{days?: number, months?: number}} only numbers that are valid integers */
+/** @param {unknown} body @returns {{days?: number, months?: number}} only valid integers */
 function parsed(body) {
   if (typeof body !== "string") return {};
   try {
@@ -88,7 +88,7 @@ export const expiredStatements = (db, day) => [
  * @param {number} day epoch day that is closed
  * @param {{kept_from: number, months: import("./months.js").MonthState}} state kept_from: the first day that has not
  *   been deleted so far
- * @param {boolean} full true if the database is nearly full: days do not wait for their month
+ * @param {boolean} full true if the database is nearly full, so that days do not wait for their month
  * @returns {Expired}
  */
 export function readExpired(setting, oldest, day, { kept_from, months }, full) {
@@ -98,7 +98,7 @@ export function readExpired(setting, oldest, day, { kept_from, months }, full) {
   const firstWaiting = full ? firstKept : Math.max(addedUntil(months), day - MAX_DAYS - MAX_WAIT_DAYS);
   const end = Math.min(firstKept, firstWaiting);
   const days = /** @type {{day: number, n: number}[]} */ (oldest?.results ?? []).filter((one) => one.day < end);
-  // A longer retention does not restore deleted days.
+  // This number never decreases, because a longer retention does not restore deleted days.
   const keptFrom = Math.max(kept_from, ...days.map((one) => one.day + 1));
   const added = keptFrom > kept_from ? withoutDays(months, keptFrom) : months;
   return {
@@ -113,7 +113,7 @@ export function deleteExpired(db, { keptFrom, rows, months }) {
   if (rows === 0) return [];
   const statements = [db.prepare("delete from day where day < ?").bind(keptFrom)];
   if (months.day !== 0) return statements;
-  // The row of the target whose days are added again.
+  // The row of the target whose days will be added again.
   const { month, target } = months;
   return [...statements, db.prepare("delete from month where month = ? and target = ?").bind(month, target)];
 }

@@ -7,20 +7,20 @@ import { cut } from "./text.js";
 /** @type {readonly Language[]} the first language is the default */
 export const LANGUAGES = ["en", "de", "fr", "es", "it", "nl", "pt", "pl", "ja", "zh"];
 
-/** Browsers send at most a few hundred characters. The rest of a longer header is ignored. */
+/** A longer header is truncated. Browsers send at most a few hundred characters. */
 const LANGUAGE_CHARS = 500;
 
 /** A language range with its weight (RFC 9110, 12.5.4). The region does not matter. */
 const RANGE = /^([a-z]{1,8})(?:-[a-z0-9]{1,8})*(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * Returns the language with the highest weight. In a tie, the language that comes first in the header is used.
+ * Returns the language with the highest weight. If weights are equal, the first language in the header wins.
  * @param {string} header Accept-Language
  * @returns {Language} "en" if the header has none of the languages
  */
 export function languageOf(header) {
   const full = header.length <= LANGUAGE_CHARS;
-  // The last range of a truncated header may be incomplete.
+  // If the header was truncated, its last range may be incomplete.
   const ranges = cut(header, LANGUAGE_CHARS).toLowerCase().split(",");
   /** @type {Language} */
   let best = "en";

@@ -1,9 +1,9 @@
 /**
- * The ledger records what happened to the events of each UTC day, by target. The ledger's counts are made independently
- * of the folds, so that both can be compared. Events are counted when they are accepted, and the statement that stores
- * their lines also stores these counts. Acknowledged and dropped events are recorded in the database batch that
- * processes them. This module defines the formats of the column `tally` and the table `ledger`, and the statements on
- * them.
+ * The ledger records what happened to the events of each UTC day, by target (site or link). Its counts do not depend on
+ * the folds, which add events to the totals, so the two can be compared. Events are counted when they are accepted: the
+ * statement that stores their lines also stores these counts. Acknowledged and dropped events are recorded in the
+ * database batch that processes them. This module defines the formats of the column `tally` and the table `ledger`, and
+ * their statements.
  */
 
 import { PARTS_KEPT_DAYS } from "./outbox.js";
@@ -11,17 +11,17 @@ import { PARTS_KEPT_DAYS } from "./outbox.js";
 /**
  * @typedef {import("./state.js").DropReason} DropReason
  * @typedef {"accepted" | DropReason} Entry accepted: all events that the Worker received, including dropped events
- * @typedef {{target: string, day: number, entry: Entry, views: number, bots: number}} Count day: epoch day; target "":
- *   all targets that are not counted individually
+ * @typedef {{target: string, day: number, entry: Entry, views: number, bots: number}} Count day: epoch day; target: ""
+ *   for all targets that are not counted individually
  * @typedef {Map<string, Count>} Tally
  */
 
-/** Once a tally has this many entries (about 50 kB), the dropped events of all other targets share one count. */
+/** When a tally has this many entries (about 50 kB), the dropped events of further targets share one count. */
 const MAX_DROPPED = 500;
 
 /**
- * Maximum size of a day's counts (about 45,000 targets), below Cloudflare's limit of 2 MB per value. Counts that have
- * reached this size are not changed any more.
+ * Maximum size of a day's counts (about 45,000 targets), below Cloudflare's limit of 2 MB per value. When this size is
+ * reached, the counts are not changed any more.
  */
 const COUNTS_CHARS = 1_900_000;
 
@@ -85,19 +85,20 @@ export function encodeTally(tally) {
 }
 
 /**
- * The `on conflict` clause of an insert into the ledger. It merges the new counts with the stored counts.
+ * The `on conflict` clause of an insert into the ledger. It merges the new counts with the stored ones.
  * @param {"total" | "max"} how
  */
 const merged = (how) =>
   "on conflict(day, entry) do update set counts = " +
-  // Invalid stored counts are overwritten, because otherwise the cron job would fail permanently.
+  // Invalid stored counts are overwritten, because the cron job would otherwise fail permanently.
   "case when case when json_valid(ledger.counts) then json_type(ledger.counts) end = 'object' then " +
   `(select case when length(whole) < ${COUNTS_CHARS} then whole else ledger.counts end from (` +
   "select json_group_object(target, json_array(views, bots)) as whole from (" +
-  // `sum` would fail permanently if another program has written integers that are too large. `total` does not.
+  // Another program may have written integers that are too large. `sum` would then fail permanently, but `total` does
+  // not.
   `select one.key as target, cast(${how}(one.value ->> 0) as integer) as views, ` +
   `cast(${how}(one.value ->> 1) as integer) as bots ` +
-  // Do not use `union`: the firewall of Cloudflare's API mistakes it for an attack and rejects the upload.
+  // Do not use `union`, because the firewall of Cloudflare's API takes it for an attack and rejects the upload.
   "from json_each(json_array(json(ledger.counts), json(excluded.counts))) lists, json_each(lists.value) one " +
   "where one.type = 'array' group by one.key))) else excluded.counts end";
 
@@ -138,14 +139,14 @@ export function addLate(db, late) {
   return [db.prepare(ADD_LATE).bind(JSON.stringify([...days]))];
 }
 
-// A part that the service rejected as invalid may come from another program, so the part may not be valid JSON. It is
-// removed from the outbox anyway.
+// A part that the service rejected as invalid may come from another program, so it may not even be valid JSON. It is
+// still removed from the outbox.
 const OURS = "case when json_valid(part) then part else '{}' end";
 const ROW = "case when one.type = 'array' then one.value end";
 
-// A day's numbers in a part are totals, not increments, and only grow. The largest number is therefore the newest, even
-// if parts arrive twice or late.
-// ?1 the parts that leave the outbox, ?2 those that the service accepted, ?3 targets unknown to the service
+// The numbers in a part are totals of a day, and only grow. The largest number is therefore the newest, even if parts
+// arrive twice or late. ?1 the parts that leave the outbox, ?2 those that the service accepted, ?3 targets that the
+// service does not know
 const ADD_PUSHED =
   "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
   `select unixepoch(${OURS} ->> 'day') / 86400 as day, ` +
@@ -159,8 +160,8 @@ const ADD_PUSHED =
 /**
  * @param {D1Database} db
  * @param {{gone: number[], accepted: number[], unknown: string[]}} answered gone, accepted: ids of parts; unknown: ids
- *   of targets
- * @returns {D1PreparedStatement[]} at most one statement, to be executed before the parts are deleted
+ *   of targets that the service does not know
+ * @returns {D1PreparedStatement[]} at most one statement, which must run before the parts are deleted
  */
 export function addPushed(db, { gone, accepted, unknown }) {
   if (gone.length === 0) return [];
@@ -169,7 +170,6 @@ export function addPushed(db, { gone, accepted, unknown }) {
 
 /** @param {D1Database} db @param {number} day epoch day that is closed @returns {D1PreparedStatement} */
 export function clearLedger(db, day) {
-  // The ledger goes back as far as the oldest part in the outbox, so it still contains the day of each part that
-  // expires.
+  // The ledger goes back as far as the oldest part in the outbox, so it still contains the day of a part that expires.
   return db.prepare("delete from ledger where day <= ?").bind(day - PARTS_KEPT_DAYS);
 }

@@ -1,4 +1,4 @@
-/** The link host's responses to requests that do not belong to a link. These requests are not counted. */
+/** The link host's responses to requests that do not belong to a link. The Worker does not count these requests. */
 
 import { notFoundPage } from "./not_found_page.js";
 
@@ -7,13 +7,13 @@ import { notFoundPage } from "./not_found_page.js";
 const ROBOTS = "User-agent: *\nDisallow: /\n";
 const CACHED = { "cache-control": "public, max-age=86400" };
 
-/** The redirect's destination never depends on the path or query of the request. @param {string} location */
+/** The destination never depends on the path or query of the request. @param {string} location */
 const redirectTo = (location) =>
   new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 
 /**
  * @param {Request} request GET or HEAD @param {Fallbacks} fallbacks
- * @returns {Response} to a code without a link, or any other path that does not exist
+ * @returns {Response} to a code without a link, or to another path that does not exist
  */
 export const answerUnknown = (request, { not_found_url }) =>
   not_found_url === undefined ? notFoundPage(request) : redirectTo(not_found_url);

@@ -1,31 +1,34 @@
 /**
  * Adds up months. When a calendar month has ended, the rows of the table `day` are added up to one row of `month` per
- * target, in small steps. Each step advances `state.months` in the same batch, so each day is added exactly once.
- * Reports read these rows after the days are deleted. If the account has a limit on stored months, rows of older months
- * are deleted in small steps as well. A month is the number of months since the year 0 (`monthOf`).
+ * target (site or link), in small steps. Each step advances `state.months` in the same batch, so each day is added
+ * exactly once. Reports read these rows after the days are deleted. If the account limits the number of stored months,
+ * older rows are also deleted in small steps. Months are numbered from the year 0 (`monthOf`).
  */
 
 import { OTHER, bytesOf } from "./fold.js";
 import { firstDayOf, monthOf } from "./time.js";
 
 /**
- * Limits of one step. A step with 40,000 characters takes less CPU than a fold. There are at most 288 steps a day, so
- * the rows of 10,000 targets are written on at least four days.
+ * Limits of one step. A step with 40,000 characters takes less CPU time than a fold (an addition of events to the
+ * totals). There are at most 288 steps a day, so writing the rows of 10,000 targets takes at least four days.
  */
 const STEP_TARGETS = 8;
 const STEP_CHARS = 40_000;
-/** The limit if a target needs several steps, because each of them also reads and writes the row that has begun. */
+/**
+ * The limit if a target needs several steps. It is lower because each of these steps also reads and writes the
+ * incomplete row.
+ */
 const PART_CHARS = 30_000;
-/** The maximum number of days of STEP_TARGETS targets. */
+/** The maximum number of days that STEP_TARGETS targets can have. */
 const STEP_DAYS = STEP_TARGETS * 31;
 
 /**
- * Maximum number of rows of deleted months per step. Deleted rows count as written rows. With 288 steps a day, they are
+ * Maximum number of rows of deleted months per step. Deleted rows count as written rows. In 288 steps a day, they take
  * less than a tenth of the daily limit, so that a lowered setting does not use up the write budget.
  */
 const EXPIRED_ROWS = 32;
 
-/** Limits of a row that is not complete yet, relative to those of a complete row. */
+/** The limits of an incomplete row are this many times those of a complete row. */
 const UNFINISHED_SHARE = 4;
 /** If a row is too large, the limits of its lists are multiplied by this number until the row fits. */
 const SMALLER_SHARE = 0.8;
@@ -39,9 +42,9 @@ const SMALLER_SHARE = 0.8;
  */
 
 /**
- * The limits use the space in pages of SQLite. If a row has more than 1,002 bytes, SQLite stores 489 bytes of it with
- * the other rows, and the rest in whole pages of 4,092 bytes (https://www.sqlite.org/fileformat2.html, 1.6). A row of a
- * site therefore fills two such pages, and a row of a link none.
+ * The limits are chosen for the pages of SQLite. If a row has more than 1,002 bytes, SQLite stores 489 bytes of it with
+ * the other rows, and the rest in whole pages of 4,092 bytes (https://www.sqlite.org/fileformat2.html, 1.6). The row of
+ * a site therefore fills two such pages, and the row of a link needs none.
  * @type {{site: Limits, link: Limits}}
  */
 const LIMITS = {
@@ -83,11 +86,11 @@ const DIMENSIONS = /** @type {Dimension[]} */ (Object.keys(LIMITS.site.lists));
 /**
  * @typedef {object} MonthState
  * @property {number} from the first month that is added up and not deleted
- * @property {number} month the month to be added up next; all earlier months are complete
+ * @property {number} month the month to add up next; all earlier months are complete
  * @property {string} target the last target whose days were added to this month, "" for none
- * @property {number | null} day the last day that was added of this target; null if the target is complete
+ * @property {number | null} day the last day of this target that was added; null if the target is complete
  * @property {Record<string, number>} first_days by month: the first day that its rows contain, if earlier days were
- *   deleted before they were added up
+ *   deleted before they could be added up
  * @property {boolean} [expired] true if rows of months before `from` may still be stored
  *
  * @typedef {object} MonthSum
@@ -95,7 +98,7 @@ const DIMENSIONS = /** @type {Dimension[]} */ (Object.keys(LIMITS.site.lists));
  * @property {number} views @property {number} visitors the sum of daily visitors
  * @property {Partial<Record<Dimension, Map<string, number>>>} lists
  * @property {[number, number] | null} unlisted the first and the last day without the lists that older Workers do not
- *   count; the whole month if no day has them
+ *   count; the whole month if no day has these lists
  * @property {boolean} listed true if a day has these lists
  *
  * @typedef {object} Step
@@ -127,13 +130,14 @@ export function withoutDays(months, keptFrom) {
     first_days[month] = first;
     hasChanged = true;
   }
-  // An incomplete row would lack days in its middle. Its days are added again from the first remaining day.
+  // An incomplete row would otherwise lack days in its middle, so its days are added again from the first remaining
+  // day.
   return hasChanged ? { ...months, first_days, day: months.day === null ? null : 0 } : months;
 }
 
 /**
  * Returns the state after months were deleted because of their age. Their rows are deleted later (`readExpiredRows`).
- * Reports do not use them any more, so they never contain a month of which only some rows are left.
+ * Reports no longer use these months, because some of their rows may already be missing.
  * @param {MonthState} months @param {number} first the first month that is not deleted; -Infinity to delete none
  * @returns {MonthState} `months` itself if these months have already been deleted
  */
@@ -144,9 +148,9 @@ export function withoutMonths(months, first) {
   return { ...months, from, first_days: Object.fromEntries(left), expired: true };
 }
 
-// Only the first target can be incomplete: if its rows exceed the limit, the step contains some of its days. The frame
-// of `upto_target` ends with the target's last row, because rows with the same target are peers. Rows of another
-// program are skipped.
+// Only the first target can be incomplete. If its rows exceed the limit, the step contains only some of its days. The
+// frame of `upto_target` ends with the target's last row, because rows with the same target are peers. Rows of other
+// programs are skipped.
 const DAYS =
   "select target, day, totals, upto_target > upto as more from (select target, day, totals, " +
   "row_number() over (order by target, day) as i, dense_rank() over (order by target) as nth, " +
@@ -164,14 +168,14 @@ const SAVE =
 const EXPIRED = `from month where month < ?1 order by month, target limit ${EXPIRED_ROWS}`;
 
 /**
- * Returns the next step: adds up days, or deletes rows of months that are older than the account's setting.
+ * Returns the next step. It adds up days, or deletes rows of months that are older than the account's setting.
  * @param {D1Database} db
  * @param {{day: number, months: MonthState}} state day: the last closed day
  * @returns {Promise<Step | null>} null if there is nothing to do
  */
 export const readStep = async (db, state) => (await readDays(db, state)) ?? (await readExpiredRows(db, state.months));
 
-/** @param {D1Database} db @param {MonthState} months @returns {Promise<Step | null>} null if no rows may be left */
+/** @param {D1Database} db @param {MonthState} months @returns {Promise<Step | null>} null if there are no such rows */
 async function readExpiredRows(db, months) {
   if (months.expired !== true) return null;
   const [found] = await db.batch([db.prepare(`select count(*) as n from (select 1 ${EXPIRED})`).bind(months.from)]);
@@ -183,7 +187,7 @@ async function readExpiredRows(db, months) {
 }
 
 /**
- * Reads the next days to be added up.
+ * Reads the next days to add up.
  * @param {D1Database} db
  * @param {{day: number, months: MonthState}} state day: the last closed day
  * @returns {Promise<Step | null>} null if all closed months are added up
@@ -229,7 +233,7 @@ async function readDays(db, { day: closedDay, months }) {
 /** @param {number} from epoch day @returns {MonthSum} */
 const newSum = (from) => ({ from, views: 0, visitors: 0, lists: {}, unlisted: null, listed: false });
 
-/** @param {unknown} value @returns {number} 0 if another program wrote something else than a number */
+/** @param {unknown} value @returns {number} 0 if another program wrote something that is not a number */
 const numberOf = (value) => (typeof value === "number" ? value : 0);
 
 /**
@@ -273,7 +277,7 @@ const utf8 = new TextEncoder();
 
 /**
  * @param {MonthSum} sum @param {string} target
- * @param {boolean} unfinished true if days of this target are still to be added
+ * @param {boolean} unfinished true if other days of this target will be added later
  * @returns {string} the totals as JSON; a list is missing if it is empty
  */
 export function encodeSum(sum, target, unfinished) {
@@ -291,7 +295,7 @@ export function encodeSum(sum, target, unfinished) {
 }
 
 /**
- * @param {MonthSum} sum @param {Limits["lists"]} caps @param {number} share the part of the limits that is used
+ * @param {MonthSum} sum @param {Limits["lists"]} caps @param {number} share the part of the limits that may be used
  * @returns {string}
  */
 function encode({ from, views, visitors, lists, unlisted }, caps, share) {
@@ -308,7 +312,7 @@ function encode({ from, views, visitors, lists, unlisted }, caps, share) {
 const OTHER_BYTES = 20;
 
 /**
- * Returns the entries with the largest counts as JSON, and the sum of all others as "(other)".
+ * Returns the entries with the largest counts as JSON. All others are added up under "(other)".
  * @param {[string, number][]} entries @param {number} keys @param {number} bytes maximum size, with "(other)"
  */
 function largest(entries, keys, bytes) {

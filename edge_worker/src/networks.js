@@ -7,14 +7,14 @@
 
 const WORD_BITS = 32;
 
-/** @param {string} text such as "192.0.2.7" @returns {number | null} null if it is not an IPv4 address */
+/** @param {string} text such as "192.0.2.7" @returns {number | null} null if the text is not an IPv4 address */
 function ipv4Word(text) {
   const parts = text.split(".");
   const valid = parts.length === 4 && parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) < 256);
   return valid ? parts.reduce((word, part) => (word << 8) | Number(part), 0) : null;
 }
 
-/** @param {string} text with at least one colon @returns {Words | null} null if it is not an IPv6 address */
+/** @param {string} text with at least one colon @returns {Words | null} null if the text is not an IPv6 address */
 function ipv6Words(text) {
   const last = text.lastIndexOf(":") + 1;
   if (text.includes(".", last)) {

@@ -1,6 +1,6 @@
 /**
- * Lets visitors to a site turn counting off for their browser, if the site's owner offers this. A cookie stores the
- * choice. Apart from this cookie, the Worker stores nothing in browsers.
+ * Lets visitors turn counting off for their browser, if the site's owner offers this. A cookie stores the choice. The
+ * Worker stores nothing else in browsers.
  */
 
 import { originOf } from "./address.js";
@@ -9,12 +9,12 @@ import { pageIn } from "./opt_out_page.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
- * The path of the opt-out page below the site's path. It cannot be the name of a script, because script names end with
- * ".js".
+ * The path of the opt-out page, relative to the site's path. The names of scripts end with ".js", so no script has this
+ * path.
  */
 export const OPT_OUT_PATH = "/off";
 
-/** 400 days, the longest lifetime that browsers allow (RFC 6265bis, 5.5). */
+/** 400 days, which is the longest lifetime that browsers allow (RFC 6265bis, 5.5). */
 const MAX_AGE_S = 34_560_000;
 
 const OPTED_OUT = /(?:^|;) *__Secure-uncounted=1 *(?:;|$)/;
@@ -30,9 +30,9 @@ const cookieOf = (path, isOff) =>
   `__Secure-uncounted=${isOff ? "1" : ""}; Path=${path}; HttpOnly; Secure; SameSite=Lax; Max-Age=${isOff ? MAX_AGE_S : 0}`;
 
 /**
- * Returns true if the opt-out page itself sent the request. A page from another origin must not change the choice.
- * SameSite does not prevent this, because a browser also stores cookies from the response to another site's form.
- * Browsers send Origin with every POST, but older browsers do not send Sec-Fetch-Site.
+ * Returns true if the opt-out page itself sent the request. Pages from other origins must not change the choice.
+ * SameSite does not prevent this, because browsers also store cookies from the response to another site's form. The
+ * check uses Origin, because browsers send it with every POST. Older browsers do not send Sec-Fetch-Site.
  * @param {Request} request
  */
 function isSameOrigin({ headers, url }) {
@@ -40,8 +40,8 @@ function isSameOrigin({ headers, url }) {
 }
 
 /**
- * Responds to a request for the opt-out page. Only a POST with the query "?off" or "?on" changes anything; its body is
- * ignored.
+ * Responds to a request for the opt-out page. Only a POST with the query "?off" or "?on" changes the choice. The body
+ * is ignored.
  * @param {Request} request @param {string} search the query, with its "?" @param {string} path of the site
  * @returns {Response}
  */
@@ -60,9 +60,9 @@ const respond = (status, headers = {}) =>
   new Response(null, { status, headers: { "cache-control": "no-store", ...headers } });
 
 /**
- * The referrer policy makes browsers send the Origin of the form instead of "null" (Fetch standard, "append a request
- * Origin header"). The Content-Security-Policy prevents other pages from showing this page in a frame and tricking
- * visitors into clicking.
+ * The referrer policy makes browsers send the form's origin instead of "null" (Fetch standard, "append a request Origin
+ * header"). The Content-Security-Policy prevents other pages from showing this page in a frame and tricking visitors
+ * into a click.
  * @param {Request} request @param {boolean} isOff
  */
 const optOutPage = (request, isOff) =>

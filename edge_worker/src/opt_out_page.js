@@ -1,11 +1,11 @@
-/** The page on which visitors turn counting off and on for their browser, in the visitor's language. */
+/** The page on which visitors turn counting off and on for their browser. The page is in the visitor's language. */
 
 import { htmlOf } from "./html_page.js";
 
 /**
  * @typedef {object} Texts
  * @property {string} title
- * @property {string} on @property {string} off whether views from this browser are counted
+ * @property {string} on @property {string} off says that views from this browser are counted, or that they are not
  * @property {string} turnOff @property {string} turnOn labels of the button
  * @property {string} cookie explains what the cookie stores
  */

@@ -1,27 +1,29 @@
 /**
- * The outbox contains the parts of the next pushes. A part contains the totals of one day. The transaction that closes
- * an hour or day also builds its parts, entirely in SQL.
+ * The outbox contains the parts of the next pushes. Each part contains the totals of one day. The transaction that
+ * closes an hour or day also builds its parts, entirely in SQL.
  */
 
 import { DAY_MS, HOUR_MS, dateText } from "./time.js";
 
-/** Size of a part, well below the size limit of a push. Each row of a part takes at most about 60 characters. */
+/**
+ * Size of a part, which is far below the size limit of a push. Each row of a part takes at most about 60 characters.
+ */
 const PART_CHARS = 120_000;
 const ROW_CHARS = 60;
 
 /**
- * Maximum number of parts that are built when hours or a day are closed. The limit is needed because a run can make
- * only 50 queries (Cloudflare docs: D1 limits, free plan).
+ * Maximum number of parts that are built when hours or a day are closed. A limit is needed because a run can make only
+ * 50 queries (Cloudflare docs: D1 limits, free plan).
  */
 const CLOSING_PARTS = 15;
 
-/** A part that is not acknowledged within this time is dropped. */
+/** A part that the service does not acknowledge within this time is dropped. */
 export const PARTS_KEPT_DAYS = 35;
 export const PARTS_KEPT_MS = PARTS_KEPT_DAYS * DAY_MS;
 
 // ?1 id, ?2 made_at, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last hour
-// covered, ?10 ?11 limit and offset of the targets. json(…) is needed because a subquery returns its JSON as text, and
-// the casts are needed because numbers are bound as reals.
+// covered, ?10 ?11 limit and offset of the targets. json(…) is needed because a subquery returns its JSON as text. The
+// casts are needed because numbers are bound as reals.
 const INSERT_PART = `insert into outbox(id, made_at, part)
 with named(target) as (
   select target from hour where day = ?3 and (?6 = 'true' or hour in (select value from json_each(?7)))
@@ -95,7 +97,7 @@ export function clearStatements(db, day, now) {
         "update day set totals = json_set(totals, '$.visitors', (" +
           "select count(distinct list.value) from hour, json_each(hour.visitors) list " +
           "where hour.target = day.target and hour.day = day.day)) " +
-          // Find the rows by key, because a scan would read all rows of all days.
+          // Find the rows by key, because a scan would read the rows of all days.
           "where day = ?1 and target in (select target from hour where day = ?1)",
       )
       .bind(day),

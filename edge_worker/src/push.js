@@ -1,26 +1,27 @@
-/** The push: builds the request to the service and applies its response to the outbox. Only `send` does I/O. */
+/** The push: creates the request to the service, and applies the response to the outbox. Only `send` does I/O. */
 
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
 
-/** Limits of one push. The service accepts up to 1 MiB, but a run has only 10 ms of CPU. */
+/** Limits of one push. The service accepts up to 1 MiB, but a run has only 10 ms of CPU time. */
 export const MAX_PARTS = 20;
 export const PUSH_CHARS = 240_000;
 
 const TIMEOUT_MS = 15 * SECOND_MS;
 const ERROR_CHARS = 200;
 
-/** Maximum time that an empty hourly push waits for the hour to be closed. */
+/** Maximum time that an hourly push waits for the hour to be closed if it has no parts. */
 export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
 
 /**
  * @typedef {import("./state.js").State} State
  * @typedef {{id: number, part: string}} OutboxRow part: JSON without its id
  * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_SECOND: string}} PushEnv
- *   PUSH_SECOND: the second of the hour at which the account pushes
+ *   INSTALL: id of the operation that uploaded this Worker; PUSH_SECOND: the second of the hour at which the account
+ *   pushes
  * @typedef {{id: number, code: string}} Refusal
  * @typedef {{ok: boolean, accepted: number[], refused: Refusal[], unknown_targets: string[]}} Receipt
- * @typedef {{status: number, retryAfterS: number, receipt: Receipt | null, error: string}} Outcome status 0: no valid
- *   response
+ * @typedef {{status: number, retryAfterS: number, receipt: Receipt | null, error: string}} Outcome status: 0 without a
+ *   valid response
  */
 
 /** @param {PushEnv} env @returns {number} the account's push time, in ms after the start of each hour */
@@ -37,7 +38,7 @@ export function nextSlot(now, env) {
 
 /**
  * Returns the time at which a cron run has to push. All cron jobs start at the beginning of a minute, so each account
- * delays its pushes to its own second. This also spreads the pushes that accumulate during a service outage.
+ * delays its pushes to its own second. This also spreads the pushes after an outage of the service.
  * @param {number} now @param {PushEnv} env
  * @returns {number} epoch ms, within this minute
  */
@@ -75,7 +76,7 @@ export function pushBody(env, { state, schema, now }, rows, queue, error, errorK
     error_kind: errorKind,
     dropped: state.dropped,
   };
-  // The parts are stored as JSON and inserted without parsing.
+  // The parts are already JSON, so they are inserted without parsing.
   const parts = rows.map(({ id, part }) => `{"id":${id},${part.slice(1)}`);
   return `${JSON.stringify(head).slice(0, -1)},"parts":[${parts.join(",")}]}`;
 }
@@ -135,7 +136,7 @@ export function readReceipt(text) {
  * @property {State} state the next state
  * @property {number[]} gone ids of the parts that leave the outbox
  * @property {number[]} accepted ids of the parts that the service accepted
- * @property {string[]} unknown ids of targets unknown to the service
+ * @property {string[]} unknown ids of targets that the service does not know
  *
  * @returns {Pushed}
  */

@@ -1,5 +1,6 @@
 /**
- * Statements that change folded data. A query is limited to 100 parameters (Cloudflare docs), so rows are sent as JSON.
+ * Statements that change folded data, which are the totals of days and hours. A query can have only 100 parameters
+ * (Cloudflare docs), so rows are sent as JSON.
  */
 
 /** Maximum size of a parameter, below Cloudflare's limit of 2 MB per value. */
@@ -24,16 +25,16 @@ export function pagesOf(items) {
   return pages.map((page) => `[${page.join(",")}]`);
 }
 
-/** Size above which duplicate hashes are removed from a list. */
+/** When a list reaches this size, duplicate hashes are removed from it. */
 const LIST_CHARS = 1_500_000;
 /**
- * Maximum size of a list (170,000 visitors per hour), below Cloudflare's limit of 2 MB per value. A list that has
- * reached this size is not changed any more.
+ * Maximum size of a list (170,000 visitors per hour), below Cloudflare's limit of 2 MB per value. When this size is
+ * reached, the list is not changed any more.
  */
 const MAX_LIST_CHARS = 1_900_000;
 
-// Lists are concatenated as text, because parsing them would read one row per hash for every page of an hour. A list
-// can therefore contain a visitor more than once, so visitors must be counted with `distinct`.
+// Lists are concatenated as text. Parsing them for every page of an hour would read one row per hash. A list can
+// therefore contain a visitor more than once, so visitors must be counted with `distinct`.
 const HOURS =
   "insert into hour(target, day, hour, views, bots, visitors) select value ->> 0, value ->> 1, value ->> 2, " +
   "value ->> 3, value ->> 4, value -> '$[5]' from json_each(?) where true " +
@@ -43,7 +44,7 @@ const HOURS =
   "then substr(hour.visitors, 1, length(hour.visitors) - 1) || ',' || substr(excluded.visitors, 2) " +
   `else (select case when length(list) < ${MAX_LIST_CHARS} then list else hour.visitors end from ` +
   "(select json_group_array(distinct hash.value) as list from " +
-  // Do not use `union`: the firewall of Cloudflare's API mistakes it for an attack and rejects the upload.
+  // Do not use `union`, because the firewall of Cloudflare's API takes it for an attack and rejects the upload.
   "json_each(json_array(json(hour.visitors), json(excluded.visitors))) lists, json_each(lists.value) hash)) end";
 
 const DAYS =
@@ -62,7 +63,7 @@ export function hourStatements(db, sums) {
 }
 
 /**
- * Upserts day totals. Visitors are counted from the hours' lists when the day is closed.
+ * Upserts day totals. When a day is closed, its visitors are counted from the lists of its hours.
  * @param {D1Database} db
  * @param {Iterable<{target: string, day: number, totals: import("./fold.js").DayTotals}>} days
  */

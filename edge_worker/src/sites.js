@@ -6,7 +6,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
 /**
  * @typedef {object} SiteRow a row of the configuration
  * @property {string} target
- * @property {string} script its name without ".js"
+ * @property {string} script name of the script, without ".js"
  * @property {string[]} [excluded_paths]
  * @property {string[]} [excluded_networks] @property {string[]} [excluded_countries]
  * @property {number[]} [excluded_asns]
@@ -22,13 +22,13 @@ const PATH_FORM = new RegExp(vocabulary.site_path);
 
 /**
  * @param {string} pathname
- * @returns {boolean} true if it has the form of a site path, or of the path of a site's script or opt-out page
+ * @returns {boolean} true if it has the format of the path of a site, of a site's script or of an opt-out page
  */
 export const hasPathForm = (pathname) => PATH_FORM.test(pathname);
 
 /**
  * Returns the site that a request belongs to, or null. The request path can be the site's path, its script, or any
- * other path below the site's path, to which the Worker responds with 404.
+ * other path below the site's path. The Worker responds to the other paths with 404.
  * @param {import("./config.js").Config} config
  * @param {import("./address.js").Address} url @param {number} now
  * @returns {{site: Site, path: string, rest: string} | null}
@@ -36,7 +36,7 @@ export const hasPathForm = (pathname) => PATH_FORM.test(pathname);
 export function findSite(config, { hostname, pathname }, now) {
   const sites = config.sitesOf(hostname);
   if (sites === undefined || sites.size === 0) return null;
-  // Try the whole path first, because beacons are sent to the site's path. A site's path has one or two segments.
+  // Try the whole path first, because beacons are sent to the site's path, which has one or two segments.
   let end = pathname.length;
   let slash = 0;
   for (let tried = 0; tried < 3 && end > 1; tried += 1) {

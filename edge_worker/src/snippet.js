@@ -1,6 +1,6 @@
 /**
- * The page snippet. The build replaces SNIPPET with the minified source, which has __PATH__ in place of the site's
- * path.
+ * The page snippet. The build replaces SNIPPET with the minified source, in which __PATH__ is the placeholder for the
+ * site's path.
  */
 
 /* global SNIPPET */

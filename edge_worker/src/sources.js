@@ -1,4 +1,7 @@
-/** Derives the source and the campaign of a visit as short keys. The key "" means a direct visit, or no campaign. */
+/**
+ * Derives the source and the campaign of a visit, as short keys. The source "" means a direct visit. The campaign ""
+ * means that there is none.
+ */
 
 import { clean } from "./text.js";
 
@@ -11,8 +14,8 @@ export const SOURCE_CHARS = 100;
 /** A name in a URL is truncated to this length before it is decoded. */
 export const NAMED_CHARS = 1_000;
 
-// Only this many characters of a referrer are used. A host name, which browsers send in ASCII (URL standard), has at
-// most 253 characters.
+// A referrer is truncated to this length. This is sufficient for its host name, which has at most 253 characters (URL
+// standard: browsers send it in ASCII).
 export const REFERRER_CHARS = 400;
 export const REFERRER = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]{1,253})(?:[:/?#]|$)/i;
 
@@ -38,8 +41,8 @@ export function referrerHost(referrer) {
 }
 
 /**
- * Normalizes a name in a URL: decodes and trims it, removes control characters, and converts it to lower case. Returns
- * "" for a value that could identify a person (an email address).
+ * Normalizes a name in a URL: decodes, trims and lowercases it, and removes control characters. Returns "" for a value
+ * that could identify a person (an email address).
  * @param {string} value decoded or not
  * @returns {string}
  */
@@ -56,7 +59,7 @@ function normalizeName(value) {
 }
 
 /**
- * Normalizes the name of a source (`utm_source`, `ref`), and reduces a URL to its host.
+ * Normalizes the name of a source (`utm_source`, `ref`). If the name is a URL, returns the URL's host.
  * @param {string} value decoded or not
  * @returns {string}
  */
@@ -68,7 +71,7 @@ export function sourceName(value) {
 const CAMPAIGN = /[?&]utm_campaign=([^&#]*)/;
 
 /**
- * Returns the campaign in a query as a key, which has the same maximum length as a source key.
+ * Returns the campaign in a query as a key. The key has the same maximum length as a source key.
  * @param {string} search with its "?"
  * @returns {string} "" for none
  */
@@ -93,7 +96,7 @@ export function sourceKey(referrer, named, ownHost) {
 }
 
 export const NAMED = /[?&](?:utm_source|ref)=([^&#]*)/;
-// The marker of QR codes, a query parameter without a value. `?q=shoes` is not the marker but a search term. Some apps
+// The marker of QR codes, a query parameter without a value. `?q=shoes` is a search term and not the marker. Some apps
 // change `?q` to `?q=`.
 export const MARKER = /[?&]q=?(?:&|$)/;
 
@@ -107,8 +110,8 @@ export function namedSource(search) {
 }
 
 /**
- * Returns the source of a click on a short link. Only the marker identifies a scan; a campaign or host named "qr" does
- * not.
+ * Returns the source of a click on a short link. Only the marker identifies a scan. A campaign or host with the name
+ * "qr" does not.
  * @param {string} referrer URL of the previous page, "" for none
  * @param {string} search with its "?"
  * @param {string} ownHost host of the link

@@ -1,8 +1,8 @@
 /**
- * The state of the cron job: one JSON row in `meta` with the key 'state'. Each change to folded data is one D1 batch,
- * which is a transaction (Cloudflare docs: D1 binding, batch). The batch first checks that this row has not changed
- * since its run read it. If another run has changed the row, the whole batch fails. Crashed or concurrent runs
- * therefore never count an event twice.
+ * The state of the cron job: one JSON row in `meta` with the key 'state'. Each change to folded data (the totals of
+ * days and hours) is one D1 batch, which is a transaction (Cloudflare docs: D1 binding, batch). The batch first checks
+ * that this row has not changed since its run read it. If another run has changed the row, the whole batch fails.
+ * Crashed or concurrent runs therefore never count an event twice.
  */
 
 import { newMonths, withoutDays } from "./months.js";
@@ -17,29 +17,30 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @typedef {"push" | "cron"} ErrorKind what failed: a push, or the rest of a cron run
  *
  * @typedef {object} PushState
- * @property {string} install INSTALL of the last upload that the service confirmed
+ * @property {string} install id (INSTALL) of the last upload that the service confirmed
  * @property {number} next_at epoch ms of the next push
  * @property {number} fails number of consecutive failed pushes
  * @property {number} most_parts maximum number of parts per push, which a 413 response lowers
  * @property {string | null} error
  * @property {ErrorKind | null} [error_kind] missing in a state that an older Worker wrote
- * @property {string} tried INSTALL of the last upload that pushed, successfully or not
+ * @property {string} tried id (INSTALL) of the last upload that tried to push
  *
  * @typedef {object} State
  * @property {number} sorted event log rows up to this id are sorted and deleted; a new row gets a larger id
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
- * @property {number} kept_from epoch day: the first day that retention has not deleted from `day`; 0 if it deleted none
+ * @property {number} kept_from epoch day: the first day that was not deleted from `day` because of its age; 0 if none
+ *   was deleted
  * @property {import("./months.js").MonthState} months which months are added up
  * @property {number} since epoch ms at which this database started counting
  * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts
  * @property {number[]} dirty epoch hours whose changed totals are not in the outbox yet
- * @property {{day: number, rows: number}} written rows written on this UTC day, except for writes to the unsorted part
+ * @property {{day: number, rows: number}} written number of rows written on this UTC day, except in the unsorted part
  *   of the event log
  * @property {number} level of the write budget
  * @property {number} ran_at epoch ms of a recent run, at most RAN_EVERY_MS (cron.js) older than the last run
  * @property {number} next_part id of the next part of a push
- * @property {boolean} visit_lists true once a Worker that counts campaigns, entries, arrivals and targets has run here
+ * @property {boolean} visit_lists true if a Worker that counts campaigns, entries, arrivals and targets has run here
  * @property {Dropped} dropped
  * @property {PushState} push
  */
@@ -79,12 +80,12 @@ export function readState(text, now, since = now) {
   const stored = /** @type {Partial<State>} */ (JSON.parse(text));
   if (stored.day !== undefined) fresh.months = firstMonths(stored.day, stored);
   const state = { ...fresh, ...stored };
-  // An older Worker, for example after a rollback, deletes days that are not added up.
+  // An older Worker, for example after a rollback, deletes days that are not added up yet.
   return { ...state, months: withoutDays(state.months, state.kept_from) };
 }
 
 /**
- * Returns the first state of months in the database of an older Worker, which did not add up months. The oldest Workers
+ * Returns the first state of months in the database of an older Worker that did not add up months. The oldest Workers
  * kept 35 days, and did not record in `kept_from` which days they had deleted.
  * @param {number} closedDay @param {Partial<State>} stored
  */
@@ -106,7 +107,7 @@ export function addWritten(state, rows, now) {
 
 /** @param {D1Database} db @param {string} seen the state's JSON as read */
 function guard(db, seen) {
-  // If the row has changed since this run read it, the insert violates the primary key and rolls back the batch.
+  // If the row has changed since this run read it, the insert violates the primary key. The batch is then rolled back.
   return db
     .prepare("insert into meta(key, value) select 'state', '' where (select value from meta where key = 'state') <> ?")
     .bind(seen);
@@ -121,13 +122,13 @@ export function failWhen(db, condition, values) {
 }
 
 /**
- * Executes `statements` and stores the new state in one transaction. Does nothing if the stored state is no longer
- * `seen`.
+ * Executes `statements` and stores the new state in one transaction. If the stored state is no longer `seen`, nothing
+ * is changed.
  * @param {D1Database} db
  * @param {string} seen
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
- * @returns {Promise<string | null>} the new state's JSON, null if another run (or a late flush) has changed the data
+ * @returns {Promise<string | null>} the new state as JSON; null if another run (or a late flush) has changed the data
  */
 export async function commit(db, seen, next, statements) {
   const text = JSON.stringify(next);

@@ -1,6 +1,7 @@
 /**
- * Computes visitor hashes: 6 bytes of HMAC-SHA256(the day's salt, target|address|user agent), as 8 base64 characters.
- * The first isolate that needs the day's salt generates it at random. The salt is deleted when the day is closed.
+ * Computes visitor hashes. A hash has 6 bytes of HMAC-SHA256(the day's salt, target|address|user agent), as 8 base64
+ * characters. The first isolate (running copy of the Worker) that needs the day's salt generates a random one. The salt
+ * is deleted when the day is closed.
  */
 
 /** Number of digest bytes to keep. With 100,000 visitors per day, two visitors share a hash once in 56,000 days. */
@@ -35,7 +36,7 @@ export async function visitorHash(key, target, address, ua) {
 }
 
 /**
- * Returns the HMAC key for a day's salt, and creates the salt if the day has none. If two isolates create a salt, the
+ * Returns the HMAC key for a day's salt. If the day has no salt, creates one. If two isolates create a salt, the
  * database keeps the first.
  * @param {D1Database} db
  * @param {number} day epoch day

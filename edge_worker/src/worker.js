@@ -1,4 +1,4 @@
-/** The Worker svc-edge. It responds to each request first, and counts the request afterwards. */
+/** The Worker svc-edge. It first responds to each request, and then counts the request. */
 
 import { readAddress } from "./address.js";
 import { UA_CHARS, agentOf } from "./agents.js";
@@ -25,16 +25,16 @@ import { hourOf } from "./time.js";
  * @typedef {import("./address.js").Address} Address
  */
 
-// State shared by all requests of the isolate, for the isolate's lifetime.
+// State that all requests of the isolate (a running copy of the Worker) share during the isolate's lifetime.
 const config = keep(new Config());
 const buffer = keep(new EventBuffer());
-const overdue = keep({ tickedAt: 0 }); // epoch ms of the last cron run that a request started
+const overdue = keep({ tickedAt: 0 }); // epoch ms of the last cron run that a request of this isolate started
 
 const NO_STORE = { "cache-control": "no-store" };
 
 const notFound = () => new Response(null, { status: 404, headers: NO_STORE });
 
-/** @param {Request} request @returns {string} ISO code, "T1" for Tor, "XX" if unknown to Cloudflare */
+/** @param {Request} request @returns {string} ISO code, "T1" for Tor, "XX" if Cloudflare does not know the country */
 function countryOf(request) {
   const country = /** @type {{country?: unknown} | undefined} */ (request.cf)?.country;
   return typeof country === "string" && /^[A-Z][A-Z0-9]$/.test(country) ? country : "XX";
@@ -43,18 +43,18 @@ function countryOf(request) {
 /** A purpose header is truncated to this many characters. */
 const PURPOSE_CHARS = 64;
 
-/** @param {Headers} headers @returns {string} the browser's purpose header for a prefetch, "" for none */
+/** @param {Headers} headers @returns {string} the browser's purpose header for a prefetch, or "" for none */
 function purposeOf(headers) {
   const purpose =
     headers.get("sec-purpose") ?? headers.get("purpose") ?? headers.get("x-purpose") ?? headers.get("x-moz") ?? "";
   return purpose.slice(0, PURPOSE_CHARS);
 }
 
-/** @param {Headers} headers @returns {string} the user agent, truncated before any processing */
+/** @param {Headers} headers @returns {string} the user agent, truncated before it is processed */
 const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 
 /**
- * Counts one request. Call this after the response is determined.
+ * Counts one request. Call this when the response is determined.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
  * @param {{target: string, page: string, driven: boolean, ua: string, country: string, search: string,
  *   source: () => string, served?: string}} seen search: the query that can name a campaign
@@ -62,7 +62,7 @@ const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 function count(env, ctx, request, { target, page, driven, ua, country, search, source, served = "" }) {
   const { headers, method } = request;
   const { reason: byAgent, device, browser, os } = agentOf(ua);
-  // A beacon comes from a page that is already being shown. Only links can be prefetched.
+  // Only links can be prefetched. A beacon comes from a page that the browser is already showing.
   const purpose = method === "GET" ? purposeOf(headers) : "";
   const reason = botReason({ method, purpose, driven, byAgent });
   const event = {
@@ -110,7 +110,7 @@ function answerLink(request, env, ctx, url) {
   return answerUnknown(request, fallbacks);
 }
 
-/** The response if the database is unavailable and the link is not cached. */
+/** The response if the link is not cached and the database is unavailable. */
 const unavailable = () => new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
 
 /**
@@ -139,7 +139,7 @@ async function answerBeacon(request, env, ctx, url, site) {
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow: "POST, OPTIONS" } });
   if (request.method !== "POST") return notFound();
   const country = countryOf(request);
-  // The Worker does not read the body of a beacon from an excluded visitor, and writes nothing about it.
+  // For an excluded visitor, the Worker does not read the body of the beacon and writes nothing.
   const excluded =
     (site.visitor_opt_out && hasOptedOut(request.headers)) ||
     (site.exclusions !== null && isVisitorExcluded(site.exclusions, request, country));
@@ -165,7 +165,7 @@ async function countView(request, env, ctx, url, site, country) {
   }
 }
 
-/** @param {Headers} headers @returns {boolean} true if the browser asks that its user not be counted */
+/** @param {Headers} headers @returns {boolean} true if the browser asks not to count its user */
 const optsOut = (headers) => headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
 
 /** @param {Request} request @param {Address} url @returns {boolean} true if a page on another host sent it */
@@ -196,7 +196,8 @@ function answer(request, env, ctx, url, now) {
     return notFound();
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);
-  // The host's configuration is unknown. Ask visitors of a possible link to retry, and pass other requests to the site.
+  // The host's configuration is unknown. Visitors who may have requested a link are asked to retry. Other requests go
+  // to the site.
   if (config.sitesOf(url.hostname) === undefined && CODE.test(url.pathname.slice(1))) return unavailable();
   return fetch(request);
 }
@@ -219,7 +220,7 @@ export default {
   },
 
   async scheduled(event, env) {
-    // This host's clock may be slow. Never use a time before the scheduled time.
+    // This host's clock may be slow, so never use a time before the scheduled time.
     await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime), (ms) => scheduler.wait(ms));
   },
 };

@@ -12,25 +12,27 @@
     doc = document,
     loc = location,
     show = () =>
-      // If the page has a form named `prerendering`, the property is that form, and the unary plus returns NaN.
+      // If the page has a form with the name `prerendering`, the property is that form. The unary plus then returns
+      // NaN.
       // @ts-expect-error -- unary plus on a boolean saves bytes.
       +doc.prerendering ||
       shown == (path = loc.pathname) ||
       nav.sendBeacon?.(
         "__PATH__",
-        // The parameters are utm_source, utm_campaign and ref; a comma separates them. A shorter pattern saves bytes.
+        // The parameters are utm_source, utm_campaign and ref, separated by commas. The short pattern saves bytes.
         // @ts-expect-error -- join converts the template to a string; saves bytes.
         [path, shown || doc.referrer, loc.href.match(/[?&](utm_(ca|s)\w+|ref)=[^&#]*/g), nav.webdriver].join`\n`,
         // @ts-expect-error -- sendBeacon takes two arguments; the third records the path of the view.
         (shown = path),
       );
-  // Run only once, even if the snippet is included twice, or runs again because the page has replaced its body.
+  // Run only once, even if the page contains the snippet twice. The snippet may also run again if the page has replaced
+  // its body.
   if (!doc.$v) {
     show();
     // One listener covers pushState, replaceState and history navigation. Browsers released before 2026 do not have it,
-    // so the snippet polls there.
+    // so the snippet polls the path there.
     self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
-    // The argument is "//", which cannot be the path of a page. As a referrer, it means this site, because it begins
+    // No page has the path "//", so the page is counted again. As a referrer, "//" means this site, because it begins
     // with "/".
     // @ts-expect-error -- show takes no argument; the argument resets `shown` so that the restored page counts.
     addEventListener("pageshow", (event) => event.persisted && show((shown = "//")));
