@@ -51,7 +51,11 @@ def test_page_without_javascript_says_so(browser, place):
 
 
 def test_application_is_within_size_limits():
-    """Check the gzipped sizes in the build's manifest: the total for the first page, and the total for everything."""
+    """Check the gzipped sizes in the build's manifest: the total for the first page, and the total for everything.
+
+    The total for everything was 146 KB before the pages of links became a separate bundle: two bundles compress less
+    well than one, and links have the most features. In return, the first page needs less.
+    """
     manifest = json.loads((ROOT / "svc/web/dist/manifest.json").read_text())
     shell = len((ROOT / "svc/web/dist/index.html").read_bytes())
     sizes = {
@@ -63,7 +67,7 @@ def test_application_is_within_size_limits():
     assert sum(size for path, size in first.items() if path.endswith(".js")) <= 42 * KB
     assert sum(size for path, size in first.items() if path.endswith(".css")) <= 7 * KB
     assert sum(first.values()) + shell <= 50 * KB
-    assert sum(sizes.values()) + shell <= 146 * KB
+    assert sum(sizes.values()) + shell <= 168 * KB
 
 
 def test_page_of_a_share_is_within_size_limits():

@@ -17,7 +17,7 @@ const EU = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT
 
 /**
  * Groups of countries that are often used together in rules.
- * @type {[name: keyof ReturnType<typeof t>["links"]["rules"]["groups"], codes: string[]][]}
+ * @type {[name: keyof ReturnType<typeof t>["picker"]["groups"], codes: string[]][]}
  */
 export const GROUPS = [
   ["eu", EU.split(" ")],

@@ -4,10 +4,11 @@
  * To add a page:
  *   1. Add its path to ../pages.json, which the service also reads.
  *   2. Export a component from pages/NAME.jsx that returns `<Page title=…>…</Page>` (ui/parts.jsx).
- *   3. Map the path to the component in PAGES below, with `later` and pages/rest.jsx unless it is a report. The
- *      component gets the path parameters as properties.
+ *   3. Map the path to the component in PAGES below, with `later` and pages/rest.jsx, with `laterForLinks` and
+ *      pages/link-pages.jsx, or directly if it is a report. The component gets the path parameters as properties.
  *   4. Add its texts to words/en/GROUP.js and words/de/GROUP.js, and read them as `t().GROUP` while rendering. List a
- *      group in words/en.js if the first load needs it, otherwise in words/en-rest.js.
+ *      group in words/en.js if the first load needs it, otherwise in words/en-rest.js or
+ *      words/en-links.js.
  *   5. If the page needs a new style, add it to styles/GROUP.css, and import that file in styles/app.css.
  *
  * Reading:          const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace });   resource.js
@@ -30,7 +31,7 @@ import { useEffect } from "preact/hooks";
 
 import paths from "../pages.json";
 import { asApiError, unreachable } from "./http.js";
-import { later, loadRest } from "./later.jsx";
+import { later, laterForLinks, loadRest } from "./later.jsx";
 import { LinkReport } from "./pages/link.jsx";
 import { Overview } from "./pages/overview.jsx";
 import { SiteReport } from "./pages/site.jsx";
@@ -58,11 +59,11 @@ const PAGES = {
   "/sites/new": later("NewSite"),
   "/sites/:id": SiteReport,
   "/sites/:id/settings": later("SiteSettings"),
-  "/links": later("Links"),
-  "/links/new": later("NewLink"),
-  "/links/import": later("ImportLinks"),
+  "/links": laterForLinks("Links"),
+  "/links/new": laterForLinks("NewLink"),
+  "/links/import": laterForLinks("ImportLinks"),
   "/links/:id": LinkReport,
-  "/links/:id/edit": later("EditLink"),
+  "/links/:id/edit": laterForLinks("EditLink"),
   "/keys": later("Keys"),
   "/events": later("Events"),
   "/profile": later("Profile"),

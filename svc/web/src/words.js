@@ -7,13 +7,14 @@ import en from "./words/en.js";
 
 /** @typedef {typeof import("./words/en-rest.js").default} Rest */
 /** @typedef {typeof import("./words/en-report.js").default} ForReports */
-/** @typedef {typeof en & Rest & ForReports} Words */
+/** @typedef {typeof import("./words/en-links.js").default} ForLinks */
+/** @typedef {typeof en & Rest & ForReports & ForLinks} Words */
 
 /** Texts for lazy-loaded code are added when that code loads. */
 const english = /** @type {Words} */ ({ ...en });
 const words = signal(english);
 
-/** Add the English texts of the code that has just loaded. @param {Rest | ForReports} texts */
+/** Add the English texts of the code that has just loaded. @param {Rest | ForReports | ForLinks} texts */
 export const add = (texts) => void Object.assign(english, texts);
 
 /** @returns {Words} call this during rendering, so that the component re-renders when the language changes */

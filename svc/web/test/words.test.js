@@ -10,7 +10,8 @@ const { default: de } = await import("../src/words/de.js");
 const { default: first } = await import("../src/words/en.js");
 const { default: rest } = await import("../src/words/en-rest.js");
 const { default: forReports } = await import("../src/words/en-report.js");
-const en = { ...first, ...rest, ...forReports };
+const { default: forLinks } = await import("../src/words/en-links.js");
+const en = { ...first, ...rest, ...forReports, ...forLinks };
 
 /** @param {object} words @param {string} [above] @returns {string[]} the keys of all texts: `auth.signIn.title` */
 function names(words, above = "") {
@@ -99,7 +100,7 @@ test("pages of the first load do not use texts that load later", () => {
   };
   read(new URL("main.jsx", source));
   assert.ok(found.size > 20 && !found.has(new URL("pages/rest.jsx", source).href));
-  const late = new RegExp(`t\\(\\)\\.(${Object.keys({ ...rest, ...forReports }).join("|")})\\b`);
+  const late = new RegExp(`t\\(\\)\\.(${Object.keys({ ...rest, ...forReports, ...forLinks }).join("|")})\\b`);
   assert.deepEqual(
     [...found].filter(([, text]) => late.test(text)).map(([path]) => path),
     [],

@@ -90,7 +90,7 @@ export function Summary({ account: { id, push, state } }) {
       {links !== undefined && <a href={`/links?account_id=${id}`}>{words.links(links, more.links)}</a>}
       {sites === 0 && state === "ready" && (
         <a class="button" href={`/sites/new?account_id=${id}`}>
-          {t().sites.add}
+          {t().site.add}
         </a>
       )}
     </p>

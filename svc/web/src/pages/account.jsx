@@ -364,7 +364,7 @@ function DisconnectResult({ result: { left, leftovers, revoke_token }, name }) {
           <a href="/sites?state=deleted">{t().sites.showDeleted}</a>
         </li>
         <li>
-          <a href="/links?state=deleted">{t().links.showDeleted}</a>
+          <a href="/links?state=deleted">{t().link.showDeleted}</a>
         </li>
       </ul>
       <p>

@@ -2,13 +2,10 @@
 
 import { useSignal } from "@preact/signals";
 
-import { call } from "../api.js";
 import { created } from "../created.js";
 import { ago } from "../format.js";
-import { later } from "../later.jsx";
-import { changed, isMissing, useResource, whileWorking } from "../resource.js";
-import { go } from "../router.js";
-import { Confirm } from "../ui/dialog.jsx";
+import { later, laterForLinks } from "../later.jsx";
+import { isMissing, useResource, whileWorking } from "../resource.js";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
@@ -18,9 +15,10 @@ import { t } from "../words.js";
 
 /** @typedef {import("../wire").Link} Link */
 
-const CreatedLink = later("CreatedLink", { part: true });
+const CreatedLink = laterForLinks("CreatedLink", { part: true });
+const DeleteLink = laterForLinks("DeleteLink", { part: true });
+const Leading = laterForLinks("Leading", { part: true });
 const NotFound = later("NotFound");
-const Leading = later("Leading", { part: true });
 
 /** @type {import("../resource.js").Pace} */
 const whileUnderWay = ({ link }, polls, since_ms) => (underWay(link) ? whileWorking(link, polls, since_ms) : null);
@@ -59,21 +57,7 @@ function Acts({ link }) {
       <button type="button" class="quiet" onClick={() => (asking.value = true)}>
         {words.remove}
       </button>
-      {asking.value && (
-        <Confirm
-          title={words.confirm.title(bare(link))}
-          submit={words.remove}
-          typed={link.short_url === null ? undefined : link.code}
-          close={() => (asking.value = false)}
-          send={async (key) => {
-            await call("DELETE /v1/links/{link_id}", { link_id: link.id, body: {}, key });
-            go("/links");
-            changed("/v1/links");
-          }}
-        >
-          <p>{words.confirm.text}</p>
-        </Confirm>
-      )}
+      {asking.value && <DeleteLink link={link} close={() => (asking.value = false)} />}
     </span>
   );
 }

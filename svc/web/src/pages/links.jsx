@@ -61,7 +61,7 @@ export function Links() {
       head={
         <span class="actions">
           <a class="button quiet" href="/links/import">
-            {words.import}
+            {t().link.import}
           </a>
           <a class="button" href="/links/new">
             {t().link.add} <KeyHint keys="n" />
@@ -73,7 +73,7 @@ export function Links() {
         <>
           <NoAccount>{words.noAccount}</NoAccount>
           <p>
-            <a href="?state=deleted">{words.showDeleted}</a>
+            <a href="?state=deleted">{t().link.showDeleted}</a>
           </p>
         </>
       ) : (
@@ -173,7 +173,7 @@ function Found({ wanted: { q, order, account_id, state }, accounts }) {
             {more}
             {!choices && (
               <p class="small after">
-                <a href="?state=deleted">{words.showDeleted}</a>
+                <a href="?state=deleted">{t().link.showDeleted}</a>
               </p>
             )}
           </div>

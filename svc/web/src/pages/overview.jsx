@@ -59,7 +59,7 @@ export function Overview() {
 
   const reads = [me, accounts, read, ...onboarding.reads];
   useKeys([
-    { keys: "n", says: t().sites.add, does: () => visit("/sites/new") },
+    { keys: "n", says: t().site.add, does: () => visit("/sites/new") },
     {
       keys: "r",
       says: t().common.shortcuts.again,
@@ -120,7 +120,7 @@ const Head = () => (
       {t().link.add}
     </a>
     <a class="button" href="/sites/new">
-      {t().sites.add}
+      {t().site.add}
     </a>
   </p>
 );

@@ -33,7 +33,7 @@ export function NewSite() {
   const words = t().sites;
   const accounts = useResource("GET /v1/accounts", {});
   return (
-    <Page title={words.add}>
+    <Page title={t().site.add}>
       <Loaded read={accounts}>
         {({ accounts: found }) =>
           found.length === 0 ? <NoAccount>{words.emptyAccount}</NoAccount> : <AddForm accounts={found} />
@@ -53,7 +53,7 @@ function AddForm({ accounts }) {
   return (
     <div class="column wide">
       <Form
-        submit={words.add}
+        submit={t().site.add}
         send={async ({ host = "", ...others }, key) => {
           const body = { account_id: account.value, host: host.trim(), ...uncounted(others) };
           const { site } = await call("POST /v1/sites", { body, key });
@@ -189,7 +189,7 @@ export function SiteSettings({ id }) {
   if (isMissing(read)) return <NotFound kind="site" />;
   return (
     <Page
-      title={host ? `${host}: ${words.settings}` : words.settings}
+      title={host ? `${host}: ${t().site.settings}` : t().site.settings}
       head={
         <p class="actions">
           <a class="button quiet" href={`/sites/${id}`}>
@@ -206,7 +206,7 @@ export function SiteSettings({ id }) {
             <HostWarnings warnings={site.warnings} />
             {site.state === "deleted" ? (
               <Note>
-                <p>{words.deletedNote}</p>
+                <p>{t().site.deletedNote}</p>
               </Note>
             ) : (
               <Settings site={site} put={(newer) => read.put({ site: newer })} />

@@ -26,7 +26,7 @@ const untilItCounts = ({ site }, polls, since_ms) =>
 
 /** @param {{id: string}} props */
 export function SiteReport({ id }) {
-  const words = t().sites;
+  const words = t().site;
   const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace: untilItCounts });
   const site = read.data?.site;
   const first = useFirstView(site);
@@ -79,7 +79,7 @@ async function toSite(place) {
 
 /** @param {{site: Site}} props */
 function Head({ site }) {
-  const words = t().sites;
+  const words = t().site;
   return (
     <p class="actions">
       {site.disabled ? (

@@ -51,7 +51,7 @@ export function Sites() {
   });
 
   useKeys([
-    { keys: "n", says: words.add, does: () => visit("/sites/new") },
+    { keys: "n", says: t().site.add, does: () => visit("/sites/new") },
     { keys: "r", says: t().common.shortcuts.again, does: begin },
   ]);
   const names = new Map((accounts.data?.accounts ?? []).map(({ id, name }) => [id, name]));
@@ -67,7 +67,7 @@ export function Sites() {
       title={words.title}
       head={
         <a class="button" href="/sites/new">
-          {words.add} <KeyHint keys="n" />
+          {t().site.add} <KeyHint keys="n" />
         </a>
       }
     >
@@ -110,7 +110,7 @@ function Nothing({ q, state }) {
           </button>
         ) : (
           <a class="button" href="/sites/new">
-            {words.add}
+            {t().site.add}
           </a>
         )}
       </p>

@@ -24,7 +24,7 @@ const COMBOBOX = /** @type {any} */ ({ type: "search", role: "combobox" });
 
 /** @returns {Offer[]} */
 function pages() {
-  const { common, accounts, sites, link, links } = t();
+  const { common, accounts, site, link } = t();
   const { nav } = common;
   return [
     { href: "/", name: nav.overview },
@@ -35,9 +35,9 @@ function pages() {
     { href: "/events", name: nav.events },
     { href: "/profile", name: nav.profile },
     { href: "/reference", name: nav.reference },
-    { href: "/sites/new", name: sites.add },
+    { href: "/sites/new", name: site.add },
     { href: "/links/new", name: link.add },
-    { href: "/links/import", name: links.import },
+    { href: "/links/import", name: link.import },
     { href: "/accounts/connect", name: accounts.connect },
   ];
 }
@@ -54,7 +54,11 @@ function useFound(q) {
   if (!asked) return { sites: [], links: [], busy: false, error: undefined };
   return {
     sites: (sites.data?.sites ?? []).map(({ id, host }) => ({ href: `/sites/${id}`, name: host })),
-    links: (links.data?.links ?? []).map((link) => ({ href: `/links/${link.id}`, name: bare(link), about: link.url })),
+    links: (links.data?.links ?? []).map((link) => ({
+      href: `/links/${link.id}`,
+      name: bare(link),
+      about: link.url,
+    })),
     busy: sites.loading || links.loading,
     error: sites.error ?? links.error,
   };

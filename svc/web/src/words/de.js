@@ -18,12 +18,14 @@ import missing from "./de/missing.js";
 import notes from "./de/notes.js";
 import overview from "./de/overview.js";
 import palette from "./de/palette.js";
+import picker from "./de/picker.js";
 import profile from "./de/profile.js";
 import range from "./de/range.js";
 import reference from "./de/reference.js";
 import report from "./de/report.js";
 import session from "./de/session.js";
 import shares from "./de/shares.js";
+import site from "./de/site.js";
 import sites from "./de/sites.js";
 import statement from "./de/statement.js";
 import errors from "./de/errors.js";
@@ -48,12 +50,14 @@ const de = {
   notes,
   overview,
   palette,
+  picker,
   profile,
   range,
   reference,
   report,
   session,
   shares,
+  site,
   sites,
   statement,
   errors,

@@ -8,11 +8,12 @@ import events from "./en/events.js";
 import importTotals from "./en/import-totals.js";
 import install from "./en/install.js";
 import keys from "./en/keys.js";
-import links from "./en/links.js";
 import missing from "./en/missing.js";
 import palette from "./en/palette.js";
+import picker from "./en/picker.js";
 import profile from "./en/profile.js";
 import reference from "./en/reference.js";
+import sites from "./en/sites.js";
 
 export default {
   account,
@@ -23,9 +24,10 @@ export default {
   importTotals,
   install,
   keys,
-  links,
   missing,
   palette,
+  picker,
   profile,
   reference,
+  sites,
 };

@@ -7,7 +7,7 @@ import link from "./en/link.js";
 import overview from "./en/overview.js";
 import report from "./en/report.js";
 import session from "./en/session.js";
-import sites from "./en/sites.js";
+import site from "./en/site.js";
 import errors from "./en/errors.js";
 
 export default {
@@ -18,6 +18,6 @@ export default {
   overview,
   report,
   session,
-  sites,
+  site,
   errors,
 };

@@ -6,6 +6,8 @@ import { plural } from "../../format.js";
 const link = {
   one: "Link",
   add: "Neuer Link",
+  import: "Links importieren",
+  showDeleted: "Gelöschte Links anzeigen",
   change: "Bearbeiten",
   remove: "Löschen",
   andRules: (count) => plural(count, { one: "+ # Regel", other: "+ # Regeln" }),
@@ -22,10 +24,6 @@ const link = {
   clickFlight: "Einzelne Standorte liefern bis zu eine Minute lang noch die vorige Fassung aus.",
   target: "Ziel",
   made: (ago) => `Erstellt ${ago}`,
-  confirm: {
-    title: (link) => `${link} löschen?`,
-    text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Der Link lässt sich nicht wiederherstellen. Sein Bericht bleibt erhalten.",
-  },
   picture: {
     title: (link) => `QR-Code für ${link}`,
     alt: (address) => `QR-Code für ${address}`,

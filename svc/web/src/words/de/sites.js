@@ -3,8 +3,6 @@
 /** @type {typeof import("../en/sites.js").default} */
 const sites = {
   title: "Websites",
-  add: "Website hinzufügen",
-  settings: "Einstellungen",
   site: "Website",
   account: "Konto",
   state: "Status",
@@ -104,8 +102,6 @@ const sites = {
       "Ihr eigener Browser blockiert Analysedienste oder widerspricht der Zählung. Versuchen Sie es mit einem anderen.",
     ],
   },
-  deletedNote: "Diese Website wird nicht mehr gezählt. Ihr Bericht bleibt erhalten.",
-  openSite: "Website öffnen",
   rotate: "Zählpfad wechseln",
   rotateWhy: "Sinnvoll, wenn jemand gefälschte Aufrufe an den Pfad sendet oder ein Werbeblocker ihn sperrt.",
   rotateTitle: (host) => `Zählpfad von ${host} wechseln?`,
@@ -119,7 +115,6 @@ const sites = {
   removeWhat:
     "Die Zählung endet, und die Routen der Website werden entfernt. Summen und Bericht bleiben erhalten. Das Snippet können Sie jederzeit aus Ihren Seiten entfernen.",
   report: "Bericht",
-  firstNine: "Website 1 öffnen (2 bis 9 für die nächsten)",
 };
 
 export default sites;

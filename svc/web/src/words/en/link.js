@@ -5,6 +5,8 @@ import { plural } from "../../format.js";
 const link = {
   one: "Link",
   add: "New link",
+  import: "Import links",
+  showDeleted: "Show deleted links",
   change: "Edit",
   remove: "Delete",
   andRules: (/** @type {number} */ count) => plural(count, { one: "+ # rule", other: "+ # rules" }),
@@ -20,10 +22,6 @@ const link = {
   clickFlight: "Some locations may serve the previous version for up to a minute.",
   target: "Destination",
   made: (/** @type {string} */ ago) => `Created ${ago}`,
-  confirm: {
-    title: (/** @type {string} */ link) => `Delete ${link}?`,
-    text: "The link and its printed QR codes will stop working. You cannot restore the link. Its report is kept.",
-  },
   picture: {
     title: (/** @type {string} */ link) => `QR code for ${link}`,
     alt: (/** @type {string} */ address) => `QR code for ${address}`,

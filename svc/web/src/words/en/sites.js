@@ -2,8 +2,6 @@
 
 export default {
   title: "Sites",
-  add: "Add site",
-  settings: "Settings",
   site: "Site",
   account: "Account",
   state: "Status",
@@ -97,8 +95,6 @@ export default {
       "Your own browser blocks analytics or asks not to be counted. Try another browser.",
     ],
   },
-  deletedNote: "This site is no longer counted. Its report is kept.",
-  openSite: "Open site",
   rotate: "Change tracking path",
   rotateWhy: "Change the path if someone sends fake views to it, or if an ad blocker blocks it.",
   rotateTitle: (/** @type {string} */ host) => `Change the tracking path of ${host}?`,
@@ -112,5 +108,4 @@ export default {
   removeWhat:
     "Counting stops, and the site's routes are removed. Its totals and report are kept. You can remove the snippet from your pages at any time.",
   report: "Report",
-  firstNine: "open site 1 (2 to 9 for the next sites)",
 };
