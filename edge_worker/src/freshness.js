@@ -1,8 +1,8 @@
 /**
  * Decides when an isolate (a running copy of the Worker) reads the configuration, and which requests wait for the read:
- * - - Up to an age of FRESH_MS, configuration is served without a read.
- * - - Up to STALE_MS, configuration is served while the isolate reads the version in the background.
- * - - If the configuration is older, the request waits for this read.
+ * - Up to an age of FRESH_MS, configuration is served without a read.
+ * - Up to STALE_MS, configuration is served while the isolate reads the version in the background.
+ * - If the configuration is older, the request waits for this read.
  *
  * After a version change, the isolate refreshes recently used items, so that requests do not have to wait for them. If
  * the database fails or does not respond, the isolate immediately serves the last known configuration, from memory or

@@ -16,7 +16,7 @@ from svc.errors import CATALOGUE, Code, EdgeError, EdgeGone, EdgeRefused, EdgeUn
 # - never: the call would be refused again.
 # - always: the call had no effect.
 # - repeatable: the call may have taken effect, so only idempotent calls are retried.
-# - - credential: the credential was refused, and the call had no effect. Such calls are retried a few times, or more
+# - credential: the credential was refused, and the call had no effect. Such calls are retried a few times, or more
 #   often while the token is new.
 Repeat = Literal["never", "always", "repeatable", "credential"]
 

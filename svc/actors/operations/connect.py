@@ -51,9 +51,9 @@ async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
 
     The check runs three times:
 
-    - - in the caller's task, before the check of the bootstrap token, which takes seconds
-    - - when the actor serves the request, because another connect operation may have finished since then
-    - - in the transaction of `begin_connect`.
+    - in the caller's task, before the check of the bootstrap token, which takes seconds
+    - when the actor serves the request, because another connect operation may have finished since then
+    - in the transaction of `begin_connect`.
 
     If the check in the caller's task returns False, the user does not learn this yet. Only users with a valid token for
     the account learn that it is already connected.
