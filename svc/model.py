@@ -486,6 +486,7 @@ class Account:
     script_etag: str | None  # etag of our last upload; any other etag means that something else changed the script
     edge_bundle: str | None
     edge_schema: int | None
+    edge_link_format: int  # the newest form of a link's configuration row that the Worker knows
     installed_at: int | None
     install_id: str | None  # the operation that uploaded the running Worker
     heard_at: int | None  # when the Worker last reported, or was installed
@@ -548,6 +549,11 @@ class FormerAccount:
     @property
     def synced_version(self) -> int:
         """The highest possible version, because there is no Worker that could still be missing a change."""
+        return sys.maxsize
+
+    @property
+    def edge_link_format(self) -> int:
+        """The highest possible form, for the same reason."""
         return sys.maxsize
 
     @property
@@ -673,23 +679,53 @@ def url_host(url: str) -> str:
     return (urlsplit(url).hostname or "").removesuffix(".")
 
 
+Device = Literal["mobile", "desktop"]
+OperatingSystem = Literal["iOS", "Android", "Windows", "macOS", "Linux"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a short URL's query string. If `value` is None, any value matches."""
+
+    name: str
+    value: str | None = None
+
+
 @dataclass(frozen=True)
 class Rule:
-    """The destination for clicks from certain countries and devices. A condition that is None matches all clicks."""
+    """The destination for some clicks. A condition that is None matches all clicks; all conditions must match.
+
+    `languages`: in lower case. `pt` also matches `pt-br`.
+    """
 
     url: str
     countries: tuple[str, ...] | None = None
-    devices: tuple[str, ...] | None = None
+    devices: tuple[Device, ...] | None = None
+    languages: tuple[str, ...] | None = None
+    os: tuple[OperatingSystem, ...] | None = None
+    query: Parameter | None = None
+
+    @property
+    def needs_format_2(self) -> bool:
+        """True if the rule has a condition that is not part of the first form of a link's configuration row."""
+        return (self.languages, self.os, self.query) != (None, None, None)
 
     def fields(self) -> dict[str, object]:
-        """Return the rule as JSON for the store, the Worker's database and responses. Omit conditions that are None."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        """Return the rule as JSON for the store and the Worker's database. Omit conditions that are None."""
+        return {
+            name: _present_fields(value) if isinstance(value, Parameter) else value
+            for name, value in _present_fields(self).items()
+        }
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Rule:
         """Return the rule that was stored as JSON. Conditions that only newer versions know are ignored."""
-        conditions = {name: tuple(fields[name]) for name in ("countries", "devices") if name in fields}
-        return cls(fields["url"], **conditions)
+        lists = {name: tuple(fields[name]) for name in ("countries", "devices", "languages", "os") if name in fields}
+        return cls(fields["url"], **lists, query=Parameter(**fields["query"]) if "query" in fields else None)
+
+
+def _present_fields(value: Rule | Parameter) -> dict[str, object]:
+    return {name: each for name, each in vars(value).items() if each is not None}
 
 
 # The pattern of text that can be stored. PostgreSQL cannot store the character NUL.
@@ -740,6 +776,11 @@ class Link:
     config_error: ErrorNote | None = None  # the reason why the sync could not apply the link
     live_at: int | None = None  # when all isolates serve the last synced version
     disabled: Disabled | None = None  # a disabled link is not in the Worker's configuration
+
+    @property
+    def format(self) -> int:
+        """The form of the link's configuration row. Workers that know only older forms ignore parts of the row."""
+        return 2 if any(rule.needs_format_2 for rule in self.rules) else 1
 
     def targets_on(self, host: str) -> list[str]:
         """Return the paths of the fields (`url`, `rules.0.url`, …) that contain a URL on `host`."""

@@ -1,4 +1,4 @@
-/** Selects the language of the Worker's pages. */
+/** Reads the visitor's languages, and selects the language of the Worker's pages. */
 
 import { cut } from "./text.js";
 
@@ -8,10 +8,36 @@ import { cut } from "./text.js";
 export const LANGUAGES = ["en", "de", "fr", "es", "it", "nl", "pt", "pl", "ja", "zh"];
 
 /** A longer header is truncated. Browsers send at most a few hundred characters. */
-const LANGUAGE_CHARS = 500;
+export const LANGUAGE_CHARS = 500;
 
-/** A language range with its weight (RFC 9110, 12.5.4). The region does not matter. */
-const RANGE = /^([a-z]{1,8})(?:-[a-z0-9]{1,8})*(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
+/** A language range, or "*" for any language, with its weight (RFC 9110, 12.5.4). */
+export const LANGUAGE_RANGE =
+  /^[ \t]*(\*|[a-z]{1,8}(?:-[a-z0-9]{1,8})*)[ \t]*(?:;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)[ \t]*)?$/i;
+
+/**
+ * Returns the language ranges that the visitor accepts, in lower case and by descending weight. Ranges with the same
+ * weight keep their order. Ranges with weight 0 and invalid ranges are omitted.
+ * @param {string} header Accept-Language
+ * @returns {string[]}
+ */
+export function languageRanges(header) {
+  const texts = cut(header, LANGUAGE_CHARS).split(",");
+  // If the header was truncated, its last range may be incomplete.
+  if (header.length > LANGUAGE_CHARS) texts.pop();
+  const accepted = [];
+  for (const text of texts) {
+    const [, range, q = "1"] = LANGUAGE_RANGE.exec(text) ?? [];
+    const weight = Number(q);
+    if (range !== undefined && weight > 0) accepted.push({ range: range.toLowerCase(), weight });
+  }
+  return accepted.sort((a, b) => b.weight - a.weight).map(({ range }) => range);
+}
+
+/**
+ * @param {string} language in lower case, such as "de" or "pt-br" @param {string} range in lower case
+ * @returns {boolean} true if the range is this language, with any further subtags
+ */
+export const isLanguage = (language, range) => range === language || range.startsWith(`${language}-`);
 
 /**
  * Returns the language with the highest weight. If weights are equal, the first language in the header wins.
@@ -19,17 +45,9 @@ const RANGE = /^([a-z]{1,8})(?:-[a-z0-9]{1,8})*(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:
  * @returns {Language} "en" if the header has none of the languages
  */
 export function languageOf(header) {
-  const full = header.length <= LANGUAGE_CHARS;
-  // If the header was truncated, its last range may be incomplete.
-  const ranges = cut(header, LANGUAGE_CHARS).toLowerCase().split(",");
-  /** @type {Language} */
-  let best = "en";
-  let highest = 0;
-  for (const range of full ? ranges : ranges.slice(0, -1)) {
-    const [, language = "", q = "1"] = RANGE.exec(range.trim()) ?? [];
-    const weight = Number(q);
-    const found = LANGUAGES.find((one) => one === language);
-    if (found !== undefined && weight > highest) [best, highest] = [found, weight];
+  for (const range of languageRanges(header)) {
+    const found = LANGUAGES.find((language) => isLanguage(language, range));
+    if (found !== undefined) return found;
   }
-  return best;
+  return "en";
 }

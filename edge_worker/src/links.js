@@ -1,10 +1,10 @@
 /** Selects the destination URL of a click on a short link. */
 
-import { ruleDevice } from "./agents.js";
+import { matchingRule } from "./link_rules.js";
 
 /**
- * @typedef {{countries?: string[], devices?: string[], url: string}} LinkRule
- * @typedef {{target: string, url: string, rules?: LinkRule[]}} Link
+ * @typedef {import("./link_rules.js").Click} Click
+ * @typedef {{target: string, url: string, rules?: import("./link_rules.js").LinkRule[]}} Link
  */
 
 /**
@@ -19,25 +19,11 @@ export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
 
 /**
  * Returns the destination URL of a click: the URL of the first matching rule, or the link's own URL if no rule matches.
- * A rule without countries matches every country, and a rule without devices matches every device.
- * @param {Link} link
- * @param {string} country
- * @param {string} ua
+ * @param {Link} link @param {Click} click
  * @returns {string}
  */
-export function targetOf(link, country, ua) {
-  if (link.rules === undefined) return link.url;
-  /** @type {string | undefined} */
-  let device;
-  for (const rule of link.rules) {
-    if (rule.countries !== undefined && !rule.countries.includes(country)) continue;
-    if (rule.devices !== undefined) {
-      device ??= ruleDevice(ua);
-      if (!rule.devices.includes(device)) continue;
-    }
-    return rule.url;
-  }
-  return link.url;
+export function targetOf({ url, rules }, click) {
+  return rules === undefined ? url : (matchingRule(rules, click)?.url ?? url);
 }
 
 /**

@@ -121,9 +121,9 @@ function redirect(request, env, ctx, url, code, link) {
   const { headers } = request;
   const ua = uaOf(headers);
   const country = countryOf(request);
-  const location = targetOf(link, country, ua);
-  const source = () => clickSource(headers.get("referer") ?? "", url.search, url.hostname);
   const { search } = url;
+  const location = targetOf(link, { country, ua, search, headers });
+  const source = () => clickSource(headers.get("referer") ?? "", search, url.hostname);
   // All clicks on a link without rules have the same destination.
   const served = link.rules === undefined ? "" : servedKey(location);
   count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, search, source, served });

@@ -1,6 +1,7 @@
 /**
  * Evaluates clicks with the Worker's own functions. `node tools/clicks.js < CLICKS` reads a JSON list of
- * {link, country, ua, search, method}. It writes a list of {url, reason, source, device, browser, os}.
+ * {link, country, ua, language, search, method}. It writes a list of {url, reason, source, device, browser, os}.
+ * `language` is the header Accept-Language.
  */
 
 import { readFileSync } from "node:fs";
@@ -12,15 +13,19 @@ import { clickSource } from "../src/sources.js";
 import { cut } from "../src/text.js";
 
 /**
- * @typedef {{link: import("../src/links.js").Link, country: string, ua: string, search: string, method: string}} Click
+ * @typedef {{link: import("../src/links.js").Link, country: string, ua: string, language: string, search: string,
+ *   method: string}} Click
  * @param {Click} click
  */
-function read({ link, country, ua: sent, search, method }) {
+function read({ link, country, ua: sent, language, search, method }) {
   const ua = cut(sent, UA_CHARS);
   const { reason: byAgent, device, browser, os } = agentOf(ua);
   const reason = botReason({ method, purpose: "", driven: false, byAgent });
   const source = clickSource("", search, "go.example.com");
-  return { url: targetOf(link, country, ua), reason, source: reason === "" ? source : "", device, browser, os };
+  // Not `Headers`, which rejects characters that the generated texts contain.
+  const headers = new Map([["accept-language", language]]);
+  const url = targetOf(link, { country, ua, search, headers });
+  return { url, reason, source: reason === "" ? source : "", device, browser, os };
 }
 
 /** @type {Click[]} */

@@ -4,6 +4,7 @@ import { getPattern } from "isbot";
 
 import * as agents from "../src/agents.js";
 import * as bots from "../src/bots.js";
+import * as languages from "../src/languages.js";
 import * as sources from "../src/sources.js";
 
 /** @typedef {[source: string, flags: string]} Pattern */
@@ -20,6 +21,7 @@ export const patterns = {
   source_chars: sources.SOURCE_CHARS,
   named_chars: sources.NAMED_CHARS,
   referrer_chars: sources.REFERRER_CHARS,
+  language_chars: languages.LANGUAGE_CHARS,
   qr: sources.QR,
   browsers: named(agents.BROWSERS),
   systems: named(agents.SYSTEMS),
@@ -37,4 +39,5 @@ export const patterns = {
   referrer: shown(sources.REFERRER),
   named: shown(sources.NAMED),
   marker: shown(sources.MARKER),
+  language_range: shown(languages.LANGUAGE_RANGE),
 };

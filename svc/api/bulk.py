@@ -10,7 +10,8 @@ from pydantic_core import core_schema, to_json
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import HttpsUrl, Id, LinkCode
-from svc.api.links import CODE, Link, Rules
+from svc.api.link_rules import Rules
+from svc.api.links import CODE, Link
 from svc.api.shape import Body, ResponseBody, optional_field, parse_body
 from svc.errors import Invalid
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class AskedClick(Body):
     """The properties of a click.
 
-    If a field is absent or null, the country is unknown, or the click has no user agent or query.
+    If a field is absent or null, the country is unknown, or the click has no such header or no query.
     """
 
     most_bytes: ClassVar[int] = LARGE_BYTES
@@ -26,6 +26,9 @@ class AskedClick(Body):
         None, description="An ISO 3166-1 alpha-2 code, `T1` for the Tor network, or `XX` for an unknown country."
     )
     user_agent: HeaderText | None = Field(None, description="The complete value of the header `User-Agent`.")
+    accept_language: HeaderText | None = Field(
+        None, description="The complete value of the header `Accept-Language`, e.g. `de-AT,de;q=0.9,en;q=0.8`."
+    )
     query: QueryText | None = Field(
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
     )
@@ -86,6 +89,7 @@ EXPLAIN = Endpoint(
     example={
         "country": "DE",
         "user_agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile/15E1 Safari/604.1",
+        "accept_language": "de-DE,de;q=0.9,en;q=0.8",
         "query": "utm_source=newsletter",
         "method": "GET",
     },

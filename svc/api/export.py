@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, Moment, MonthsKept
-from svc.api.links import Rule
+from svc.api.link_rules import Rule
 from svc.api.mailings import Mailings as ShownMailings
 from svc.api.mailings import Recipient
 from svc.api.notes import text_of

@@ -101,6 +101,9 @@ _FIRST_NOTE_DAY, _LAST_NOTE_DAY = "2000-01-01", "2099-12-31"
 # Header values and query strings: no control characters, except tabs in headers.
 _HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 _QUERY = r"^[^\x00-\x1f\x7f]*$"
+_LANGUAGE = r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$"
+# The decoded name or value of a query parameter.
+_PARAMETER = _QUERY
 # Maximum length of a header or query string, in characters. Cloudflare accepts URLs of up to 16 kB, and the Worker
 # reads only part of a long header.
 _LONGEST_SENT = 16_000
@@ -366,6 +369,15 @@ Base64 = Annotated[
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]
 # A visitor's country as Cloudflare reports it. It can be a special code such as T1.
 EdgeCountry = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]$", examples=["DE"])]
+# A language tag (RFC 5646) without `*`. Longer tags do not occur in practice.
+Language = Annotated[
+    str,
+    Field(pattern=_LANGUAGE, max_length=35),
+    AfterValidator(str.lower),
+    _string(pattern=_LANGUAGE, maxLength=35, examples=["de", "pt-BR"]),
+]
+ParameterName = Annotated[str, Field(min_length=1, max_length=100, pattern=_PARAMETER)]
+ParameterValue = Annotated[str, Field(max_length=200, pattern=_PARAMETER)]
 HeaderText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_HEADER)]
 QueryText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_QUERY)]
 LinkCode = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -11,13 +11,10 @@ from svc.api.ascii_forms import search_forms
 from svc.api.disabled import Disabled
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch, config_state
+from svc.api.fields import DIGITS, Count, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch, config_state
+from svc.api.link_rules import Rule, Rules
 from svc.api.shape import LARGE_BYTES, Body, NoBody, Query, ResponseBody, optional_field
 from svc.model import ConfigState, LinkOrder, LinkState
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _URL = "The target of clicks that match no rule. The target cannot be on the link host."
 CODE = (
@@ -25,28 +22,6 @@ CODE = (
     " (listed under `not` in the schema) are reserved, and are rejected with the issue `reserved_code`."
 )
 _RULES = "The Worker applies the first rule that matches."
-
-
-class NewRule(Body):
-    """The destination of clicks from specific countries and devices.
-
-    A condition that is absent or null matches all clicks. An empty list is rejected, because it would match no click.
-    """
-
-    url: HttpsUrl
-    countries: Annotated[tuple[Country, ...], Field(min_length=1, max_length=300, fail_fast=True)] | None = Field(
-        None, description="ISO 3166-1 alpha-2 codes, at most 300."
-    )
-    devices: (
-        Annotated[tuple[Literal["mobile", "desktop"], ...], Field(min_length=1, max_length=2, fail_fast=True)] | None
-    ) = Field(None, description="Phones and tablets are `mobile`; everything else is `desktop`.")
-
-    def to_model(self) -> model.Rule:
-        """Return the rule in the form that the service stores."""
-        return model.Rule(self.url, self.countries, self.devices)
-
-
-Rules = Annotated[tuple[NewRule, ...], Field(max_length=10, fail_fast=True)]
 
 
 class NewLink(Body):
@@ -104,14 +79,6 @@ class QrQuery(Query):
     )
 
 
-class Rule(ResponseBody):
-    """A link rule. A condition that is absent matches all clicks."""
-
-    url: str
-    countries: tuple[str, ...] | None = optional_field()
-    devices: tuple[str, ...] | None = optional_field()
-
-
 class Link(ResponseBody):
     """A short link. `short_url` is null if the account has no link host or the link is deleted."""
 
@@ -122,7 +89,10 @@ class Link(ResponseBody):
     url: str
     rules: tuple[Rule, ...]
     state: LinkState
-    config: ConfigState
+    config: ConfigState = Field(
+        description="`synced` if the Worker has this version of the link. A link that uses features of a newer version"
+        " of the Worker is `pending` until the Worker is updated; until then, the Worker ignores these features."
+    )
     live_at: Moment | None = Field(
         description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
         " this version yet, or received it from a service older than version 0.8."
@@ -148,13 +118,15 @@ class Link(ResponseBody):
         `clicks_7d`: the clicks in the last seven days; None omits the field.
         """
         config = config_state(link.version, account.synced_version, link.config_error)
+        if link.format > account.edge_link_format:
+            config = "pending"
         return cls(
             id=link.id,
             account_id=link.account_id,
             code=link.code,
             short_url=short_url(link, account),
             url=link.url,
-            rules=tuple(Rule.model_validate(rule) for rule in link.rules),
+            rules=tuple(map(Rule.model_validate, link.rules)),
             state=link.state,
             config=config,
             live_at=link.live_at if config == "synced" else None,
@@ -183,11 +155,6 @@ def short_url(link: model.Link, account: model.Account | model.FormerAccount) ->
     if account.link_host is None or link.state == "deleted":
         return None
     return f"https://{account.link_host.host}/{link.code}"
-
-
-def rules_of(rules: Sequence[NewRule]) -> tuple[model.Rule, ...]:
-    """Return the rules of a request body in the form that the service stores."""
-    return tuple(rule.to_model() for rule in rules)
 
 
 LIST = Endpoint(

@@ -460,6 +460,7 @@ def _account(row: Row) -> Account:
         script_etag=row["script_etag"],
         edge_bundle=row["edge_bundle"],
         edge_schema=row["edge_schema"],
+        edge_link_format=row["edge_link_format"],
         installed_at=row["installed_at"],
         install_id=row["install_id"],
         heard_at=row["heard_at"],

@@ -70,6 +70,7 @@ def uploaded(
     *,
     bundle: str,
     schema: int,
+    link_format: int,
     script_etag: str | None,
     key_digest: str,
     keys_until: int,
@@ -77,11 +78,12 @@ def uploaded(
 ) -> Tx[None]:
     """Record that the Worker was uploaded. The keys of earlier Workers are accepted until `keys_until` (rule W7)."""
     yield sql(
-        "update accounts set edge_bundle = $2, edge_schema = $3, script_etag = $4, installed_at = $5, install_id = $6"
-        " where id = $1",
+        "update accounts set edge_bundle = $2, edge_schema = $3, edge_link_format = $4, script_etag = $5,"
+        " installed_at = $6, install_id = $7 where id = $1",
         operation.account_id,
         bundle,
         schema,
+        link_format,
         script_etag,
         now,
         operation.id,

@@ -29,6 +29,7 @@ class WorkerBundle:
     `migrations`: for each schema version, starting with 1, the statements that migrate from the previous version. The
     last statement sets the version number. Migrations only add tables and columns, so that older Workers keep working.
     All statements except `alter table` can be repeated. `caps`: the limits of each breakdown, per target and day.
+    `link_format`: the newest form of a link's configuration row that the Worker knows.
     `live_after_s`: the number of seconds after a sync until all isolates use the new configuration. `not_found_policy`:
     the content security policy of the page that the link host shows for unknown codes. `explainer`: evaluates clicks in
     the same way as this Worker.
@@ -42,6 +43,7 @@ class WorkerBundle:
     compatibility_date: str
     compatibility_flags: tuple[str, ...]
     cron: str
+    link_format: int
     live_after_s: int
     not_found_policy: str
     caps: Mapping[Dimension, Cap]
@@ -80,6 +82,7 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
             compatibility_date=manifest["compatibility_date"],
             compatibility_flags=tuple(manifest["compatibility_flags"]),
             cron=manifest["cron"],
+            link_format=vocabulary["link_format"],
             live_after_s=vocabulary["live_after_s"],
             not_found_policy=vocabulary["not_found_policy"],
             caps={name: Cap(**cap) for name, cap in vocabulary["dimensions"].items()},

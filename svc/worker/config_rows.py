@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import Link, LinkHost, Retention, Site
+    from svc.model import Link, LinkHost, Retention, Rule, Site
 
 # 33 rows with 3 parameters each, because D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
@@ -152,8 +152,21 @@ def _retention_fields(retention: Retention) -> dict[str, object]:
 def _link_fields(link: Link) -> dict[str, object]:
     fields: dict[str, object] = {"target": link.id, "url": link.url}
     if link.rules:
-        fields["rules"] = [rule.fields() for rule in link.rules]
+        fields["rules"] = [_rule_fields(rule) for rule in link.rules]
     return fields
+
+
+def _rule_fields(rule: Rule) -> dict[str, object]:
+    """Return the rule as the Worker reads it.
+
+    An older Worker ignores conditions that it does not know. It would therefore apply the rule to too many clicks. It
+    never applies a rule with an empty list of countries.
+    """
+    fields = rule.fields()
+    if not rule.needs_format_2:
+        return fields
+    conditions = {name: value for name, value in fields.items() if name != "url"}
+    return {"url": rule.url, "countries": [], "when": conditions}
 
 
 def _body(fields: dict[str, object] | None, **more: object) -> str | None:

@@ -2,9 +2,9 @@
 
 No I/O.
 
-This module makes the same decisions as edge_worker/src (links.js, agents.js, bots.js, sources.js). It uses the same
-patterns and limits, which the Worker's build exports to patterns.json. A test compares the results of both for
-generated clicks.
+This module and `link_rules` make the same decisions as edge_worker/src (links.js, link_rules.js, agents.js, bots.js,
+sources.js). They use the same patterns and limits, which the Worker's build exports to patterns.json. A test compares
+the results of both for generated clicks.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from svc.worker.link_rules import RuleMatcher, Visitor
 from svc.worker.patterns import compiled, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from svc.model import Link, Rule
+    from svc.model import Link
 
 # Cloudflare's code for an unknown country.
 UNKNOWN_COUNTRY = "XX"
@@ -36,25 +37,31 @@ _QUERY_SAFE = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
 
 @dataclass(frozen=True)
 class Click:
-    """A request for a short link. `search` is the query with "?". `user_agent` and `search` are "" if absent."""
+    """A request for a short link. `search` is the query with "?". Texts are "" if absent."""
 
     country: str
     user_agent: str
     search: str
     method: Literal["GET", "HEAD"]
+    accept_language: str = ""
 
     @classmethod
     def from_request(
-        cls, country: str | None, user_agent: str | None, query: str | None, method: Literal["GET", "HEAD"]
+        cls,
+        country: str | None,
+        user_agent: str | None,
+        query: str | None,
+        method: Literal["GET", "HEAD"],
+        accept_language: str | None = None,
     ) -> Click:
         """Return the click in the form in which it would reach the Worker.
 
-        Spaces around the user agent are removed. The query is percent-encoded and has no fragment. `query` can have a
+        Spaces around the headers are removed. The query is percent-encoded and has no fragment. `query` can have a
         leading "?".
         """
         sent = (query or "").partition("#")[0].removeprefix("?")
         search = f"?{quote(sent, safe=_QUERY_SAFE)}" if sent else ""
-        return cls(country or UNKNOWN_COUNTRY, (user_agent or "").strip(" \t"), search, method)
+        return cls(country or UNKNOWN_COUNTRY, _header(user_agent), search, method, _header(accept_language))
 
 
 @dataclass(frozen=True)
@@ -109,11 +116,13 @@ class Explainer:
         self._headless, self._preview = one("headless"), one("preview")
         self._crawler, self._more, self._harmless = one("crawler"), one("more"), one("harmless")
         self._referrer, self._named, self._marker = one("referrer"), one("named"), one("marker")
+        self._rules = RuleMatcher(patterns)
 
     def explain(self, link: Link, click: Click) -> Explanation:
         """Return the destination of a click on an active link, and the categories in which the click is counted."""
         agent = self.agent_of(click.user_agent)
-        rule = matching_rule(link.rules, click.country, agent)
+        visitor = Visitor(click.country, agent.device, agent.os, click.search, click.accept_language)
+        rule = self._rules.match(link.rules, visitor)
         reason = "head" if click.method == "HEAD" else agent.reason
         return Explanation(
             url=link.url if rule is None else link.rules[rule].url,
@@ -181,16 +190,8 @@ class Explainer:
         return "" if match is None else match[1].lower().removeprefix("www.")[: self._source_chars]
 
 
-def matching_rule(rules: Sequence[Rule], country: str, agent: Agent) -> int | None:
-    """Return the index of the first rule whose conditions match, or None."""
-    device = "mobile" if agent.device in ("mobile", "tablet") else "desktop"
-    for place, rule in enumerate(rules):
-        if rule.countries is not None and country not in rule.countries:
-            continue
-        if rule.devices is not None and device not in rule.devices:
-            continue
-        return place
-    return None
+def _header(value: str | None) -> str:
+    return (value or "").strip(" \t")
 
 
 def _first(listed: Sequence[tuple[str, re.Pattern[str]]], ua: str) -> str:

@@ -100,7 +100,7 @@ def _class(inside: str) -> str:
     for escaped, plain in _IN_CLASS.findall(inside[negated:]):
         if escaped == "s":
             parts.append(_SPACE)
-        elif escaped in ("d", "w"):
+        elif escaped in ("d", "w", "t"):
             parts.append("\\" + escaped)
         elif escaped.isalnum():
             raise ValueError(f"unsupported escape: [\\{escaped}]")

@@ -34,8 +34,13 @@ QUERIES = [
 RULES = [
     {"url": "https://a.example/de-mobile", "countries": ["DE", "AT"], "devices": ["mobile"]},
     {"url": "https://a.example/us", "countries": ["US"], "devices": ["desktop"]},
+    {"url": "https://a.example/scan", "query": {"name": "q", "value": "1"}},
     {"url": "https://a.example/mobile", "devices": ["mobile"]},
+    {"url": "https://a.example/fr", "languages": ["fr"], "os": ["Linux", "Windows"]},
+    {"url": "https://a.example/pt", "languages": ["pt-br", "pt"]},
+    {"url": "https://a.example/a", "query": {"name": "utm_source", "value": "Äb"}},
 ]
+LANGUAGES = ["fr-CA,en;q=0.8", "en,fr;q=0.2", "pt-BR", "fr;q=0.1,PT-pt;q=0.2", "fr;q=0,*", "*,pt;q=0.5"]
 
 
 async def svc(folder, settings, *arguments) -> subprocess.CompletedProcess[str]:
@@ -87,23 +92,30 @@ async def test_click_matches_its_explanation(emulator, customer, service):
     path = f"/v1/links/{result['link']['id']}"
     await service.synced(path)
     expected: dict[str, Counter[str]] = {name: Counter() for name in ("sources", "devices", "browsers", "os", "bots")}
-    clicks = [(agent, query, "US", "GET") for agent in AGENTS for query in QUERIES]
-    clicks += [(agent, "", country, "GET") for agent in AGENTS for country in ("DE", "AT", "T1", "XX")]
-    clicks += [(agent, "q", "DE", "HEAD") for agent in AGENTS]
-    for agent, query, country, method in clicks:
-        asked = {"user_agent": agent, "query": query, "country": country, "method": method}
+    clicks = [(agent, query, "US", "GET", "") for agent in AGENTS for query in QUERIES]
+    clicks += [(agent, "", country, "GET", "") for agent in AGENTS for country in ("DE", "AT", "T1", "XX")]
+    clicks += [(agent, "q", "DE", "HEAD", "") for agent in AGENTS]
+    clicks += [(DESK, query, "DE", "GET", language) for language in LANGUAGES for query in ("", QUERIES[-4])]
+    matched = set()
+    for agent, query, country, method, language in clicks:
+        asked = {
+            "user_agent": agent, "query": query, "country": country, "method": method, "accept_language": language
+        }  # fmt: skip
         explained = await service.call("POST", f"{path}/explain", asked)
         place = f"/abc?{query}" if query else "/abc"
-        visit = await emulator.visit(HOST, place, method=method, headers={"User-Agent": agent}, cf={"country": country})
+        headers = {"User-Agent": agent, "Accept-Language": language}
+        visit = await emulator.visit(HOST, place, method=method, headers=headers, cf={"country": country})
         assert (visit.status, visit.headers["location"]) == (302, explained["url"]), asked
         rule = explained["rule"]
         assert explained["url"] == ("https://a.example/" if rule is None else RULES[rule]["url"])
+        matched.add(rule)
         counted = explained["counted_as"]
         if counted["kind"] == "bot":
             expected["bots"][counted["reason"]] += 1
         else:
             for name, field in (("sources", "source"), ("devices", "device"), ("browsers", "browser"), ("os", "os")):
                 expected[name][counted[field]] += 1
+    assert matched == {None, *range(len(RULES))}
     await emulator.settled()
     report = (await service.call("GET", f"{path}/report?period=7d&breakdowns=1"))["report"]
     assert report["totals"]["views"] + report["totals"]["bots"] == len(clicks)

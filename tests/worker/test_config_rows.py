@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.model import EndedPath, Link, LinkHost, Retention, Retiring, Rule, Site, SiteChange
+from svc.model import EndedPath, Link, LinkHost, Parameter, Retention, Retiring, Rule, Site, SiteChange
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import raise_version, rows_of, write_statements
 
@@ -59,6 +59,25 @@ def test_rules_are_written_without_absent_conditions():
             {"devices": ["mobile"], "url": "https://m.example"},
         ],
     }
+
+
+def test_older_worker_skips_rules_with_conditions_that_it_does_not_know():
+    rules = (
+        Rule("https://de.example", countries=("DE",), languages=("de",), query=Parameter("a")),
+        Rule("https://ios.example", os=("iOS",)),
+        Rule("https://m.example", devices=("mobile",)),
+    )
+    [(_, _, body)] = rows_of([], [link("abc", 3, rules=rules)], None, DEFAULT, 0)
+    written = json.loads(body or "")["rules"]
+    assert written == [
+        {
+            "url": "https://de.example",
+            "countries": [],
+            "when": {"countries": ["DE"], "languages": ["de"], "query": {"name": "a"}},
+        },
+        {"url": "https://ios.example", "countries": [], "when": {"os": ["iOS"]}},
+        {"url": "https://m.example", "devices": ["mobile"]},
+    ]
 
 
 def test_reused_code_belongs_to_the_new_link():
@@ -183,6 +202,9 @@ def test_statements_keep_the_newest_rows_in_any_order_and_when_repeated(batches)
         st.text(),
         countries=st.none() | st.lists(st.text(max_size=2)).map(tuple),
         devices=st.none() | st.lists(st.sampled_from(["mobile", "desktop"])).map(tuple),
+        languages=st.none() | st.lists(st.text(max_size=2)).map(tuple),
+        os=st.none() | st.lists(st.sampled_from(["iOS", "Linux"])).map(tuple),
+        query=st.none() | st.builds(Parameter, st.text(), st.none() | st.text()),
     )
 )
 def test_rule_survives_a_round_trip_through_json(rule):
@@ -190,4 +212,5 @@ def test_rule_survives_a_round_trip_through_json(rule):
     assert Rule.from_fields(fields) == rule
     assert None not in fields.values()
     [row] = rows_of([], [link("abc", 3, rules=(rule,))], None, DEFAULT, 0)
-    assert json.loads(row.body or "")["rules"] == [fields]
+    [written] = json.loads(row.body or "")["rules"]
+    assert {"url": written["url"], **written.get("when", written)} == fields

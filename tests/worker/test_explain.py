@@ -6,17 +6,20 @@ import json
 import random
 import shutil
 import subprocess
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.tools.node import node_command
 from svc.config import ConfigError
-from svc.model import Link, Rule
+from svc.model import Device, Link, Parameter, Retention, Rule
 from svc.worker.bundle import load_bundle
+from svc.worker.config_rows import rows_of as config_rows_of
 from svc.worker.explain import Click
 from svc.worker.patterns import compiled
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
 SHARE = 1 if EVERYTHING else 10  # one of SHARE random clicks is tested
+CLICKS, BATCH = 100_000 if EVERYTHING else 4_000, 2_000
+CONDITIONS = ("countries", "devices", "languages", "os", "query")
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]
 # Difficult input for patterns: line ends, lone surrogates, and letters that become ASCII if their case changes.
 ODD = [
@@ -43,6 +48,26 @@ VALUES = [
     *("https://www.Example.com/a?b", "http%3A%2F%2FWWW.a.de%3A80%2F", "www.x.de", "www.www.x", "https%3A//a@b.de"),
     *("android-app://com.google.android.gm", "[::1]", "https://[::1]/", "HTTPS://"),
     *("x" * 99, "x" * 100, "x" * 101, "%C3%9C" * 60, "%F0%9F%98%80" * 60, "a" * 999 + "%41"),
+]
+
+
+LANGUAGES = ["de", "de-at", "en", "fr", "pt", "pt-br", "zh-hant", "x-klingon", "i-default"]
+RANGES = [
+    *("de", "DE-at", "de-AT-1996", "en-GB", "pt", "pt-BR", "zh-Hant-TW", "zh", "fr", "FR", "*", "sv", "deu"),
+    *("", " ", "de_AT", "de-", "-de", "abcdefghi", "\u212alingon", "d\u0131", "de\x0b", "1de", "x-Klingon"),
+]
+WEIGHTS = [
+    *("", "", "", ";q=0.9", ";q=0.5", ";q=0", ";q=0.000", ";q=0.001", ";q=1", ";q=1.000", ";q=0.", ";q=1."),
+    " ;\tq=0.3 ",
+    *(";q=1.5", ";q=", ";q=.5", ";Q=0.7", ";q=0.\u0661", ";q=0.1234", ";level=1;q=0.2", ";q =0.2", ";q=-1"),
+]
+SYSTEMS = ("iOS", "Android", "Windows", "macOS", "Linux")
+PARAMETERS = [
+    *(Parameter("q"), Parameter("q", ""), Parameter("ref", "qr"), Parameter("utm_source")),
+    Parameter("utm_source", " a "),
+    *(Parameter("utm_source", "ä"), Parameter("ref", "%"), Parameter("a"), Parameter("ref", "\U0001f600" * 60)),
+    *(Parameter("xref", "\ufffd"), Parameter("rq", "newsletter"), Parameter("\u017f"), Parameter("utm_source ")),
+    *(Parameter("ref", "\ufeffa\u00a0"), Parameter("xref", "a@b.de"), Parameter("?q"), Parameter("a#b")),
 ]
 
 
@@ -101,11 +126,45 @@ def search_of(dice: random.Random) -> str:
 
 def rules_of(dice: random.Random) -> tuple[Rule, ...]:
     countries = [None, (), ("DE",), ("US", "AT"), ("XX",), ("DE", "AT", "US")]
-    devices = [None, (), ("mobile",), ("desktop",), ("mobile", "desktop")]
+    devices: list[tuple[Device, ...] | None] = [None, (), ("mobile",), ("desktop",), ("mobile", "desktop")]
     return tuple(
         Rule(f"https://example.com/{n}", dice.choice(countries), dice.choice(devices))
         for n in range(dice.randint(0, 10))
     )
+
+
+def any_rules_of(dice: random.Random) -> tuple[Rule, ...]:
+    """Return rules with all kinds of conditions. A rule has few conditions, so that it often matches."""
+
+    def rule(number: int) -> Rule:
+        conditions: dict[str, Any] = {
+            "countries": (dice.choice(COUNTRIES), "AT"),
+            "devices": (dice.choice(("mobile", "desktop")),),
+            "languages": tuple(dice.sample(LANGUAGES, dice.randint(1, 3))),
+            "os": tuple(dice.sample(SYSTEMS, dice.randint(1, 2))),
+            "query": dice.choice(PARAMETERS),
+        }
+        chosen = dice.sample(sorted(conditions), dice.choice((1, 1, 1, 2, 2, 3)))
+        return Rule(f"https://example.com/{number}", **{name: conditions[name] for name in chosen})
+
+    return tuple(rule(number) for number in range(dice.randint(1, 10)))
+
+
+def accept_language_of(dice: random.Random) -> str:
+    """Return a random header Accept-Language. Some headers exceed the length that is read."""
+    ranges = [dice.choice(RANGES) + dice.choice(WEIGHTS) for _ in range(dice.choice((0, 1, 2, 3, 5, 80)))]
+    return dice.choice((",", ",", ", ", "\t,", f",{dice.choice(ODD)}")).join(ranges)
+
+
+def any_search_of(dice: random.Random) -> str:
+    """Return a random query string that often has a parameter that a rule may name."""
+    fields = []
+    for _ in range(dice.randint(0, 3)):
+        name = dice.choice([dice.choice(NAMES), dice.choice(PARAMETERS).name, "%71", "re%66", "+a", ""])
+        value = dice.choice([dice.choice(VALUES), dice.choice(VALUES), dice.choice(PARAMETERS).value or ""])
+        fields.append(dice.choice([f"{name}={value}", f"{name}={value}", name, f"{name}={value}{dice.choice(ODD)}"]))
+        fields += [urlencode([(each.name, each.value or "")]) for each in dice.sample(PARAMETERS, dice.randint(0, 2))]
+    return "?" + "&".join(fields) if fields else dice.choice(("", "?", "??q", "?&&=&"))
 
 
 def link_of(rules: tuple[Rule, ...]) -> Link:
@@ -116,14 +175,13 @@ def explained_by_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, A
     """Return the Worker's results for these clicks, from one Node process."""
     sent = []
     for link, click in cases:
-        row: dict[str, Any] = {"target": link.id, "url": link.url}
-        if link.rules:
-            row["rules"] = [rule.fields() for rule in link.rules]
+        [row] = config_rows_of([], [link], None, Retention(), 0)
         sent.append(
             {
-                "link": row,
+                "link": json.loads(row.body or ""),
                 "country": click.country,
                 "ua": click.user_agent,
+                "language": click.accept_language,
                 "search": click.search,
                 "method": click.method,
             }
@@ -187,6 +245,64 @@ def test_rules_countries_sources_and_methods_are_evaluated_as_by_the_worker():
 
 
 @pytest.mark.rule("X1")
+@pytest.mark.timeout(900)
+def test_all_conditions_are_evaluated_as_by_the_worker():
+    dice = random.Random(f"conditions {SEED}")
+    user_agents = corpus()
+    matches: Counter[str] = Counter()
+    for _ in range(CLICKS // BATCH):
+        cases = []
+        for _ in range(BATCH):
+            click = Click(
+                dice.choice(COUNTRIES), dice.choice(user_agents), any_search_of(dice),
+                dice.choice(("GET", "GET", "GET", "HEAD")), accept_language_of(dice),
+            )  # fmt: skip
+            cases.append((link_of(any_rules_of(dice)), click))
+        assert_same_as_worker(cases)
+        matches += matched_conditions(cases)
+    # Each condition decides many of the clicks.
+    assert min(matches[name] for name in CONDITIONS) > CLICKS / 50, matches
+
+
+def matched_conditions(cases: Sequence[tuple[Link, Click]]) -> Counter[str]:
+    """Return how often the matching rule has each condition."""
+    found: Counter[str] = Counter()
+    for link, click in cases:
+        place = EXPLAINER.explain(link, click).rule
+        found.update([] if place is None else link.rules[place].fields().keys())
+    return found
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("header", "rule"),
+    [
+        ("", None),
+        ("*", None),
+        ("fr,de;q=0.9", None),  # German is named, but the visitor prefers French, which is named, too
+        ("sv,de;q=0.2", 0),
+        ("de-AT", 0),
+        ("de;q=0.5,pt-BR", 1),
+        ("pt-PT,de;q=0.5", 0),
+        ("de;q=0,pt-br;q=0.1", 1),
+        ("*,de;q=0.5", None),  # any other language is better than German
+        ("*;q=0.1,de;q=0.5", 0),
+        ("de;q=0", None),
+        ("DEU", None),
+    ],
+)
+def test_rule_applies_to_visitors_who_prefer_its_language(header: str, rule: int | None):
+    rules = (
+        Rule("https://example.com/de", languages=("de",)),
+        Rule("https://example.com/br", languages=("pt-br",)),
+        Rule("https://example.com/fr", languages=("fr",), countries=("CH",)),
+    )
+    click = Click("DE", "", "", "GET", header)
+    assert EXPLAINER.explain(link_of(rules), click).rule == rule
+    assert_same_as_worker([(link_of(rules), click)])
+
+
+@pytest.mark.rule("X1")
 @pytest.mark.parametrize(
     ("query", "search"),
     [
@@ -206,7 +322,7 @@ def test_query_is_encoded_as_by_a_browser(query: str | None, search: str):
 
 def test_absent_values_have_defaults():
     assert Click.from_request(None, None, None, "GET") == Click("XX", "", "", "GET")
-    assert Click.from_request("DE", "  \tcurl/8\t", "a", "HEAD") == Click("DE", "curl/8", "?a", "HEAD")
+    assert Click.from_request("DE", "  \tcurl/8\t", "a", "HEAD", " de ") == Click("DE", "curl/8", "?a", "HEAD", "de")
 
 
 def test_bundle_with_untranslatable_pattern_is_rejected(tmp_path: Path):

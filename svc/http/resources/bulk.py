@@ -10,7 +10,8 @@ import trio
 from svc.actors.requests.bulk import WantedLink, add_wanted, count_links
 from svc.api import bulk as api
 from svc.api.errors import ErrorObject
-from svc.api.links import Link, rules_of
+from svc.api.link_rules import rules_of
+from svc.api.links import Link
 from svc.errors import ServiceError
 from svc.http.serving.visible import visible_account
 

@@ -36,6 +36,8 @@ class Explain:
         if account.link_host is None:
             raise Conflict("link_host_required")
         asked = write.body
-        click = Click.from_request(asked.country, asked.user_agent, asked.query, asked.method or "GET")
+        click = Click.from_request(
+            asked.country, asked.user_agent, asked.query, asked.method or "GET", asked.accept_language
+        )
         explanation = self._explainer.explain(link, click)
         return await self._store.run(write.commit(api.ExplainedClick.from_model)(constant(explanation)))

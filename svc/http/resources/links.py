@@ -9,6 +9,7 @@ from quart import Response
 from svc.actors.requests import links as link_requests
 from svc.api import links as api
 from svc.api.cursors import cursor_of, expired, place_in
+from svc.api.link_rules import rules_of
 from svc.clock import day_of
 from svc.errors import Conflict, NotFound
 from svc.http.resources import qr
@@ -103,7 +104,7 @@ class Links:
         body = write.body
         account = await visible_account(self._context.store, write.caller, body.account_id)
         commit = write.commit(_one(account), about=account)
-        rules = api.rules_of(body.rules)
+        rules = rules_of(body.rules)
         return await link_requests.add(self._context, account, body.url, body.code, rules, commit)
 
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
@@ -115,7 +116,7 @@ class Links:
         """Change a link's destination or rules."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         body = write.body
-        rules = None if body.rules is None else api.rules_of(body.rules)
+        rules = None if body.rules is None else rules_of(body.rules)
         commit = write.commit(_one(account), about=account)
         return await self._context.store.run(commit(links.change_link(account.id, link.id, body.url, rules)))
 

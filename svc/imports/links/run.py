@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from svc.actors.requests.bulk import WantedLink, add_wanted
 from svc.api.bulk import LinkRow
-from svc.api.links import rules_of
+from svc.api.link_rules import rules_of
 from svc.api.shape import parsed
 from svc.errors import Invalid, Issue, ServiceError
 from svc.imports.accounts import accounts_meant

@@ -103,6 +103,7 @@ class Fleet:
             operation,
             bundle=self.bundle.sha256,
             schema=1,
+            link_format=1,
             script_etag="e",
             key_digest=digest,
             keys_until=now,

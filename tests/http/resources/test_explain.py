@@ -47,6 +47,27 @@ async def test_response_has_the_matching_rule_and_how_the_click_is_counted(world
 
 
 @pytest.mark.rule("X1")
+async def test_languages_systems_and_parameters_are_evaluated(world):
+    _, session, account = await world.ready()
+    rules = [
+        {"url": "https://example.org/de", "languages": ["de"], "os": ["iOS"]},
+        {"url": "https://example.org/mail", "query": {"name": "from", "value": "Ä b"}},
+    ]
+    body = {"account_id": account.id, "url": "https://example.org/", "rules": rules}
+    made = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
+
+    async def rule(**asked):
+        return (await world.call("POST", f"/v1/links/{made['id']}/explain", asked, headers=session)).body["rule"]
+
+    assert await rule(accept_language="de-AT,en;q=0.5", user_agent=PHONE) == 0
+    assert await rule(accept_language="de-AT,en;q=0.5") is None
+    assert await rule(user_agent=PHONE) is None
+    assert await rule(query="from=%C3%84+b", accept_language="de") == 1
+    assert await rule(query="?from=Ä b#") == 1
+    assert await rule(query="from=%C3%84") is None
+
+
+@pytest.mark.rule("X1")
 @pytest.mark.parametrize("body", [{}, None, {"country": None, "user_agent": None, "query": None, "method": None}])
 async def test_absent_fields_count_as_not_sent(world, link, body):
     path, session = link
@@ -73,6 +94,8 @@ async def test_absent_fields_count_as_not_sent(world, link, body):
         {"user_agent": "a\x00b"},
         {"user_agent": "x" * 16_001},
         {"query": "a\rb"},
+        {"accept_language": "de\n"},
+        {"accept_language": "x" * 16_001},
         {"method": "POST"},
         {"method": "get"},
         {"device": "mobile"},

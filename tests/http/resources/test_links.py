@@ -12,6 +12,7 @@ from svc.actors.requests.links import CODE_ALPHABET, new_code
 from svc.http.resources.qr import svg
 from svc.model import RESERVED_CODES
 from svc.store import accounts, links, syncs, totals
+from svc.store.tx import sql
 from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
@@ -27,6 +28,9 @@ async def test_adding_a_link_responds_with_201(world):
     rules = [
         {"url": "https://example.org/de", "countries": ["DE", "AT"], "devices": ["mobile"]},
         {"url": "https://example.org/desk", "devices": ["desktop"]},
+        {"url": "https://example.org/pt", "languages": ["pt-br", "de"], "os": ["iOS", "macOS"]},
+        {"url": "https://example.org/q", "query": {"name": "ref", "value": "Ä b"}},
+        {"url": "https://example.org/r", "query": {"name": "ref"}},
         {"url": "https://example.org/all"},
     ]
     body = {"account_id": account.id, "url": "https://example.org/?a=%20#x", "code": "My_code-1", "rules": rules}
@@ -218,6 +222,23 @@ async def test_international_destinations_are_stored_in_ascii(world):
         [{"url": "https://a.example", "devices": []}],
         [{"url": "https://a.example", "devices": ["tablet"]}],
         [{"url": "https://a.example", "weight": 1}],
+        [{"url": "https://a.example", "languages": []}],
+        [{"url": "https://a.example", "languages": ["*"]}],
+        [{"url": "https://a.example", "languages": ["de_AT"]}],
+        [{"url": "https://a.example", "languages": ["de-"]}],
+        [{"url": "https://a.example", "languages": ["d"]}],
+        [{"url": "https://a.example", "languages": ["de" + "-a" * 17]}],
+        [{"url": "https://a.example", "languages": ["de"] * 31}],
+        [{"url": "https://a.example", "os": []}],
+        [{"url": "https://a.example", "os": ["ios"]}],
+        [{"url": "https://a.example", "os": ["ChromeOS"]}],
+        [{"url": "https://a.example", "query": {}}],
+        [{"url": "https://a.example", "query": {"name": ""}}],
+        [{"url": "https://a.example", "query": {"name": "x" * 101}}],
+        [{"url": "https://a.example", "query": {"name": "a\x00"}}],
+        [{"url": "https://a.example", "query": {"name": "a", "value": "x" * 201}}],
+        [{"url": "https://a.example", "query": {"name": "a", "value": "b\n"}}],
+        [{"url": "https://a.example", "query": [{"name": "a"}]}],
     ],
 )
 async def test_invalid_rules_are_refused(world, ready, rules):
@@ -225,6 +246,42 @@ async def test_invalid_rules_are_refused(world, ready, rules):
     body = {"account_id": account.id, "url": "https://a.example", "rules": rules}
     response = await world.call("POST", "/v1/links", body, headers=session)
     assert (response.status, response.code) == (400, "invalid_request")
+
+
+@pytest.mark.rule("L2")
+async def test_conditions_are_stored_in_one_form(world, ready):
+    _, session, account = ready
+    rule = {
+        "url": "https://a.example", "countries": None, "languages": ["PT-br", "de", "pt-BR"],
+        "query": {"name": "a", "value": None},
+    }  # fmt: skip
+    link = await add(world, session, account, rules=[rule])
+    expected = {"url": "https://a.example", "languages": ["pt-br", "de"], "query": {"name": "a"}}
+    assert link["rules"] == [expected]
+    again = {"rules": [expected]}
+    changed = await world.call("PATCH", f"/v1/links/{link['id']}", again, headers=session)
+    assert changed.body["link"] == link
+
+
+@pytest.mark.rule("L2", "L3")
+async def test_link_is_pending_until_the_worker_knows_its_features(world):
+    _, session, account = await world.ready()
+    plain = await add(world, session, account, rules=[{"url": "https://a.example/de", "countries": ["DE"]}])
+    link = await add(world, session, account, rules=[{"url": "https://a.example/de", "languages": ["de"]}])
+    await synced(world, account)
+
+    async def states():
+        links = (await world.call("GET", "/v1/links", headers=session)).body["links"]
+        return {link["id"]: (link["config"], link["live_at"] is not None) for link in links}
+
+    assert await states() == {plain["id"]: ("synced", True), link["id"]: ("pending", False)}
+    await world.store.run(knows_format(account, 2))
+    assert await states() == {plain["id"]: ("synced", True), link["id"]: ("synced", True)}
+
+
+def knows_format(account, link_format):
+    """Record that the account's Worker knows this form of configuration rows."""
+    yield sql("update accounts set edge_link_format = $2 where id = $1", account.id, link_format)
 
 
 async def add(world, headers, account, **fields):

@@ -311,7 +311,14 @@ async def test_body_over_the_limit_of_its_endpoint_is_too_large(world):
 async def test_largest_valid_bodies_are_accepted(world):
     _, session, account = await owner(world)
     country = ["DE"] * 300
-    rule = {"url": "https://example.org/" + "x" * 2_028, "countries": country, "devices": ["mobile", "desktop"]}
+    rule = {
+        "url": "https://example.org/" + "x" * 2_028,
+        "countries": country,
+        "devices": ["mobile", "desktop"],
+        "languages": [f"{'x' * 8}-{'x' * 8}-{'x' * 8}-a{n:06}" for n in range(30)],
+        "os": ["iOS", "Android", "Windows", "macOS", "Linux"],
+        "query": {"name": "x" * 100, "value": "x" * 200},
+    }
     for path, body in (
         ("/v1/sites", {"account_id": account, "host": "a.example.com", "excluded_paths": ["/" + "x" * 999] * 50}),
         ("/v1/links", {"account_id": account, "url": rule["url"], "code": "x" * 32, "rules": [rule] * 10}),

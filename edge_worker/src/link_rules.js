@@ -1,0 +1,68 @@
+/** Finds the rule of a short link that applies to a click. */
+
+import { agentOf, ruleDevice } from "./agents.js";
+import { isLanguage, languageRanges } from "./languages.js";
+
+/**
+ * @typedef {object} Conditions a condition that is missing matches all clicks
+ * @property {string[]} [countries]
+ * @property {string[]} [devices] `mobile` or `desktop`
+ * @property {string[]} [languages] in lower case; each also matches with further subtags
+ * @property {string[]} [os] names of operating systems (agents.js)
+ * @property {Parameter} [query] a parameter of the short URL
+ *
+ * @typedef {{name: string, value?: string}} Parameter decoded; without a value, any value matches
+ *
+ * @typedef {Conditions & {url: string, when?: Conditions}} LinkRule when: all conditions of the rule, if it has any
+ *   other than countries and devices. `countries` is then an empty list, so that an older Worker, which does not know
+ *   `when`, skips the rule
+ *
+ * @typedef {object} Click
+ * @property {string} country @property {string} ua truncated @property {string} search with its "?"
+ * @property {{get: (name: string) => string | null | undefined}} headers
+ */
+
+/**
+ * Returns the first rule whose conditions all match. Values that no condition needs are not computed.
+ * @param {LinkRule[]} rules @param {Click} click
+ * @returns {LinkRule | undefined}
+ */
+export function matchingRule(rules, { country, ua, search, headers }) {
+  /** @type {string | undefined} */
+  let device;
+  /** @type {string | undefined} */
+  let language;
+  for (const rule of rules) {
+    const { countries, devices, languages, os, query } = rule.when ?? rule;
+    if (countries !== undefined && !countries.includes(country)) continue;
+    if (devices !== undefined) {
+      device ??= ruleDevice(ua);
+      if (!devices.includes(device)) continue;
+    }
+    if (os !== undefined && !os.includes(agentOf(ua).os)) continue;
+    if (query !== undefined && !hasParameter(search, query)) continue;
+    if (languages !== undefined) {
+      const range = (language ??= preferredLanguage(rules, headers.get("accept-language") ?? ""));
+      if (!languages.some((each) => isLanguage(each, range))) continue;
+    }
+    return rule;
+  }
+  return undefined;
+}
+
+/**
+ * Returns the visitor's language range with the highest weight among the ranges that a rule names.
+ * @param {LinkRule[]} rules @param {string} header Accept-Language
+ * @returns {string} "" for none; "*" if the visitor prefers any other language to the named ones
+ */
+function preferredLanguage(rules, header) {
+  const named = rules.flatMap(({ when }) => when?.languages ?? []);
+  const isNamed = (/** @type {string} */ range) => named.some((language) => isLanguage(language, range));
+  return languageRanges(header).find((range) => range === "*" || isNamed(range)) ?? "";
+}
+
+/** @param {string} search @param {Parameter} parameter @returns {boolean} */
+function hasParameter(search, { name, value }) {
+  const values = new URLSearchParams(search).getAll(name);
+  return value === undefined ? values.length > 0 : values.includes(value);
+}
