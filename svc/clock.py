@@ -40,6 +40,17 @@ def day_number(text: str) -> int:
     return date.fromisoformat(text).toordinal() - date(1970, 1, 1).toordinal()
 
 
+def month_of(day: int) -> int:
+    """Return the month of a day number: the number of months since the year 0."""
+    at = date.fromisoformat(day_text(day))
+    return at.year * 12 + at.month - 1
+
+
+def first_day_of(month: int) -> int:
+    """Return the day number of a month's first day. `month`: the number of months since the year 0."""
+    return day_number(date(month // 12, month % 12 + 1, 1).isoformat())
+
+
 def epoch_ms(moment: datetime) -> int:
     """Convert a timezone-aware datetime to epoch milliseconds, rounded down."""
     return int(moment.timestamp() * 1000)

@@ -7,6 +7,7 @@
 
 import { OTHER, bytesOf } from "./fold.js";
 import { firstDayOf, monthOf } from "./time.js";
+import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
  * Limits of one step. A step with 40,000 characters takes less CPU time than a fold (an addition of events to the
@@ -47,40 +48,7 @@ const SMALLER_SHARE = 0.8;
  * a site therefore fills two such pages, and the row of a link needs none.
  * @type {{site: Limits, link: Limits}}
  */
-const LIMITS = {
-  site: {
-    bytes: 8_600,
-    lists: {
-      pages: { keys: 60, bytes: 3_000 },
-      sources: { keys: 50, bytes: 1_500 },
-      countries: { keys: 60, bytes: 700 },
-      devices: { keys: 10, bytes: 150 },
-      browsers: { keys: 25, bytes: 400 },
-      os: { keys: 20, bytes: 300 },
-      bots: { keys: 20, bytes: 250 },
-      campaigns: { keys: 30, bytes: 1_200 },
-      entries: { keys: 40, bytes: 2_000 },
-      arrivals: { keys: 40, bytes: 2_500 },
-      targets: { keys: 0, bytes: 20 },
-    },
-  },
-  link: {
-    bytes: 950,
-    lists: {
-      pages: { keys: 1, bytes: 40 },
-      sources: { keys: 25, bytes: 400 },
-      countries: { keys: 25, bytes: 250 },
-      devices: { keys: 10, bytes: 120 },
-      browsers: { keys: 15, bytes: 200 },
-      os: { keys: 12, bytes: 160 },
-      bots: { keys: 12, bytes: 160 },
-      campaigns: { keys: 12, bytes: 240 },
-      entries: { keys: 0, bytes: 20 },
-      arrivals: { keys: 0, bytes: 20 },
-      targets: { keys: 8, bytes: 600 },
-    },
-  },
-};
+const LIMITS = vocabulary.months;
 const DIMENSIONS = /** @type {Dimension[]} */ (Object.keys(LIMITS.site.lists));
 
 /**

@@ -38,6 +38,10 @@ class TotalsFile(_Totals):
 class SiteTotals(_Totals):
     """A file with daily totals, or the product from which the service reads them."""
 
+    breakdowns: bool = Field(
+        True,
+        description="Also import the breakdowns in a ZIP archive of Plausible, as one sum per month. Default: true.",
+    )
     file: Base64 | None = Field(None, description=f"{_FILE} Required without `source`.")
     source: Literal["cloudflare"] | None = Field(
         None,
@@ -67,6 +71,10 @@ class ImportedTotals(ResponseBody):
     first_day: Day | None = Field(description="The first day that was added. Null if there is none.")
     last_day: Day | None = Field(description="The last day that was added. Null if there is none.")
     views: Count = Field(description="The views of all days that were added.")
+    breakdown_months: Count = Field(
+        description="The number of months whose breakdowns were imported, or would be imported. A month counts only if"
+        " it ended before the month in which the site was added, and if the account keeps it."
+    )
     unchanged: Count = Field(description="The number of days that an earlier import added with the same numbers.")
     different: Count = Field(
         description="The number of days that an earlier import added with different numbers. They are overwritten only"
@@ -102,7 +110,7 @@ SITE = Endpoint(
     action="totals.import",
     summary="Import daily totals of a site from another product",
     description=f"{_DESCRIPTION} Each read of Cloudflare Web Analytics counts as one of the user's 30 report reads per"
-    " minute.",
+    " minute. The service stores breakdowns in the Worker's database. If this fails, it imports nothing.",
     scopes=("sites",),
     codes=("account_not_ready", "cloudflare_unavailable"),
     body=SiteTotals,

@@ -11,6 +11,7 @@ from svc.config import ConfigError
 from svc.model import DIMENSIONS, DROP_REASONS
 from svc.worker.breakdowns import Cap
 from svc.worker.explain import Explainer
+from svc.worker.imported_months import MonthLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ class WorkerBundle:
     last statement sets the version number. Migrations only add tables and columns, so that older Workers keep working.
     All statements except `alter table` can be repeated. `caps`: the limits of each breakdown, per target and day.
     `link_format`: the newest form of a link's configuration row that the Worker knows.
+    `site_month`: the limits of the row of a site's month.
     `live_after_s`: the number of seconds after a sync until all isolates use the new configuration. `not_found_policy`:
     the content security policy of the page that the link host shows for unknown codes. `explainer`: evaluates clicks in
     the same way as this Worker.
@@ -47,6 +49,7 @@ class WorkerBundle:
     live_after_s: int
     not_found_policy: str
     caps: Mapping[Dimension, Cap]
+    site_month: MonthLimits
     explainer: Explainer
 
     @property
@@ -85,8 +88,13 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
             link_format=vocabulary["link_format"],
             live_after_s=vocabulary["live_after_s"],
             not_found_policy=vocabulary["not_found_policy"],
-            caps={name: Cap(**cap) for name, cap in vocabulary["dimensions"].items()},
+            caps=_caps(vocabulary["dimensions"]),
+            site_month=MonthLimits(vocabulary["months"]["site"]["bytes"], _caps(vocabulary["months"]["site"]["lists"])),
             explainer=Explainer(json.loads((folder / "patterns.json").read_text())),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"The Worker's bundle cannot be used ({error}); run: make build") from None
+
+
+def _caps(limits: Mapping[Dimension, Mapping[str, int]]) -> dict[Dimension, Cap]:
+    return {name: Cap(**cap) for name, cap in limits.items()}

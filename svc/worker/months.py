@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, Field
 
-from svc.clock import LAST_DAY, day_number, day_text
+from svc.clock import LAST_DAY, first_day_of, month_of
 from svc.model import DIMENSIONS, Dimension
 from svc.worker.breakdowns import VISIT_LISTS
 
@@ -57,23 +56,30 @@ class MonthSums:
 
     def has(self, day: int) -> bool:
         """Return True if the day is in one of the months, even if that month's sum does not contain the day."""
-        return bool(self.numbers) and _month_of(day) in self.numbers
+        return bool(self.numbers) and month_of(day) in self.numbers
 
 
 class MonthState(BaseModel):
     """The part of the Worker's state that says which months the Worker has added up.
 
     `from_`: the first month. `month`: the month after the last one. `first_days`: for each incomplete month, the first
-    day that its sum contains.
+    day that its sum contains. `expired`: None if the Worker has never deleted months because of their age.
     """
 
     from_: Annotated[int, Field(ge=0, alias="from")]
     month: Annotated[int, Field(ge=0)]
     first_days: dict[str, _Day] = {}
+    expired: bool | None = None
+
+    @property
+    def has_deleted(self) -> bool:
+        """True if the Worker has deleted the months before `from_` because of their age."""
+        return self.expired is not None
 
 
 class _Row(BaseModel):
     from_: Annotated[_Day, Field(alias="from")]
+    imported: bool = False
     unlisted: tuple[_Day, _Day] | None = None
     pages: dict[str, int] = {}
     sources: dict[str, int] = {}
@@ -91,9 +97,9 @@ class _Row(BaseModel):
 def whole_months(first_day: int, last_day: int) -> list[Month]:
     """Return the calendar months that are completely within this range of day numbers."""
     months = []
-    number = _month_of(max(first_day, 0))
-    while (last := _first_day(number + 1) - 1) <= last_day:
-        first = _first_day(number)
+    number = month_of(max(first_day, 0))
+    while (last := first_day_of(number + 1) - 1) <= last_day:
+        first = first_day_of(number)
         if first >= first_day:
             months.append(Month(number, first, last))
         number += 1
@@ -106,7 +112,7 @@ def month_statement(target_id: str, months: Sequence[Month]) -> Statement:
 
 
 def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState | None, kept_from: int) -> MonthSums:
-    """Return the sums of months that the Worker has added up and from which it has deleted days.
+    """Return the sums of imported months, and of months that the Worker has added up and that lack deleted days.
 
     A month without a row had no events. `kept_from`: the first day that is not deleted. Raises ValueError, KeyError or
     TypeError if the Worker did not write the rows.
@@ -114,10 +120,10 @@ def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState |
     sums = MonthSums()
     stored = {int(str(row["month"])): _Row.model_validate_json(str(row["totals"])) for row in rows}
     for month in months:
-        if state is None or not state.from_ <= month.number < state.month or month.first >= kept_from:
-            continue
         row = stored.get(month.number)
-        first = state.first_days.get(str(month.number), month.first) if row is None else row.from_
+        if not (_is_imported(month, row, state) or _is_added_up(month, state, kept_from)):
+            continue
+        first = _first_day(month, row, state)
         if not month.first <= first <= month.last + 1:
             raise ValueError("a month begins with a day of another month")
         sums.covered.append((first, month.last))
@@ -125,6 +131,21 @@ def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState |
         if row is not None:
             _add(sums, row, month)
     return sums
+
+
+def _is_imported(month: Month, row: _Row | None, state: MonthState | None) -> bool:
+    is_deleted = state is not None and state.has_deleted and month.number < state.from_
+    return row is not None and row.imported and not is_deleted
+
+
+def _is_added_up(month: Month, state: MonthState | None, kept_from: int) -> bool:
+    return state is not None and state.from_ <= month.number < state.month and month.first < kept_from
+
+
+def _first_day(month: Month, row: _Row | None, state: MonthState | None) -> int:
+    if row is not None:
+        return row.from_
+    return month.first if state is None else state.first_days.get(str(month.number), month.first)
 
 
 def _add(sums: MonthSums, row: _Row, month: Month) -> None:
@@ -141,12 +162,3 @@ def _add(sums: MonthSums, row: _Row, month: Month) -> None:
         of_all = sums.lists.setdefault(name, {})
         for key, n in counts.items():
             of_all[key] = of_all.get(key, 0) + n
-
-
-def _month_of(day: int) -> int:
-    at = date.fromisoformat(day_text(day))
-    return at.year * 12 + at.month - 1
-
-
-def _first_day(month: int) -> int:
-    return day_number(date(month // 12, month % 12 + 1, 1).isoformat())

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from tests.imports.totals.files import PLAUSIBLE, zipped
 from tests.web.places import signed_in_tab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, FilePayload, Page
 
     from tests.web.places import Place, World
 
@@ -89,3 +90,30 @@ def test_file_is_checked_before_it_is_imported(tab: Page, world: World, link_id:
     part.get_by_role("button", name="Import 1 day").click()
     expect(part.get_by_role("status")).to_have_text("1 day imported.")
     assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 8, 1]
+
+
+def test_lists_of_plausible_are_offered_by_month(tab: Page, world: World) -> None:
+    """The lists can be left out, for example while Cloudflare cannot be reached."""
+    visitors = f'{PLAUSIBLE}"2025-01-30",1,5,0,1,0\n"2025-02-01",1,7,0,1,0\n'
+    pages = "date,hostname,page,visits,visitors,pageviews\n2025-01-30,h,/a,1,1,5\n2025-02-01,h,/b,1,1,7\n"
+    archive = zipped({"imported_visitors_1.csv": visitors, "imported_pages_1.csv": pages})
+    tab.goto(world.place.at("/sites/:id/settings"))
+    part = tab.get_by_role("region", name="Import earlier totals")
+    file: FilePayload = {"name": "shop.zip", "mimeType": "application/zip", "buffer": archive}
+    part.get_by_label("Exported file").set_input_files(file)
+    part.get_by_role("button", name="Check file").click()
+    lists = part.get_by_label("Also import the lists of pages, sources, countries and devices (2 months)")
+    expect(lists).to_be_checked()
+    with tab.expect_request("**/totals") as asked:
+        part.get_by_role("button", name="Import 2 days").click()
+    assert (asked.value.post_data_json or {})["breakdowns"] is True
+    expect(part.get_by_role("status")).to_have_text("2 days imported.")
+    report = f"/v1/sites/{world.place.ids['sites']}/report?from=2025-01-01&to=2025-02-28&breakdowns=1"
+    found = world.call("GET", report)["report"]["breakdowns"]["pages"]
+    assert {page["key"]: page["n"] for page in found} == {"/a": 5, "/b": 7}
+
+    part.get_by_label("Exported file").set_input_files(file)
+    part.get_by_role("button", name="Check file").click()
+    expect(part.get_by_role("button", name="Import lists")).to_be_visible()
+    lists.uncheck()
+    expect(part.get_by_role("button", name="Import lists")).to_have_count(0)

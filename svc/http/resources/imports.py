@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from svc.actors.requests import web_analytics
+from svc.actors.requests import imported_months, web_analytics
 from svc.api import imports as api
-from svc.clock import day_of
+from svc.clock import day_of, first_day_of, month_of
 from svc.errors import Invalid, Issue, NotFound, StoreUnavailable
 from svc.http.serving.visible import visible_link, visible_site
 from svc.imports.reader import NotReadable
@@ -18,8 +18,10 @@ from svc.imports.totals.reading import Reading
 from svc.imports.totals.run import import_target
 from svc.imports.totals.tally import Name, Refused
 from svc.imports.totals.upload import Uploaded, read_upload
+from svc.model import Counts
 from svc.store.imported_days import Target
 from svc.store.tx import UNCHANGED
+from svc.worker.imported_months import encode_month
 
 if TYPE_CHECKING:
     from svc.actors.requests.web_analytics import WebViews
@@ -55,7 +57,13 @@ class Imports:
         site, account = await visible_site(self._context.store, write.caller, write.id)
         target = _target_of(site, account, "site", site.host)
         if body.file is not None:
-            return await self._import(write, target, account, await self._read(body.file, body.website, target))
+            uploaded = await self._read(body.file, body.website, target)
+            rows = self._month_rows(uploaded, site, account) if body.breakdowns else {}
+            if rows and not body.dry_run:
+                # These rows are written first, because they can be written again if the import is repeated.
+                store_months = partial(imported_months.write, self._context, account.id, site.id, rows)
+                await self._supervisor.account(account.edge_account_id).ask(store_months)
+            return await self._import(write, target, account, uploaded, len(rows))
         # The service counts the day on which the site was added, so the import ends before that day.
         today, last_day = day_of(self._context.clock()), day_of(site.created_at) - 1
         views = await web_analytics.read(
@@ -79,11 +87,28 @@ class Imports:
         except CannotWrite as error:
             raise StoreUnavailable("The service cannot write temporary files.") from error
 
-    async def _import(self, write: Write[T], target: Target, account: Account, uploaded: Uploaded) -> StoredResponse:
+    def _month_rows(self, uploaded: Uploaded, site: Site, account: Account) -> dict[int, str]:
+        """Return the rows of the months whose breakdowns are imported, by month.
+
+        The month in which the site was added is left out, because the Worker adds up this month itself.
+        """
+        end = month_of(day_of(site.created_at))
+        first = imported_months.first_kept(account, day_of(self._context.clock())) or 0
+        days = {day: counts for of_target in uploaded.days_of.values() for day, counts in of_target.items()}
+        rows: dict[int, str] = {}
+        for month, lists in uploaded.months.items():
+            in_month = [day for day in range(first_day_of(month), first_day_of(month + 1)) if day in days]
+            if in_month and first <= month < end:
+                total = sum((days[day] for day in in_month), Counts())
+                rows[month] = encode_month(in_month[0], total, lists, self._context.bundle.site_month)
+        return rows
+
+    async def _import(
+        self, write: Write[T], target: Target, account: Account, uploaded: Uploaded, breakdown_months: int = 0
+    ) -> StoredResponse:
         body = write.body
-        commit = write.commit(
-            partial(_result, uploaded, dry_run=body.dry_run), about=account, count=lambda done: done.written
-        )
+        result = partial(_result, uploaded, breakdown_months, dry_run=body.dry_run)
+        commit = write.commit(result, about=account, count=lambda done: done.written)
         return await self._context.store.run(commit(_import(target, uploaded, body, self._context.clock())))
 
 
@@ -114,7 +139,7 @@ def _import(target: Target, uploaded: Uploaded, body: api.TotalsFile | api.SiteT
     return done
 
 
-def _result(uploaded: Uploaded, done: Done, *, dry_run: bool) -> api.TotalsImport:
+def _result(uploaded: Uploaded, breakdown_months: int, done: Done, *, dry_run: bool) -> api.TotalsImport:
     reading, refused, compared = uploaded.reading, uploaded.refused, done.compared
     return api.TotalsImport(
         result=api.ImportedTotals(
@@ -126,6 +151,7 @@ def _result(uploaded: Uploaded, done: Done, *, dry_run: bool) -> api.TotalsImpor
             first_day=compared.added[0] if compared.added else None,
             last_day=compared.added[-1] if compared.added else None,
             views=done.views,
+            breakdown_months=breakdown_months,
             unchanged=len(compared.same),
             different=len(compared.other),
             counted_here=len(compared.own) + done.elsewhere,

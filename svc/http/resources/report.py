@@ -120,7 +120,8 @@ def with_missing_breakdowns(
         missing = [_missing(span.first_day, span.last_day, report.unavailable or "not_kept")]
         return report.model_copy(update={"breakdowns_missing": tuple(missing)})
     imported = [day for day in span.days if day in stored.imported_days]
-    missing = [_missing(imported[0], imported[-1], "imported")] if imported else []
+    without_lists = _gaps(imported[0], imported[-1], live.months) if imported else ()
+    missing = [_missing(*gap, "imported") for gap in without_lists]
     # On days before its creation, the site or link had no counts that could be missing.
     first = max(span.first_day, created_on, *(day + 1 for day in imported[-1:]))
     last = min(span.last_day, live.kept_from - 1)

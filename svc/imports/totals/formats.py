@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from svc.clock import day_text
@@ -16,7 +15,8 @@ from svc.imports.reader import NotReadable
 from svc.imports.totals.counterscale import is_analytics_engine, read_counterscale
 from svc.imports.totals.google_analytics import is_google_analytics, read_google_analytics
 from svc.imports.totals.matomo import is_matomo, read_matomo
-from svc.imports.totals.reading import SITES_ZONE, Reading, add_days
+from svc.imports.totals.plausible import read_dashboard_export, read_site_export
+from svc.imports.totals.reading import Reading, add_days
 from svc.imports.totals.table import Wrong, read_count, read_day, read_day_of_moment, read_header
 from svc.imports.totals.tally import Name
 from svc.model import Counts
@@ -214,33 +214,6 @@ def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
         yield lines.line, value
 
 
-# ---- Plausible
-
-
-def _plausible(table: Table, tally: Tally) -> Reading:
-    add_days(table, tally, "date", "pageviews", "visitors")
-    return Reading("Plausible's export of a site", ("date", "pageviews", "visitors"), (_SITES_ZONE,))
-
-
-def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
-    """Read an export of Plausible's dashboard.
-
-    Each row is a day, a week or a month, depending on the graph that the user selected. There are no gaps between rows.
-    Raises NotReadable if the rows are not days.
-    """
-    read = add_days(table, tally, "date", "pageviews", "visitors")
-    days = [day for _, day in read]
-    if len(days) < 2 or any(later - day != 1 for day, later in pairwise(days)):
-        raise NotReadable(
-            "the rows of Plausible's dashboard are not consecutive days, but perhaps weeks or months. Choose a period"
-            " of several days with the interval `Days`, or use the export in the settings of the site"
-        )
-    notes = ("days without views are included", "an active filter limits the export")
-    return Reading("an export of Plausible's dashboard", ("date", "pageviews", "visitors"), (_SITES_ZONE, *notes))
-
-
-_SITES_ZONE = SITES_ZONE.format("Plausible")
-
 # ---- Umami
 
 
@@ -314,7 +287,7 @@ _NO_BOTS = "Umami does not store hits of bots"
 
 _KNOWN: tuple[tuple[set[str], Callable[[Table, Tally], Reading]], ...] = (
     ({"kind", "edge_account_id", "name", "target", "day", "views"}, _own),
-    ({"date", "visitors", "pageviews", "bounce_rate"}, _plausible_dashboard),
-    ({"date", "visitors", "pageviews"}, _plausible),
+    ({"date", "visitors", "pageviews", "bounce_rate"}, read_dashboard_export),
+    ({"date", "visitors", "pageviews"}, read_site_export),
     ({"day", "views"}, _plain_table),
 )

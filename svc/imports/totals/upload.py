@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from svc.imports.reader import NotReadable
 from svc.imports.totals.formats import read_totals
+from svc.imports.totals.month_lists import TooManyRows, month_lists
+from svc.imports.totals.plausible import read_lists
 from svc.imports.totals.source import open_source
 from svc.imports.totals.tally import tally
 
 if TYPE_CHECKING:
     from collections.abc import Set
 
+    from svc.imports.totals.month_lists import Lists
     from svc.imports.totals.reading import Reading
+    from svc.imports.totals.source import Source
     from svc.imports.totals.tally import Name, Refused
     from svc.model import Counts
 
@@ -30,13 +34,15 @@ class Uploaded:
     """The content of an uploaded file.
 
     `days_of`: the days by the id that the site or link has in the file ("" without ids). `estimates`: the days whose
-    counts are estimates.
+    counts are estimates. `months`: the lists of pages, sources and others by month (the number of months since the year
+    0), for a site.
     """
 
     reading: Reading
     refused: Refused
     days_of: dict[str, dict[int, Counts]]
     estimates: Set[int] = frozenset()
+    months: dict[int, Lists] = field(default_factory=dict)
 
 
 def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Uploaded:
@@ -57,4 +63,20 @@ def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Upl
                 estimates |= found.estimates(of_file)
         if not days_of and any(found.names()):
             raise NotReadable(f"the file has no totals of the {name.kind} {name.name}")
-        return Uploaded(reading, found.refused, days_of, estimates)
+        months: dict[int, Lists] = {}
+        if name.kind == "site":
+            months, problem = _read_months(source, found.refused)
+            reading = replace(reading, notes=(*reading.notes, *problem))
+        return Uploaded(reading, found.refused, days_of, estimates, months)
+
+
+def _read_months(source: Source, refused: Refused) -> tuple[dict[int, Lists], tuple[str, ...]]:
+    """Return the lists in the file by month. If they cannot be read, return none, and the reason as a note."""
+    with month_lists(MAX_ROWS) as lists:
+        try:
+            read_lists(source, lists, refused)
+        except TooManyRows:
+            return {}, (f"the lists are not imported, because they have more than {MAX_ROWS:,} rows",)
+        except NotReadable as error:
+            return {}, (f"the lists are not imported: {error}",)
+        return lists.months(), ()

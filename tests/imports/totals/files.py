@@ -13,6 +13,7 @@ from svc.imports.totals.tally import tally
 from svc.model import Counts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from svc.imports.totals.reading import Reading
@@ -37,7 +38,7 @@ def hit(at: str, session: str = "aa", *, path: str = "/", title: str = "T", even
     return f'{path},"{title}",{event},,Firefox 80,Linux,{session},{bot},,o,"1024,0,1",DE,1,{at}\n'
 
 
-def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zipped(files: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return a ZIP archive with these files."""
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w", method) as archive:

@@ -23,7 +23,7 @@ export function ImportTotals({ kind, id }) {
   const checked = useSignal(/** @type {{upload: Upload, result: Result} | null} */ (null));
   /** The number of days that the last import wrote. */
   const imported = useSignal(/** @type {number | null} */ (null));
-  /** @param {Upload & {replace?: boolean, dry_run?: boolean}} body @param {string} key */
+  /** @param {Upload & {replace?: boolean, dry_run?: boolean, breakdowns?: boolean}} body @param {string} key */
   const send = async (body, key) =>
     (kind === "site"
       ? await call("POST /v1/sites/{site_id}/totals", { site_id: id, body, key })
@@ -94,13 +94,15 @@ export function ImportTotals({ kind, id }) {
  * @param {{
  *   upload: Upload,
  *   result: Result,
- *   send: (body: Upload & {replace: boolean}, key: string) => Promise<void>,
+ *   send: (body: Upload & {replace: boolean, breakdowns?: boolean}, key: string) => Promise<void>,
  * }} props
  */
 function Checked({ upload, result, send }) {
   const words = t().importTotals;
   const replace = useSignal(false);
+  const lists = useSignal(result.breakdown_months > 0);
   const written = result.added + (replace.value ? result.different : 0);
+  const options = { replace: replace.value, ...(result.breakdown_months > 0 && { breakdowns: lists.value }) };
   return (
     <Note>
       <p>
@@ -138,12 +140,15 @@ function Checked({ upload, result, send }) {
           onChange={(/** @type {any} */ event) => (replace.value = event.currentTarget.checked)}
         />
       )}
-      {written > 0 && (
-        <Form
-          submit={words.submit(written)}
-          guard={false}
-          send={(_, key) => send({ ...upload, replace: replace.value }, key)}
-        >
+      {result.breakdown_months > 0 && (
+        <Check
+          label={words.lists(result.breakdown_months)}
+          checked={lists.value}
+          onChange={(/** @type {any} */ event) => (lists.value = event.currentTarget.checked)}
+        />
+      )}
+      {(written > 0 || lists.value) && (
+        <Form submit={words.submit(written)} guard={false} send={(_, key) => send({ ...upload, ...options }, key)}>
           {null}
         </Form>
       )}

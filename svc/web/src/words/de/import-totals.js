@@ -28,7 +28,9 @@ export default {
       other: `${number(count)} Zeilen können nicht importiert werden:`,
     }),
   line: (line) => `Zeile ${line}:`,
+  lists: (months) =>
+    `Auch die Listen der Seiten, Quellen, Länder und Geräte importieren (${plural(months, { one: "1 Monat", other: `${number(months)} Monate` })})`,
   replace: "Tage mit anderen Zahlen überschreiben",
-  submit: (count) => `${days(count)} importieren`,
-  done: (count) => `${days(count)} importiert.`,
+  submit: (count) => (count > 0 ? `${days(count)} importieren` : "Listen importieren"),
+  done: (count) => (count > 0 ? `${days(count)} importiert.` : "Listen importiert."),
 };

@@ -26,7 +26,9 @@ export default {
   rejected: (/** @type {number} */ count) =>
     plural(count, { one: "1 line cannot be imported:", other: `${number(count)} lines cannot be imported:` }),
   line: (/** @type {string} */ line) => `Line ${line}:`,
+  lists: (/** @type {number} */ months) =>
+    `Also import the lists of pages, sources, countries and devices (${plural(months, { one: "1 month", other: `${number(months)} months` })})`,
   replace: "Overwrite the days that have different numbers",
-  submit: (/** @type {number} */ count) => `Import ${days(count)}`,
-  done: (/** @type {number} */ count) => `${days(count)} imported.`,
+  submit: (/** @type {number} */ count) => (count > 0 ? `Import ${days(count)}` : "Import lists"),
+  done: (/** @type {number} */ count) => (count > 0 ? `${days(count)} imported.` : "Lists imported."),
 };
