@@ -1,4 +1,4 @@
-"""Fixtures for the API client: one emulator per run, and a separate Cloudflare account per test."""
+"""Fixtures for the API client. All tests of a run use one emulator, and each test has a separate Cloudflare account."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ async def test_created_token_has_exactly_the_requested_permissions(
     assert await zones.account_name(access) == "Customer"
     assert (await zones.records_of(access, customer.zones[zone], zone)).proxied
     assert await routes.list_routes(access, customer.zones[zone]) == []
-    with pytest.raises(EdgeRefused) as caught:  # it has no other permissions
+    with pytest.raises(EdgeRefused) as caught:  # the token has no other permissions
         await tokens.list_all(access)
     assert caught.value.code == "permission_error"
 
@@ -167,7 +167,7 @@ async def test_own_records_take_precedence_over_the_closest_wildcard(
 ) -> None:
     zone_id = await emulator.set_zone(customer.account_id, zone, dns=records)
     assert (await zones.records_of(access, zone_id, f"{host}{zone}")).proxied is proxied
-    # For many hosts, the function lists the zone's records instead. The result is the same.
+    # For many hosts, the function reads all records of the zone. The result is the same.
     many = {f"{host}{zone}", *(f"{other}.{zone}" for other in ("a.b", "c", "go", "www"))}
     assert await zones.records_of_all(access, zone_id, many) == {
         name: await zones.records_of(access, zone_id, name) for name in many
@@ -181,7 +181,7 @@ async def test_script_has_tags_and_a_stable_etag(access: Access) -> None:
     assert uploaded.etag
     assert uploaded.tags == ("svc-account:acc_1",)
     await upload(access)
-    assert await workers.get_script(access, "svc-edge") == uploaded  # the same code has the same etag
+    assert await workers.get_script(access, "svc-edge") == uploaded  # uploading the same code does not change the etag
     await workers.disable_subdomain(access, "svc-edge")
     await workers.set_schedules(access, "svc-edge", ["* * * * *"])
     assert await schedules(access) == ["* * * * *"]
@@ -258,7 +258,7 @@ async def test_worker_not_found_after_upload_is_retried(access: Access, emulator
     await finish_install(access)
     assert await schedules(access) == ["* * * * *"]
     await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007, times=None)
-    with pytest.raises(EdgeUnavailable):  # not EdgeRefused, so an install can continue later
+    with pytest.raises(EdgeUnavailable):  # an install can continue after this error, but not after EdgeRefused
         await finish_install(access)
 
 

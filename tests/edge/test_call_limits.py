@@ -1,4 +1,4 @@
-"""Client-side rate limits prevent Cloudflare from blocking a token."""
+"""Tests that client-side rate limits prevent Cloudflare from blocking a token."""
 
 from __future__ import annotations
 
@@ -90,6 +90,6 @@ async def test_calls_per_second_are_limited_across_users(
             for user_id in range(CALLS):
                 access = edge.access(customer.account_id, working_token, user_id)
                 nursery.start_soon(workers.get_script, access, "svc-edge")
-    # This holds even after a delay on this host, because the client does not speed up to make up for lost time.
+    # A delay on this host does not change the result, because the client does not make up for lost time.
     assert len(sent_at) == CALLS
     assert all(later - before >= 9 / PER_SECOND - 0.001 for before, later in zip(sent_at, sent_at[10:], strict=False))

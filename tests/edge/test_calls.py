@@ -91,7 +91,7 @@ async def test_deletion_without_response_is_retried(access: Access, emulator: Em
     database = await d1.create(access, "svc-edge")
     await emulator.forget_requests()
     await emulator.fault("drop_after", f"{access.account_path}/d1/*", method="DELETE")
-    assert await d1.delete(access, database.id) is False  # the retry did not find the database
+    assert await d1.delete(access, database.id) is False  # the retry finds that the database no longer exists
     assert len(await calls()) == 2
     assert await d1.get(access, database.id) is None
 
@@ -329,7 +329,7 @@ async def test_tokens_appear_neither_in_reprs_nor_errors_nor_logs(
         assert value not in text
         assert "svcw_key" not in text
     assert "Invalid format for Authorization header: …" in "".join(shown)
-    assert "tokens/verify" in caplog.text  # debug logging was active
+    assert "tokens/verify" in caplog.text  # otherwise, debug logging was not active
 
 
 @pytest.mark.rule("A3")

@@ -1,4 +1,4 @@
-"""Tests with malformed and unusual responses, which a local server sends byte for byte."""
+"""Tests with malformed and unusual responses. A local server sends them byte for byte."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def open_scripted_server(
             try:
                 response = responses.pop(0)
                 await stream.send_all(response.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
-                while response.startswith(HUGE):  # never ends
+                while response.startswith(HUGE):  # this response never ends
                     await stream.send_all(b" " * 65_536)
             except trio.BrokenResourceError:
                 return
@@ -121,7 +121,8 @@ def page(number: int, names: str, total: int) -> bytes:
 
 
 async def test_list_that_changes_between_pages_is_read_again() -> None:
-    first_pass = [page(1, "ab", 4), page(2, "bc", 4)]  # an added zone shifts the list: b appears twice, d is missing
+    # an added zone shifts the list, so b appears twice and d is missing
+    first_pass = [page(1, "ab", 4), page(2, "bc", 4)]
     second_pass = [page(1, "ba", 4), page(2, "cd", 4)]
     async with open_scripted_server([*first_pass, *second_pass]) as (access, _):
         listed, _ = await zones.list_zones(access)

@@ -1,4 +1,4 @@
-"""Metrics of API calls: the number of calls per outcome matches the emulator's count."""
+"""Tests of the metrics of API calls. The number of calls per outcome matches the emulator's count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Only public addresses are requested, and a slow or failed name server does not block anything else."""
+"""Tests that the service requests only public addresses, and that a slow or failed name server does not block other
+work.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ PUBLIC = (
 NOT_PUBLIC = (
     "0.0.0.0", "10.0.0.1", "127.0.0.1", "127.255.255.254", "172.16.0.1", "192.168.1.1",
     "169.254.169.254",  # metadata service of cloud providers
-    "100.64.0.1", "100.100.100.200",  # shared address space; metadata service of a cloud provider in it
+    "100.64.0.1", "100.100.100.200",  # shared address space, and a cloud provider's metadata service in it
     "168.63.129.16", "192.0.2.1", "192.88.99.1", "198.18.0.1", "224.0.0.1", "239.255.255.250", "240.0.0.1",
     "255.255.255.255",
     "::", "::1", "::10.0.0.1", "100::1", "2001:db8::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%1", "fec0::1",
@@ -79,7 +81,7 @@ async def test_host_without_addresses_is_not_resolved():
 
 
 async def test_silent_name_server_occupies_only_the_threads_of_lookups(autojump_clock, monkeypatch):
-    # Threads that outlive their Trio run never return their slots of the limiter.
+    # Use a new limiter, because threads that outlive their Trio run never return their slots.
     monkeypatch.setattr("svc.edge.public_addresses._LOOKUPS", trio.CapacityLimiter(4))
     released = threading.Event()
 

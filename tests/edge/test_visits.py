@@ -1,4 +1,4 @@
-"""A visit of a link host over real sockets: what the response shows, and why there is none."""
+"""Tests of requests to link hosts over real sockets: what a response shows, and why there is none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class Server:
 
 @asynccontextmanager
 async def serving(respond, certificate=None, address="127.0.0.1"):
-    """Call `respond(stream)` for each connection, once its request has arrived. With a certificate, use TLS."""
+    """Start a server that calls `respond(stream)` for each connection when its request has arrived.
+
+    With a certificate, it uses TLS.
+    """
     context = None
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -80,7 +83,7 @@ def visitor(server, authority, **more):
 
 
 async def visit(respond, authority, *, certificate=None, address="127.0.0.1", **more):
-    """Return the result of one visit of a TLS server for `HOST`, and the requests that the server received."""
+    """Return the result of one request to a TLS server for `HOST`, and the requests that the server received."""
     certificate = certificate or authority.issue_cert(HOST)
     async with serving(respond, certificate, address) as server:
         answer = await visitor(server, authority, **more).get_from([address], HOST, "/code")
@@ -214,7 +217,7 @@ async def test_private_address_is_not_requested(authority, address):
 
 
 class Recorder(Visitor):
-    """A visitor that returns the addresses instead of connecting to them."""
+    """A Visitor that returns the addresses and does not connect to them."""
 
     async def get_from(self, addresses, host, path):
         return NoAnswer("not_connected", " ".join(addresses))

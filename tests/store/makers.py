@@ -1,4 +1,4 @@
-"""Create test data with the store's own transactions."""
+"""Creates test data with the store's own transactions."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def a_note(account_id: str, target: str, kind: str = "site", **more: Any) -> Tx[
 
 
 def a_share(account_id: str, target: str, kind: str = "site", **more: Any) -> Tx[str]:
-    """Share a target. Return the secret. `kind`: a `TargetKind`. `more`: see `new_share`."""
+    """Share a target and return the secret. `kind`: a `TargetKind`. `more`: see `new_share`."""
     user_id = yield from owner_of(account_id)
     secret = new_id("shs")
     yield from shares.add_share(
@@ -165,7 +165,7 @@ def a_mailing(
     monthly: bool = True,
     at: int = START_MS,
 ) -> Tx[Mailing]:
-    """Set email reports and return them. `kind`: a `MailingTarget`. The recipients have not confirmed."""
+    """Set email reports and return them. `kind`: a `MailingTarget`. The recipients have not confirmed yet."""
     user = yield from users.get_user((yield from owner_of(account_id)))
     assert user is not None
     settings = Settings(weekly, monthly, [Wanted(email, None) for email in recipients])

@@ -42,7 +42,7 @@ def count() -> Tx[int]:
 
 
 class Late:
-    """A transaction that does its work and then waits for the test. A cancellation after the work comes too late."""
+    """A transaction that does its work and then waits for the test. A cancellation after the work is too late."""
 
     def __init__(self, work: Tx[Any]) -> None:
         self._work = work

@@ -1,4 +1,4 @@
-"""Accounts run one operation at a time, and concurrent changes to an account are not lost."""
+"""Tests that accounts run one operation at a time, and that concurrent changes to an account are not lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_state(account_id: str, state: str) -> Tx[None]:
 
 @pytest.fixture
 def pause(store_config):
-    """A statement that gives concurrent transactions time to interleave, if the engine runs them concurrently."""
+    """A statement that gives concurrent transactions time to interleave, if the engine allows this."""
     url = store_config.url.get_secret_value()
     return "select 1 as one" if url.startswith("sqlite") else "select pg_sleep(0.05)"
 
@@ -87,7 +87,7 @@ async def test_silence_is_ignored_if_the_worker_has_just_reported(store):
     await store.run(in_state(account_id, "ready"))
     error = ErrorNote("worker_silent", "It is silent.")
     await store.run(accounts.record_pushes([(account_id, PUSH)]))
-    # The account was read before the push.
+    # This call is based on a read of the account before the push.
     await store.run(accounts.record_silence(account_id, PUSH.at - 1, error, PUSH.at))
     assert (await account_of(store, account_id)).state == "ready"
     await store.run(accounts.record_silence(account_id, PUSH.at, error, PUSH.at))
@@ -101,7 +101,7 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     report = replace(PUSH, at=START_MS + 5)
 
     async def asked_after_push(account_id, first, last):
-        """Push these parts. Return `restored_as_of` if the Worker's data must be read back, else None."""
+        """Push these parts. If the Worker's data must be read back, return `restored_as_of`, otherwise None."""
         woken: list[str] = []
         with store.changes.subscribe(woken.append):
             await store.run(accounts.record_pushes([(account_id, report)], {account_id: (first, last)}))
@@ -115,19 +115,20 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
             accounts.record_health_check(account_id, (await account_of(store, account_id)).suspected_at, None)
         )
 
-    # These pushes have single parts, several parts, repeated parts, parts too early to be accepted, and late parts.
+    # The pushes have single parts, several parts, repeated parts, parts that are too early to be accepted, and late
+    # parts.
     for first, last in ((1, 1), (2, 4), (2, 4), (3, 6), (7, None), (7, 7), (2, 3), (8, 8)):
         assert await asked_after_push(first_id, first, last) is None
     await store.run(accounts.record_pushes([(first_id, report)]))
     part = PushedPart(8, day_of(START_MS) - 1, day_of(START_MS) * DAY_MS, True, (), (), ())
     await store.run(totals.ingest(first_id, [part], START_MS))
     assert await asked_after_push(first_id, 10, 12) == part.as_of
-    assert await asked_after_push(first_id, 20, 20) == part.as_of  # unchanged until the data has been read back
+    assert await asked_after_push(first_id, 20, 20) == part.as_of  # this stays set until the data has been read back
     await read_back(first_id)
     assert await asked_after_push(first_id, 21, 21) is None
     assert await asked_after_push(second_id, 2, 2) == 0  # part 1 is missing
     await read_back(second_id)
-    # After a restore, or in a database that was set back, the number of the next part is unknown.
+    # After a restore, or if the Worker's database was set back, the number of the next part is unknown.
     for forget in (syncs.mark_restored(START_MS), syncs.sync_again_after(second_id, -1)):
         await store.run(forget)
         await read_back(second_id)
@@ -244,7 +245,7 @@ async def test_new_link_host_replaces_the_old_one_under_a_new_version(store):
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone"))
     [left] = await store.read(unwanted_routes.of_account(account_id))
     assert (left.host, left.route_id) == ("l.example.com", None)
-    # The host is now in another zone, so the route in the old zone is no longer needed.
+    # The host is now in another zone, so the route in the old zone is not needed any more.
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone2"))
     unwanted = await store.read(unwanted_routes.of_account(account_id))
     assert [(route.host, route.zone_id) for route in unwanted] == [

@@ -1,4 +1,4 @@
-"""Limits and conflicts of connects, including concurrent connects."""
+"""Tests of limits and conflicts of connect operations, including concurrent ones."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_attempt_after_a_possibly_valid_token_gets_another_name(store):
     user_id = await store.run(a_user())
     account, first = await store.run(begin(user_id, "e1"))
     _, same = await store.run(begin(user_id, "e1"))
-    assert same.id == first.id  # no token has been requested from the platform yet
+    assert same.id == first.id  # so far, no token was requested from Cloudflare
     await store.run(operations.token_asked(first.id, START_MS))
     _, second = await store.run(begin(user_id, "e1"))
     assert second.id != first.id

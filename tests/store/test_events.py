@@ -1,4 +1,4 @@
-"""The audit log: events are written together with their change or not at all, and readers never see gaps."""
+"""Tests of the audit log. Events are written together with their change or not at all, and readers never see gaps."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ async def test_pages_continue_correctly_while_events_are_added(store: Store) -> 
 
 
 async def test_page_searches_a_limited_number_of_events(store: Store) -> None:
-    """There may be many events between those that a restricted key can see. A page does not read all of them."""
+    """There may be many events between those that a restricted key can see.
+
+    A page does not read all of these events.
+    """
     user_id, many = await store.run(a_user()), events._MAX_SEARCHED
     await store.run(record(key_event(user_id, "key_1", ACCOUNTS[0]), *[key_event(user_id)] * many, key_event(user_id)))
     seen = {"newest": ([], 3, [1]), "oldest": ([1], many, [])}
@@ -177,7 +180,7 @@ async def postgres(postgres_url: str) -> AsyncIterator[Store]:
 
 
 def slow_commits() -> Tx[None]:
-    """Make commits that contain an event with the target `slow` wait for the test's lock."""
+    """Delay commits that contain an event with the target `slow` until the test releases its lock."""
     yield sql(
         "create function slow() returns trigger language plpgsql"
         " as 'begin perform pg_advisory_xact_lock(44); return null; end'"
@@ -189,7 +192,7 @@ def slow_commits() -> Tx[None]:
 
 
 async def until_waiting(store: Store, event_kind: str) -> None:
-    """Wait until one of this store's connections is waiting for a lock, as shown by its wait event."""
+    """Wait until one of this store's connections waits for a lock, according to its wait event."""
     text = "select count(*) as n from pg_stat_activity where datname = current_database() and wait_event = $1"
 
     def waiting() -> Tx[int]:
@@ -211,7 +214,7 @@ async def test_event_appears_only_after_all_lower_numbers(
     def hold() -> Tx[None]:
         yield sql("select pg_advisory_xact_lock(44)")
         held.set()
-        yield sql("select pg_sleep(60)")  # until cancelled
+        yield sql("select pg_sleep(60)")  # this ends only when it is cancelled
 
     async def holder() -> None:
         with let_go:
@@ -234,7 +237,7 @@ async def test_event_appears_only_after_all_lower_numbers(
 
 @pytest.mark.rule("X12")
 async def test_events_of_several_users_do_not_deadlock(postgres: Store) -> None:
-    """This happens, for example, if many silent accounts push. No push fails because of another."""
+    """This happens, for example, if many silent accounts push. No push fails because of another push."""
     some = [await postgres.run(a_user()) for _ in range(3)]
 
     async def write(users_in: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""The first response is stored with its effect, replayed, and deleted after a day."""
+"""Tests that the first response is stored with its effect, repeated for the same request, and deleted after a day."""
 
 from __future__ import annotations
 

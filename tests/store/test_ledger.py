@@ -1,4 +1,4 @@
-"""The stored totals of all targets of an account on one day."""
+"""Tests of the stored totals of all targets of an account on one day."""
 
 from __future__ import annotations
 

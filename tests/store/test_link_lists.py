@@ -1,4 +1,7 @@
-"""Lists of links are complete and have the same order on both engines. They can be paged through while links change."""
+"""Tests of lists of links.
+
+They are complete, have the same order on both engines, and can be paged through during changes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ async def user_id(store, account_id):
 
 
 async def add(store, user_id, account_id, *codes, url="https://shop.example.com/", at=START_MS):
-    """Add one link after another. Return their ids."""
+    """Add the links one after another. Return their ids."""
     made = []
     for code in codes:
         link = replace(new_link(user_id, account_id, code, at), url=url)
@@ -170,7 +173,7 @@ async def test_pagination_returns_each_lasting_link_once_despite_changes(store, 
         walked += page
         after = place_of(order, page[-1])
         ids += await add_some(3) if len(walked) < 60 else []
-        doomed = {page[-1].id, chance.choice(ids)} - gone  # includes the link that the cursor names
+        doomed = {page[-1].id, chance.choice(ids)} - gone  # one of these links is named in the cursor
         for link_id in doomed:
             await store.run(links.delete_link(account_id, link_id))
         gone |= doomed

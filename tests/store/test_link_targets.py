@@ -1,4 +1,4 @@
-"""Links never point to the link host, and no host is both a site and the link host, whichever is added first."""
+"""Tests that links never point to the link host, and that no host is both a site and the link host, in either order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cases import cases
 from tests.store.makers import an_account, new_link, new_site, owner_of
 
 HOST = "c.example.com"
-# Valid URLs that spell the link host in different ways. Browsers treat all of them as the same host.
+# Valid URLs that write the link host in different ways. For browsers, all of them mean the same host.
 SPELLINGS = [
     "https://c.example.com/loop",
     "https://C.Example.COM/loop",

@@ -1,4 +1,4 @@
-"""Each report is queued once: when the last day's counts have arrived, or 25 to 26 hours after the period."""
+"""Tests that each report is queued once, when the last day's counts have arrived or 25 to 26 hours after the period."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _confirm(target: str, emails: tuple[str, ...]) -> Tx[None]:
 
 
 def pushed(account_id: str, first: int, last: int, *targets: str, views: int = 10) -> Tx[None]:
-    """Store the final totals of these days, with `views` views on each."""
+    """Store the final totals of these days, each with `views` views."""
     for day in range(first, last + 1):
         rows = tuple((target, views, 1, 5) for target in targets)
         hour = PushedHour(day * DAY_MS, rows)

@@ -1,4 +1,4 @@
-"""Email reports: recipients confirm once, unsubscribe with one click, and are never flooded with emails."""
+"""Tests of email reports. Recipients confirm once, unsubscribe with one click, and never receive too many emails."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ async def test_address_that_declined_is_not_asked_again_by_the_same_user(store: 
     other_account, other_site = await store.run(account_with_site())
     assert states(await store.run(put(other_account, other_site, ANN, at=later))) == {ANN: "unconfirmed"}
     assert await store.read(asked(ANN)) == [ANN, ANN]
-    # The recipient can change its mind.
+    # Recipients can change their minds.
     await store.run(mailings.subscribe(token, later))
     await store.run(put(account_id, account_id, kind="account", at=later))
     third = await store.run(_second_site(account_id))
@@ -193,7 +193,7 @@ async def test_user_can_ask_ten_addresses_in_24_hours(store: Store) -> None:
     emails = [f"p{n}@example.org" for n in range(20)]
     mailing = await store.run(put(account_id, site_id, *emails))
     assert [one.asked_at is not None for one in mailing.recipients] == [n < MAX_REQUESTS_A_DAY for n in range(20)]
-    # Removing the recipients does not give the user new requests.
+    # Removing the recipients and adding them again does not allow more requests.
     await store.run(put(account_id, site_id))
     await store.run(put(account_id, site_id, *(f"q{n}@example.org" for n in range(20))))
     assert len(await store.read(asked())) == MAX_REQUESTS_A_DAY

@@ -1,4 +1,4 @@
-"""SQLite's query plans for frequent reads use indexes."""
+"""Tests that frequent reads use indexes, according to SQLite's query plans."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
 
 TODAY = day_of(START_MS)
-# Tables that grow with the service rather than with one account.
+# Tables that grow with the number of accounts.
 LARGE = (
     "hours",
     "days",
@@ -62,7 +62,7 @@ ALIASES = ("s", "t", "d", "e", "m", "r", "k", "f")
 
 
 def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
-    """Run the transaction, and append the lines of its statements' query plans to `plans`."""
+    """Run the transaction, and append the lines of the query plans of its statements to `plans`."""
     try:
         step = next(tx)
         while True:
@@ -124,7 +124,7 @@ async def test_frequent_reads_scan_no_large_table(tmp_path: Path, what: str) -> 
 
 
 def scans(plans: list[str]) -> list[str]:
-    """Return the lines of plans that scan a whole table. Scans of a subquery's results are ignored."""
+    """Return the lines of plans that scan a whole table, without scans of a subquery's results."""
     found = {line.split()[1] for line in plans if line.startswith(("CO-ROUTINE", "MATERIALIZE"))}
     return [line for line in plans if line.startswith("SCAN") and line.split()[1] in {*LARGE, *ALIASES} - found]
 

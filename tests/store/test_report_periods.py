@@ -1,4 +1,4 @@
-"""The periods of email reports are whole weeks from Monday, and whole months."""
+"""Tests that the periods of email reports are whole weeks from Monday, and whole months."""
 
 from __future__ import annotations
 

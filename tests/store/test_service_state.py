@@ -1,4 +1,4 @@
-"""The counts that the store provides for monitoring."""
+"""Tests of the numbers that the store provides for monitoring."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_ended_operations_are_in_the_order_of_their_ends(store: Store) -> 
             await store.run(operations.finish(running.id, START_MS + 30))
         elif number == 1:
             await store.run(operations.fail(running.id, ErrorNote("internal", "x", None), START_MS + 10))
-        elif number == 2:  # paused during another operation, so it has not ended
+        elif number == 2:  # this operation pauses during another operation, so it has not ended
             await store.run(operations.pause_selfcheck(running.id))
             await store.run(operations.add(new_id("op"), account_id, running.edge_account_id, "renew", "t", START_MS))
     found = await store.read(ended_since(START_MS, 10))
@@ -109,9 +109,9 @@ async def test_counts_do_not_scan_large_tables(tmp_path: Path) -> None:
     # The outbox can be scanned, because it contains only queued emails.
     assert [line for line in plans if "USE TEMP B-TREE" not in line and "outbox" not in line] == [
         "SCAN accounts USING COVERING INDEX accounts_state",
-        "SCAN pushed",  # two numbers per row
-        "SCAN operations USING INDEX operations_running",  # only running operations
+        "SCAN pushed",  # the table has one row with two numbers per account
+        "SCAN operations USING INDEX operations_running",  # the index contains only running operations
         "SCAN rollouts",
-        "SCAN serving",  # one row
+        "SCAN serving",  # the table has one row
         "SEARCH operations USING INDEX operations_age (updated_at>?)",
     ]

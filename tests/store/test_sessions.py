@@ -1,4 +1,4 @@
-"""Browser sessions in the store: lookup by token, refresh, end and limit."""
+"""Tests of browser sessions in the store: lookup by token, refresh, end and limit."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_sessions_of_a_user_end_singly_or_together(store):
     assert await store.run(sessions.end_own_session(user_id, made[0].id))
     assert not await store.run(sessions.end_own_session(user_id, made[0].id))
     await store.run(sessions.rotate_session(made[2].id, "r-c", newer("c2", START_MS + 2), START_MS + 5))
-    await store.run(sessions.end_session("f-b", "a-c"))  # end a session by its previous access token
+    await store.run(sessions.end_session("f-b", "a-c"))  # a session can be ended with its previous access token
     assert await left() == [made[4].id, made[3].id]
     assert await store.read(sessions.is_there("f-d", ""))
     assert await store.read(sessions.is_there("", "a-e"))

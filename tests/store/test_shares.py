@@ -1,4 +1,4 @@
-"""Shares: which secrets open a page, limits, and what happens to shares when their owner or target is deleted."""
+"""Tests of shares: which secrets open a page, limits, and what happens if the owner or target of a share is deleted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def leave(user_id: int) -> Tx[None]:
     yield sql("update users set email = null where id = $1", user_id)
 
 
-# How a share ends, by name. Each function gets the account, the site, the user and the secret.
+# The ways in which a share ends, by name. Each function receives the account, the site, the user and the secret.
 ENDS: dict[str, Callable[[str, str, int, str], Tx[Any]]] = {
     "the share is deleted": lambda account, site, user, secret: _delete(user, secret),
     "the site is deleted": lambda account, site, user, secret: sites.delete_site(account, site),

@@ -1,4 +1,4 @@
-"""Stored JSON is read by field name, so any version of the service may have written it."""
+"""Tests that stored JSON is read by field name, because any version of the service may have written it."""
 
 from __future__ import annotations
 

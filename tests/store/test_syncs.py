@@ -1,4 +1,4 @@
-"""The stored state of syncs: the requested version, the synced version and rejected rows."""
+"""Tests of the stored state of syncs: the requested version, the synced version and rejected rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_rejected_rows_keep_their_error_until_they_are_synced(store):
     await store.run(syncs.end_sync(account_id, 0, version, {"lnk_code1": NOTE}, LIVE_AT))
     found = await links_of(store, account_id)
     assert {code: one.config_error for code, one in found.items()} == {"code0": None, "code1": NOTE, "code2": None}
-    # A sync of newer rows does not change the error. A sync of all rows clears it.
+    # A sync of newer rows keeps the error. A sync of all rows clears it.
     await store.run(syncs.end_sync(account_id, version, version, {}, LIVE_AT))
     assert (await links_of(store, account_id))["code1"].config_error == NOTE
     await store.run(syncs.end_sync(account_id, 0, version, {}, LIVE_AT))
@@ -67,7 +67,7 @@ async def test_overtake_gives_the_configuration_a_version_above_the_workers(stor
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}
     assert account.retention == Retention(35, version=0)  # never changed, so the Worker has no row for it
-    assert await store.run(syncs.raise_above_worker(account_id, 40)) == 42  # repeated
+    assert await store.run(syncs.raise_above_worker(account_id, 40)) == 42  # the call is repeated
     await store.run(accounts.change_account(account_id, START_MS, days_kept=20))
     assert await store.run(syncs.raise_above_worker(account_id, 50)) == 51
     assert (await account_of(store, account_id)).retention == Retention(20, version=51)

@@ -1,4 +1,4 @@
-"""Pushes contain absolute numbers, so neither the order of pushes nor repeated pushes affect the totals."""
+"""Tests of stored totals. Pushes contain absolute numbers, so their order and repeated pushes do not matter."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ async def test_final_part_wins_and_late_hours_still_count(store):
 
 
 async def test_newer_part_may_have_lower_counts(store):
-    """After a Worker's database has been recreated, its lower counts are correct."""
+    """If a Worker's database was recreated, its lower counts are correct."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     await store.run(ingest(account_id, [part(1, hours=2, counts={site: Counts(50)})], START_MS))
@@ -216,7 +216,7 @@ async def test_very_many_unknown_targets_are_listed_and_not_stored(store):
     ("wrong", "code"),
     [
         (part(day=TODAY - 38, hours=24), "too_old"),
-        (part(hours=3, hourly={3: {}}), "invalid"),  # the hour has not ended at as_of
+        (part(hours=3, hourly={3: {}}), "invalid"),  # at as_of, the hour has not ended
         (replace(part(), as_of=MIDNIGHT - 1), "invalid"),
         (replace(part(day=TODAY - 1), as_of=MIDNIGHT + 1), "invalid"),
         (part(hourly={24: {}}), "invalid"),
@@ -256,7 +256,10 @@ async def test_part_at_the_limits_is_accepted(store, fine):
 @pytest.mark.rule("W3")
 @cases("early", [part(hours=5), part(hours=24, final=True), part(refused=(5,)), part(day=TODAY + 1)])
 async def test_part_from_the_future_stays_in_the_workers_queue(store, early):
-    """The service's clock may be wrong. The part is neither stored nor acknowledged, so the Worker keeps it."""
+    """The service's clock may be wrong.
+
+    The service neither stores nor acknowledges the part, so the Worker keeps it.
+    """
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     early = replace(early, id=7, days=(row(site, Counts(1_000)),))
@@ -295,7 +298,10 @@ _steps = st.lists(
 
 
 def _history(steps: list[tuple[int, int, int, bool]], targets: list[str]) -> list[PushedPart]:
-    """Return the parts that a Worker pushes while its counters grow. Each step closes an hour of yesterday or today."""
+    """Return the parts that a Worker pushes while its counters grow.
+
+    Each step closes an hour of yesterday or of today.
+    """
     history = []
     day_sums: dict[tuple[int, str], Counts] = {}
     hour_sums: dict[tuple[int, str], Counts] = {}

@@ -1,4 +1,4 @@
-"""Transactions on both engines are atomic, durable before their result is returned, and cancelled cleanly."""
+"""Tests, on both engines, that transactions are atomic, durable before they return, and cancelled cleanly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletion of a user: the first transaction ends all access, and no rows remain after the last transaction."""
+"""Tests of the deletion of a user. The first transaction ends all access, and the last one leaves no rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ WORKER = RemainingResource("worker", "changed", {"worker": "svc-edge"})
 
 
 async def forget_all(store: Store, user_id: int) -> DeletionResult:
-    """Run all transactions after the first one, in order. Only the Worker could not be removed from Cloudflare."""
+    """Run all transactions after the first one, in order.
+
+    The result says that only the Worker remains at Cloudflare.
+    """
     for account in await store.read(accounts.list_accounts(user_id)):
         operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))
         await store.run(disconnects.end_disconnect(operation, "svc-op_new", [WORKER], START_MS))
@@ -65,8 +68,8 @@ async def test_deletion_removes_all_rows_of_the_user_and_no_others(store):
     before = await store.read(all_rows())
     user_id = await store.run(user_with_all_rows())
     full = await store.read(all_rows())
-    # A new table needs a row in `user_with_all_rows`. If it does not reference users, `user_deletions` must delete its
-    # rows.
+    # A new table needs a row in `user_with_all_rows`. If the table does not reference users, `user_deletions` must
+    # delete its rows.
     assert [table for table in TABLES if full[table] == before[table]] == sorted({*OF_NOBODY, "departures"})
     user = await store.read(users.get_user(user_id))
     await store.run(user_deletions.begin(user_id, "hash", "session", START_MS))
@@ -97,7 +100,7 @@ async def test_first_transaction_ends_all_access(store):
     accesses = [opened.issued.access_digest, rotated.issued.access_digest, "newest", late.issued.access_digest]
     assert None not in [await store.read(sessions.session_of_access(one, START_MS)) for one in accesses]
     await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
-    # A session or key that an earlier request writes late does not give access either.
+    # An earlier request may write a session or key late, which must not give access either.
     await store.run(sessions.add_session(late))
     for one in accesses:
         assert await store.read(sessions.session_of_access(one, START_MS)) is None
@@ -311,7 +314,7 @@ def connect(user_id: int) -> Tx[Any]:
 def rows_of(targets: list[str], number: int) -> Tx[None]:
     for table, column in (("hours", "at"), ("days", "day")):
         yield many(
-            f"insert into {table} (target, {column}, views, bots, visitors, as_of, final)"  # as above
+            f"insert into {table} (target, {column}, views, bots, visitors, as_of, final)"  # see the previous statement
             " values ($1, $2, 1, 0, 1, 1, 1)",
             [(target, n) for target in targets for n in range(number)],
         )
@@ -320,6 +323,6 @@ def rows_of(targets: list[str], number: int) -> Tx[None]:
 def size() -> Tx[int]:
     total = 0
     for table in ("hours", "days", "sites", "links"):
-        rows = yield sql(f"select count(*) as n from {table}")  # table names from this file
+        rows = yield sql(f"select count(*) as n from {table}")  # the table names are from this file
         total += int(rows[0]["n"])
     return total

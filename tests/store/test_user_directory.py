@@ -1,4 +1,4 @@
-"""The operator's list of users, and changes to users' access."""
+"""Tests of the operator's list of users, and of changes to users' access."""
 
 from __future__ import annotations
 

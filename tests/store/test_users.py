@@ -1,4 +1,4 @@
-"""Users, their email tokens, sessions, devices and API keys."""
+"""Tests of users with their email tokens, sessions, devices and API keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that are accepted for a Worker's pushes."""
+"""Tests of the keys that are accepted for a Worker's pushes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read all rows in a store, and add a user with rows in every table."""
+"""Reads all rows in a store, and adds a user with rows in every table."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def _tables(verb: str) -> set[str]:
 
 
 TABLES = sorted(_tables("create") - _tables("drop"))
-# Tables without rows that belong to users.
+# Tables whose rows do not belong to users.
 OF_NOBODY = {"serving", "rollouts", "invitations", "invitation_tokens", "deletion_results"}
 
-# The rows by table. A row is a tuple of (column, value) pairs. The counter has the number of times that a row occurs.
+# The rows by table. A row is a tuple of (column, value) pairs. The counter contains how often each row occurs.
 Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]
 
 
@@ -62,7 +62,7 @@ def all_rows() -> Tx[Rows]:
 
 
 def user_with_all_rows() -> Tx[int]:
-    """Add a user with rows in every table, mostly with the service's own transactions. Return the user's id."""
+    """Add a user with rows in every table, if possible with the service's own transactions. Return the user's id."""
     user_id = yield from a_user()
     yield sql("update users set email_confirmed = 1 where id = $1", user_id)
     until = START_MS + DAY_MS

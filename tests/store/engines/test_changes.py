@@ -1,4 +1,4 @@
-"""On both engines, listeners are notified of changes only after the commit."""
+"""Tests, on both engines, that listeners are notified of changes only after the commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A, B = "a" * 32, "b" * 32
 
 
 def undone(account_id: str) -> Tx[None]:
-    """Change the account, then fail."""
+    """Change the account, and then fail."""
     yield from bump_version(account_id)
     raise Conflict("site_exists")
 

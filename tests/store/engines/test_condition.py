@@ -1,4 +1,4 @@
-"""A failing store reports the failure, does not lose confirmed writes, and recovers automatically."""
+"""Tests that a failing store reports the failure, loses no confirmed writes, and recovers automatically."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 async def wait_until_healthy(store: Store) -> None:
-    """Wait until the store works again. Only the store's own checks write to it in the meantime."""
+    """Wait until the store works again. Until then, only the store's own checks write to it."""
 
     async def healthy() -> bool | None:
         return True if store.condition.problem is None else None
@@ -79,7 +79,7 @@ async def test_store_is_unavailable_while_another_program_locks_the_file(tmp_pat
 
 
 def test_store_recovers_from_a_full_disk(tmp_path):
-    """A limit on the file size simulates a full disk, because SQLite's log cannot grow."""
+    """A limit on the file size simulates a full disk: SQLite's log cannot grow."""
     program = textwrap.dedent("""
         import resource, sys, trio
         from pathlib import Path
@@ -298,7 +298,7 @@ async def test_service_stops_writing_and_ends_after_another_takes_over(server, c
     expected_errors.allow("store taken over by another service|store unavailable")
 
     def take() -> None:
-        """Take over the store, as another service does if it reconnects first."""
+        """Take over the store, like another service that reconnects first."""
         execute(
             config.url.get_secret_value(),
             "begin; lock table serving; select pg_terminate_backend(pid, 5000) from pg_stat_activity"
@@ -384,7 +384,7 @@ async def test_transactions_fail_immediately_while_the_server_is_silent_and_reco
         count_of = 3 * config.pool_size
         network.cut()
         with trio.fail_after(SOON_S):
-            # There are more transactions than connections, so some have to wait for a connection.
+            # Some transactions have to wait for a connection, because there are more transactions than connections.
             async with trio.open_nursery() as nursery:
                 for number in range(count_of):
                     nursery.start_soon(recording_writer(store, before), number)
@@ -412,7 +412,7 @@ async def test_commit_without_a_response_is_reported_as_possibly_saved(server, e
     notified: list[str] = []
 
     def then_cut() -> Tx[None]:
-        """Cut off the server's responses after the statements, so that the commit gets none."""
+        """Drop the server's responses after the statements, so that the commit gets no response."""
         yield Changed("edge")
         yield from put(1)
         network.cut_answers()
@@ -432,7 +432,7 @@ async def test_commit_without_a_response_is_reported_as_possibly_saved(server, e
 
 
 async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expected_errors):
-    """A cancellation asks the server to stop the statement, but the server does not respond."""
+    """After a cancellation, the client asks the server to stop the statement, but the server does not respond."""
     expected_errors.allow("store unavailable")
     sent = trio.Event()
     token = trio.lowlevel.current_trio_token()
@@ -459,7 +459,7 @@ async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expect
 
 
 async def test_full_pool_does_not_count_as_an_outage(server, config, expected_errors):
-    """The checks for outages have their own connection."""
+    """The checks for outages have a separate connection."""
     expected_errors.allow("store unavailable")
     asleep = "select count(*) from pg_stat_activity where application_name = 'svc' and wait_event = 'PgSleep'"
 

@@ -1,4 +1,7 @@
-"""The schema is the same on both engines. The service migrates it at startup, and rejects a schema that is too new."""
+"""Tests of migrations.
+
+Both engines have the same schema. The service migrates it at startup, and rejects newer schemas.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,9 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Row, Store, Tx
 
-# A SQLite script for each released schema. It creates a store with rows in every table.
+# The SQL scripts for SQLite of each released schema. A script creates a store with rows in every table.
 RELEASED = Path(__file__).parents[1] / "released"
-# The digests of the migrations. Do not edit committed migrations. Add a line for each new file.
+# The digests of the migrations, which show edits. Do not edit committed migrations. Add a line for each new file.
 DIGESTS = {
     "0001-start.sql": "cedc5d9ae8ccbfb63d0d877ae5c81045d25b572f7bb469a7738f7049be688c21",
     "0002-kept-snippets.sql": "1404cd6b3bdd82269ef4ab104ae5a20899427f17c837d0fc403635bdfad72fdd",
@@ -57,7 +60,7 @@ DIGESTS = {
     "0020-mailings.sql": "3ab2e0ac3bf5418ee37826b9a3081e3c2171f77024046b294b7ec0cbefcc68f5",
 }
 
-# Tables in released schemas whose rows are now in other tables. Separate tests cover them.
+# Tables in released schemas whose rows are now in other tables. Other tests cover these tables.
 REPLACED = ("wave_accounts",)
 SNIPPET_OF_SCHEMA_1 = "e9ca5aea551f60ed28840946c960816295ef38655d1b7325d441ba782ffa12be"
 
@@ -75,7 +78,7 @@ def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
 
 
 def _set_schema(url: str, number: int) -> Tx[None]:
-    """Set the schema version, as a program with this schema does."""
+    """Set the schema version, like a program with this schema."""
     if url.startswith("sqlite"):
         yield sql(f"pragma user_version = {number}")
     else:
@@ -103,7 +106,7 @@ async def test_command_with_as_is_creates_no_store(tmp_path, store_config):
 
 
 async def test_command_does_not_migrate_the_schema(tmp_path, monkeypatch):
-    """A service of the previous version may be using the store."""
+    """A command must not migrate, because a service of the previous version may be using the store."""
     steps = migrations("sqlite")
     newer = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id integer)",))]
     path = tmp_path / "svc.db"
@@ -223,7 +226,7 @@ def test_error_for_a_newer_schema_names_the_copy(tmp_path):
 
 @pytest.mark.rule("X17")
 async def test_postgres_store_is_copied_before_a_migration(postgres_url, tmp_path):
-    """The older program can restore the copy."""
+    """The older version of the program can restore the copy."""
     with postgres_config(postgres_url) as config:
         url = config.url.get_secret_value()
         steps = migrations("postgres")
@@ -238,7 +241,7 @@ async def test_postgres_store_is_copied_before_a_migration(postgres_url, tmp_pat
             async with open_postgres(url, 2, serving=True, copies=tmp_path / "file", known=newer):
                 pass
         with pytest.raises(NotReady, match="the next start of the service"):
-            async with open_postgres(url, 2, copies=folder, known=newer):  # as a command
+            async with open_postgres(url, 2, copies=folder, known=newer):  # open the store as a command does
                 pass
         async with open_postgres(url, 2, serving=True, copies=folder, known=newer) as store:
             await store.run(a_user())
@@ -257,7 +260,7 @@ async def test_postgres_store_is_copied_before_a_migration(postgres_url, tmp_pat
 
 @pytest.mark.rule("X18")
 async def test_store_in_use_is_not_migrated(store_config, tmp_path):
-    """A standby or command of a newer version does not migrate the store. The next service does."""
+    """A standby or command of a newer version does not migrate the store. The next service does this."""
     url = store_config.url.get_secret_value()
     steps = migrations(store_config.engine)
     more = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id bigint)",))]
@@ -329,16 +332,16 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
                 continue
             after = [dict(row) for row in await store.read(_one(f"select * from {table}"))]
             kept = [{name: row[name] for name in (before[0] if before else ())} for row in after]
-            if table == "serving":  # each start increments the epoch
+            if table == "serving":  # because each start increments the epoch
                 continue
             assert sorted(map(repr, kept)) == sorted(map(repr, before)), table
-        # Customers' pages contain that release's snippet.
+        # The snippet must not change, because customers' pages contain it.
         for row in await store.read(_one("select snippet from sites")):
             assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
-        # The Workers keep the same days and months as before, and have no configuration row for them.
+        # The Workers keep days and months for the same time as before, and have no configuration row for this.
         days = await store.read(_one("select distinct days_kept, months_kept, days_kept_version from accounts"))
         assert [tuple(row.values()) for row in days] == [(35, None, 0)]
-        # Users have not chosen a language yet, and queued emails have none.
+        # Existing users have not chosen a language, and queued emails have no language.
         for table in ("users", "outbox"):
             languages = await store.read(_one(f"select distinct language from {table}"))
             assert [row["language"] for row in languages] == [None], table

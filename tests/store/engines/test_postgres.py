@@ -1,4 +1,4 @@
-"""Tests only for PostgreSQL: cancellation across two event loops, and transactions that run concurrently."""
+"""Tests of PostgreSQL: cancellation across two event loops, and concurrent transactions."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def ill_typed() -> Tx[None]:
 
 
 async def test_interrupted_statement_does_not_affect_the_next_one(table, postgres_url):
-    """The parameter cannot be encoded, but the server has already begun a transaction, unknown to asyncpg."""
+    """The parameter cannot be encoded. By then, the server has begun a transaction, and asyncpg does not know this."""
     open_ones = f"select count(*) from pg_stat_activity where {_OURS} and xact_start is not null"
     with pytest.raises(asyncpg.DataError):
         await table.peek(ill_typed())
@@ -127,11 +127,11 @@ async def test_many_cancellations_leak_no_connections_and_leave_no_partial_chang
     for storm in range(5):
         async with trio.open_nursery() as nursery:
             for number in range(storm * 100 + 1, storm * 100 + 101):
-                # Cancel some calls immediately, before the loop's thread has run at all.
+                # Cancel some calls immediately, before the loop's thread has begun to run.
                 nursery.start_soon(one, number, chance.choice([0, chance.uniform(0, 0.004), chance.uniform(0, 0.1)]))
     assert {number for number in await table.read(ids()) if number > 0} == answered
     assert await table.read(count()) == 2 * len(answered)
-    # All connections in the pool work, and none is in a transaction.
+    # Use all connections of the pool. All of them work, and no connection is in a transaction.
     async with trio.open_nursery() as nursery:
         for number in range(POOL_SIZE * 3):
             nursery.start_soon(table.run, put(10_000 + number))
@@ -218,7 +218,7 @@ def _touch(number: int) -> Tx[None]:
 
 
 async def test_cancellation_waits_for_a_running_commit(table):
-    """A deferred trigger delays the commit. The cancellation comes during the commit, but the result is returned."""
+    """A deferred trigger delays the commit. A cancellation during the commit has no effect: the result is returned."""
 
     def slow_commit() -> Tx[None]:
         yield sql(
@@ -299,7 +299,7 @@ async def test_read_uses_one_snapshot(table):
 
 
 async def test_transaction_after_a_cancelled_one_is_committed(table):
-    """A cancellation can hit the BEGIN statement of a connection that is then reused."""
+    """A cancellation can interrupt the BEGIN statement of a connection that is then used again."""
     chance = random.Random(SEED)
     numbers = range(1, 301)
 
@@ -308,7 +308,7 @@ async def test_transaction_after_a_cancelled_one_is_committed(table):
         raise Conflict("link_exists")
 
     async def cancelled(number: int) -> None:
-        # The cancellation can also hit the ROLLBACK of a failed transaction.
+        # The cancellation can also interrupt the ROLLBACK of a failed transaction.
         work = put if number % 2 else put_and_fail
         with trio.move_on_after(chance.uniform(0, 0.002)), suppress(Conflict):
             await table.run(work(number))
@@ -322,7 +322,7 @@ async def test_transaction_after_a_cancelled_one_is_committed(table):
 
 
 async def test_cancellation_before_the_first_step_ends_the_call():
-    """In asyncio, a task that is cancelled before it starts does not run any of its code."""
+    """In asyncio, a task that is cancelled before it starts runs none of its code."""
     loop_thread = LoopThread()
     ran = []
 
@@ -341,7 +341,10 @@ async def test_cancellation_before_the_first_step_ends_the_call():
 
 
 async def test_response_that_replaces_an_expired_one_is_not_deleted(table):
-    """Both transactions find the expired row. The deletion waits for the other, and then checks its condition again."""
+    """Both transactions find the expired row.
+
+    The deletion waits for the other transaction, and then checks its condition again.
+    """
     claim = Claim(await table.run(a_user()), None, "POST", "/v1/sites", "key", "digest")
     first, second = StoredResponse(201, b"1", "", {}), StoredResponse(201, b"2", "", {})
     begun = threading.Event()

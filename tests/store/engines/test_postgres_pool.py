@@ -1,4 +1,4 @@
-"""The pool of PostgreSQL connections, with a real server: size, order, cancelled waits and lost connections."""
+"""Tests of the pool of PostgreSQL connections with a real server: size, order, cancelled waits and lost connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = 3
 
 
 class Server:
-    """Opens connections to a real server. While `refuses` is True, each attempt fails."""
+    """Opens connections to a real server. While `refuses` is True, every attempt fails."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -53,7 +53,7 @@ def in_asyncio(server):
             finally:
                 await pool.close()
 
-        # Use another thread, because the browser of other tests may have an event loop in this one.
+        # Use another thread, because the browser of other tests may run an event loop in this thread.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, whole()).result()
 
@@ -65,7 +65,10 @@ async def process_id(connection: Any) -> int:
 
 
 async def all_of(pool: Pool) -> set[int]:
-    """Use all connections at the same time, and return the ids of their server processes. Fails if one is lost."""
+    """Use all connections at the same time, and return the ids of their server processes.
+
+    Fails if a connection is lost.
+    """
     held = [await pool.acquire(10) for _ in range(SIZE)]
     ids = {await process_id(connection) for connection in held}
     for connection in held:
@@ -154,7 +157,7 @@ def test_a_connection_that_broke_is_replaced(in_asyncio):
         before = await all_of(pool)
         idle = await pool.acquire(10)
         pool.release(idle)
-        idle.terminate()  # while no task uses it
+        idle.terminate()  # no task is using the connection
         used = await pool.acquire(10)
         used.terminate()
         pool.release(used)
