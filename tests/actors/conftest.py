@@ -1,10 +1,10 @@
 """Fixtures for the actors: a real store, the emulated Cloudflare API, and the application.
 
-The clock moves only when a test advances it. It starts at the emulator's current time, because it is compared with the
-timestamps of tokens and databases. Waits before retries are real and short.
+The clock moves only when a test advances it. It starts at the emulator's current time, because it is compared with
+times of tokens and databases. Waits before retries are real, but short.
 
-The emulator stores uploaded Workers without running them. Few tests call a Worker, and a process per upload would cost
-as much as the rest of the emulator. Tests that call a Worker or its cron trigger use `running_worker`.
+By default, the emulator stores uploaded Workers without running them, because a process per upload would cost as much
+as the rest of the emulator. Few tests call a Worker or its cron trigger. They use the fixture `running_worker`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tests.http.conftest import Response
 
 
-# A delay that is longer than any test, so the call never gets a response.
+# A delay that is longer than any test. A call with this delay never gets a response.
 NEVER_S = 600
 
 
@@ -97,7 +97,7 @@ async def customer(emulator: Emulator, zone: str) -> Customer:
 
 
 async def idle(supervisor: Supervisor) -> None:
-    """Wait until no account's task is running. This includes the first health check of a new account."""
+    """Wait until no account's task is running. A new account's first health check has then ended."""
 
     async def poll() -> bool | None:
         return None if supervisor.stats()["running"] else True
@@ -149,9 +149,12 @@ class Service:
         return (await self.call("GET", f"/v1/accounts/{(await self.account()).id}")).body["account"]
 
     async def settled(self, *states: str) -> Any:
-        """Wait until an install ends. Check that the state is in `states`. Return the account as the API shows it."""
+        """Wait until an install ends, and check that the state is one of `states`.
 
-        async def poll() -> bool | None:  # reads the store, because a request takes ten times as long
+        Return the account as the API shows it.
+        """
+
+        async def poll() -> bool | None:  # this reads the store, because a request takes ten times as long
             return (await self.account()).state not in ("pending", "installing") or None
 
         await eventually(poll)
@@ -171,7 +174,7 @@ class Service:
         await idle(self.supervisor)
 
     async def confirmed(self) -> None:
-        """Record a push by the Worker, which ends the install's self-check."""
+        """Record a push by the Worker. It ends the install's self-check."""
         account = await self.account()
         assert account.install_id is not None
         push = WorkerPush(self.clock(), "bundle", 1, 0, None, {}, account.install_id)
@@ -196,7 +199,7 @@ class Service:
 
 @dataclass
 class Place:
-    """Everything that outlives a service, so that a test can run several services one after another."""
+    """The objects that remain when a service ends, so that a test can run several services one after another."""
 
     store: Store
     clock: FrozenClock
@@ -209,7 +212,7 @@ class Place:
     worker: dict[str, Any] = field(default_factory=lambda: {"auto_update": False})
     push_url: str = "https://svc.example/edge/push"
     bundle: WorkerBundle = field(default_factory=built_worker)
-    visitor: Visitor | None = None  # None: visits the emulated edge
+    visitor: Visitor | None = None  # None means requests to the emulated edge
     _owner: tuple[User, dict[str, str]] | None = None
 
     def upgrade(self) -> None:
@@ -218,15 +221,15 @@ class Place:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
-        """Run a service until the block ends. Work that is still running is then cancelled."""
+        """Run a service until the block ends, and then cancel its running work."""
         # settling_in_connect_s must be long enough for the check of a new token on a slow machine.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
-        # Pushes do not extend the interval between health checks, except in tests of that feature.
+        # Pushes do not extend the interval between health checks, except in the tests of this feature.
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(
-            # Requests may take as long as a held call. This service has no connections that it would end.
+            # Requests may take as long as a held call. This service has no connections that it could end.
             http=HttpConfig(base_url="https://svc.example", graceful_s=2 * NEVER_S),
             edge=edge_config,
             mail=MailConfig(folder=self.folder / "mail"),
@@ -278,7 +281,7 @@ async def service(place: Place) -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def every_state_is_logged(store: Store) -> AsyncIterator[None]:
-    """At the end of the test, check that the audit log has every state change in the database."""
+    """Check at the end of the test that the audit log has every state change in the database."""
     for statement in _TRIGGERS[type(store)]:
         await store.run(_execute(statement))
     yield
@@ -309,7 +312,7 @@ def _execute(statement: str) -> Tx[None]:
 
 
 def _read_states() -> Tx[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
-    """Return the (account id, state) pairs that the triggers recorded, and those in the audit log.
+    """Return the pairs (account id, state) that the triggers recorded, and the pairs in the audit log.
 
     Both lists are ordered by account, and then by time.
     """

@@ -1,4 +1,4 @@
-"""The pause between attempts doubles up to its longest value, however often the work fails."""
+"""Tests that the pause between attempts doubles up to its longest value, however often the work fails."""
 
 from __future__ import annotations
 

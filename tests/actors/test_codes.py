@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.actors.codes.case import Row
 
 _NOT_ACCOUNT_SPECIFIC = "concerns the request or its credential: tests/http"
-# Codes without a row, with the reasons.
+# Codes that have no row, with the reasons.
 ELSEWHERE = {
     "invalid_request": _NOT_ACCOUNT_SPECIFIC,
     "unauthorized": _NOT_ACCOUNT_SPECIFIC,
@@ -64,7 +64,7 @@ class TickingClock(FrozenClock):
         return self.now_ms
 
 
-# On one engine only, because the rows are about Cloudflare, and tests/store covers the engines.
+# One engine is sufficient, because the rows are about Cloudflare, and tests/store covers the engines.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 
 
@@ -99,7 +99,7 @@ async def test_each_error_is_shown_until_its_remedy_is_applied(row, place, zone,
 @pytest.mark.rule("A2", "A16", "G8")
 @ON_SQLITE
 async def test_each_error_of_an_installed_account_is_shown_until_its_remedy_is_applied(place, zone, request):
-    """All rows that start and end with an installed account share one account, because creating another takes time."""
+    """Rows that start and end with an installed account share an account, because creating one takes time."""
     place.clock = TickingClock(place.clock())
     shared = [row for row in ROWS if row.shares]
     case = Case(shared[0], place, zone, lambda: request.getfixturevalue("next_bundle"))

@@ -1,4 +1,8 @@
-"""Faults in one account do not affect other accounts, and are shown while they last. A store outage is not a crash."""
+"""Tests that faults in one account do not affect other accounts and are shown while they last.
+
+A
+store outage is not a crash.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +70,7 @@ def with_state(state: str) -> Tx[str]:
 async def test_account_shows_its_crashes_until_it_recovers(store, clock, expected_errors):
     expected_errors.allow("actor crashed")
     await store.run(with_state("ready"))
-    # The crashed task restarts only when the test wakes it, so that the account can be checked in between.
+    # The crashed task restarts only when the test wakes it. The test can therefore check the account in between.
     async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:
         for shown in [None, None, NOTE]:
             await crash_once(supervisor)
@@ -156,7 +160,7 @@ def ran_twice(runs: list[str]) -> Callable[[], Awaitable[bool | None]]:
 
 
 async def test_crash_that_cannot_be_recorded_stops_nothing(tmp_path, clock, expected_errors):
-    """Crashes are recorded from the third one on, but another program has locked the store at that time."""
+    """Crashes are recorded from the third crash on, but another program has locked the store then."""
     expected_errors.allow("actor crashed")
     expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:
@@ -176,7 +180,7 @@ async def test_crash_that_cannot_be_recorded_stops_nothing(tmp_path, clock, expe
 
 
 def no_busy_timeout() -> Tx[None]:
-    """Make statements fail immediately instead of waiting for other programs' locks."""
+    """Let statements fail immediately. They do not wait for other programs' locks."""
     yield sql("pragma busy_timeout = 1")
 
 
@@ -192,7 +196,7 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
                 supervisor.account(EDGE_ACCOUNT).wake()
                 while store.condition.problem is None:
                     await trio.lowlevel.checkpoint()
-                for _ in range(5):  # the work is retried automatically, and the failures do not count as crashes
+                for _ in range(5):  # the work is retried automatically, and these failures are not crashes
                     supervisor.account(EDGE_ACCOUNT).wake()
                     await idle(supervisor)
                 assert supervisor.stats()["scheduled"] == 1
@@ -203,12 +207,12 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
                     return True if account.state == "no_connection" else None
 
                 await eventually(poll)
-        assert (await store.read(the_error())).code == "worker_silent"  # not the error of a crash
+        assert (await store.read(the_error())).code == "worker_silent"  # this error does not come from a crash
     assert "actor crashed" not in caplog.text
 
 
 def silent_since_long_ago(account_id: str) -> Tx[None]:
-    """Make the account's last push so old that the account is due to be marked as silent."""
+    """Make the account's last push so old that the account has to be marked as silent."""
     yield sql("update accounts set heard_at = 1 where id = $1", account_id)
 
 

@@ -1,4 +1,4 @@
-"""Duties due before a restart are still due after it. Routes are created and removed despite lost responses."""
+"""Tests that duties are still due after a restart, and that routes are created and removed despite lost responses."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def test_self_check_that_began_before_a_restart_ends_on_time(place):
         shown = await eventually(lambda: has_warning(service))
         assert shown["state"] == "ready"
         assert shown["operation"]["error"]["code"] == "self_check_timeout"
-        await service.confirmed()  # the first push comes after the window
+        await service.confirmed()  # the first push comes too late
         shown = await service.shown()
         assert (shown["state"], shown["error"]) == ("ready", None)
 

@@ -1,4 +1,4 @@
-"""The log lines from an account's task contain the account, the operation and the request."""
+"""Tests that log lines from an account's task contain the account, the operation and the request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.secrecy import log_lines
 
 @pytest.mark.rule("X14")
 async def test_log_lines_contain_account_operation_and_request(service):
-    # The first upload gets no response, and the bootstrap token cannot be deleted.
+    # The first upload gets no response. The bootstrap token cannot be deleted.
     await service.emulator.fault("drop_before", "*/workers/scripts/svc-edge", method="PUT", times=2)
     await service.emulator.fault("refuse", "*/tokens/*", method="DELETE", times=None)
     with log_lines() as lines:

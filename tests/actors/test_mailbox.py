@@ -1,4 +1,4 @@
-"""The size of the mailbox is limited, and no caller waits forever."""
+"""Tests that the size of the mailbox is limited, and that no caller waits forever."""
 
 from __future__ import annotations
 

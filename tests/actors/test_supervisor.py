@@ -1,7 +1,7 @@
-"""The supervisor: one call at a time per account, isolated crashes, and no caller that waits forever at shutdown.
+"""Tests of the supervisor: one call at a time per account, isolated crashes, and no caller waits forever at shutdown.
 
-The store is real. Tests with an account define their own duties. Time is real, but no test depends on it, because
-events determine the order.
+The store is real. Tests with an account define their own duties. Time is also real, but events determine the order, so
+no test depends on time.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ async def test_idle_account_has_no_actor(context):
 
 
 class CountingDuty:
-    """A duty that counts its runs and, in each run, waits for the test."""
+    """A duty that counts its runs, and waits for the test in each run."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -214,7 +214,7 @@ async def test_change_while_the_duties_run_is_not_missed(context):
     runs = CountingDuty()
     account_id = await context.store.run(an_account(edge_account_id=A))
     async with open_supervisor(context, (runs,)) as supervisor:
-        # The account is due at the start of the supervisor, because its connect operation was interrupted.
+        # When the supervisor starts, the account is due, because its connect operation was interrupted.
         await runs.begun.wait()
         await context.store.run(bump_version(account_id))
         runs.released.set()

@@ -1,4 +1,4 @@
-"""Refused tokens: a single refusal, an incident, and a permanent refusal."""
+"""Tests of refused tokens: a single refusal, an incident, and a permanent refusal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEAD = {"times": None, "status": 401, "code": 1000}
 
 @pytest.fixture
 def quick(place):
-    """A place whose health checks run in quick succession. The test advances the clock."""
+    """A place with frequent health checks, in which the test advances the clock."""
     place.timing["health_every_s"] = 0.05
     return place
 
@@ -30,7 +30,7 @@ async def in_state(service, state, code=None):
 
 
 async def refused_checks(service, number):
-    """Wait until `number` consecutive health checks have been refused."""
+    """Wait until `number` health checks in a row have been refused."""
 
     async def poll():
         return (await service.account()).token_refusals >= number or None

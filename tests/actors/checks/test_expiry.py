@@ -1,4 +1,4 @@
-"""Expiry of the working token: a warning days before, and an error of the account as soon as the token has expired."""
+"""Tests of the expiry of the working token: a warning days before, and an error when the token has expired."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def shows(service, state, *warnings):
 async def installed(service):
     await service.ready()
     await service.confirmed()
-    await service.idle()  # otherwise, the duties after the first check would see the test's changes to the store
+    await service.idle()  # otherwise, the duties after the first check could overwrite the test's changes to the store
     service.clock.advance_s(1)
     return await service.account()
 
@@ -67,7 +67,7 @@ async def test_expiry_is_noticed_on_time_without_a_health_check(place):
         service.supervisor.wake(account.edge_account_id)
         await service.idle()
         await shows(service, "ready", "token_expires_soon")
-        service.clock.advance_s(1.5)  # the duty runs at its due time without another event
+        service.clock.advance_s(1.5)  # the duty runs at its due time even if nothing else happens
         ended = await shows(service, "revoked")
         assert ended.error == ErrorNote("revoked", "The working token has expired.")
 

@@ -1,4 +1,4 @@
-"""Health checks of a whole account find and repair problems that were caused by changes outside the service."""
+"""Tests that health checks of a whole account find and repair problems that changes outside the service have caused."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ REPAIRED_AUTOMATICALLY = "Nothing to do: the service repairs it automatically."
 async def check(service):
     response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
     assert response.status == 200, response.raw
-    for one in response.body["findings"]:  # every machine-readable fact also occurs in the sentence
+    for one in response.body["findings"]:  # every machine-readable fact is also in the sentence
         words = " ".join(one[name] for name in ("thing", "expected", "found"))
         assert all(fact.removesuffix(".") in words for fact in one["facts"].values()), one
         assert one["kind"] != "other" or one["found"].startswith(("cannot be checked", "is refused")), one
@@ -115,7 +115,9 @@ async def with_site_and_link(service, zone):
 
 
 async def redirects(service, zone):
-    """Return True if the link redirects to its target in a new isolate with empty caches."""
+    """Return True if the link redirects to its target in a new isolate (a running copy of the Worker) with empty
+    caches.
+    """
     await service.emulator.new_isolates()
     visit = await service.emulator.visit(f"go.{zone}", "/code")
     return visit.status == 302 and visit.headers["location"] == "https://example.org/"
@@ -359,7 +361,7 @@ async def test_check_responds_in_every_state_and_with_503_if_cloudflare_is_down(
             response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
             assert (response.status, response.code) == (503, "cloudflare_unavailable")
             await service.emulator.clear_faults()
-        # A part that cannot be checked is reported as a finding. The other parts are checked as usual.
+        # A part that cannot be checked becomes a finding. The other parts are still checked.
         await CustomerApi(service).call("PUT", f"{CustomerApi(service).script}/schedules", json=[])
         await service.emulator.fault("html", "*/query", times=None)
         found = by_thing(await check(service))
@@ -412,7 +414,7 @@ async def test_suspicious_refusal_triggers_one_immediate_check(place, zone):
             shown = await service.shown()
             return shown if shown["state"] == "resource_drift" else None
 
-        # The drift is reported long before the hourly check, although the sync only got a 404.
+        # The change is reported long before the hourly check, although the sync only got a 404.
         shown = await eventually(shows_drift)
         assert "database" in shown["error"]["message"]
         verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
@@ -435,7 +437,8 @@ async def test_concurrent_checks_are_shared_and_a_repeated_request_is_replayed(s
             nursery.start_soon(ask)
     assert max(len(response) for response in responses) == 2
     verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
-    assert len(verified) <= 3  # two in the first check, which makes repairs, and one in the check that the others share
+    # two in the first check, which makes repairs, and one in the check whose result the others share
+    assert len(verified) <= 3
 
     path = f"/v1/accounts/{(await service.account()).id}/check"
     headers = {**service.session, "Idempotency-Key": "again"}

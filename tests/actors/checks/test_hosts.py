@@ -1,4 +1,4 @@
-"""Hosts for sites and links: the conditions for accepting them, and the effects of later DNS changes."""
+"""Tests of hosts for sites and links: when they are accepted, and what later DNS changes cause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc.actors.duty import Timers
 from svc.actors.sync import routes
 from tests.actors.test_due import nothing_to_sync
 
-SERVER = {"name": "blog", "proxied": True}  # its content is a public IP address
+SERVER = {"name": "blog", "proxied": True}  # the record's content is a public IP address
 DUMMY = {"type": "AAAA", "content": "100::", "proxied": True}
 
 
@@ -28,7 +28,7 @@ async def add_site(service, host):
 
 
 async def site_once(service, state, code=None):
-    """Return the only site once it has this state and error."""
+    """Return the only site when it has this state and error."""
 
     async def poll():
         [site] = (await service.call("GET", "/v1/sites")).body["sites"]
@@ -48,7 +48,7 @@ async def link_host_once(service, state, code=None):
 
 
 async def fail_open_by_pattern(service):
-    """Return `fail_open` of each route in the emulator by pattern."""
+    """Return the value of `fail_open` for each route in the emulator, by pattern."""
     zones = (await service.held())["zones"].values()
     return {route["pattern"]: route["request_limit_fail_open"] for zone in zones for route in zone["routes"]}
 
@@ -101,7 +101,7 @@ def codes(warnings):
 
 
 async def site_with_warnings(service, state, *expected):
-    """Return the only site once it has this state, these warnings and no error."""
+    """Return the only site when it has this state, these warnings and no error."""
 
     async def poll():
         [site] = (await service.call("GET", "/v1/sites")).body["sites"]
@@ -204,7 +204,7 @@ async def test_site_in_an_inactive_zone_gets_its_route_once_the_zone_is_active(s
         ("route_not_made", "zone_not_active"),
     }
     await service.emulator.set_zone(account_id, **proxied_zone(zone), **change)
-    await check(service)  # the DNS record is correct before the zone is active
+    await check(service)  # the DNS record is correct, but the zone is not active yet
     await site_with_warnings(service, "route_pending", "zone_not_active")
     assert (await service.shown())["state"] == "ready"
 
@@ -247,7 +247,7 @@ async def test_inactive_zone_is_tried_once_for_all_of_its_sites(place, zone):
             calls = await service.emulator.requests()
             looks = [one for one in calls if one["path"].endswith("/zones") and "name=" in one["query"]]
             posts = [one for one in calls if one["method"] == "POST" and one["path"].endswith("/workers/routes")]
-            # The host's zone could have either of two names: the host's own name or its parent domain's.
+            # The name of the host's zone can be the host or its parent domain, so there are two searches per request.
             assert len(looks) == 2 * len(posts) > 0
 
 
@@ -297,7 +297,7 @@ async def test_link_host_without_certificate_is_refused(service, zone):
     assert (await service.shown())["link_host"] is None
     assert (await put_link_host(service, host, has_certificate=True)).status == 202
     await link_host_once(service, "active")
-    assert (await put_link_host(service, host)).status == 202  # already the link host
+    assert (await put_link_host(service, host)).status == 202  # this is already the link host
 
     await service.emulator.set_zone(service.customer.account_id, zone, type="partial")
     assert (await put_link_host(service, f"go.us.{zone}")).status == 202
@@ -371,9 +371,10 @@ async def test_website_at_the_main_host_is_replaced_on_request_and_restored(serv
     assert (await service.emulator.visit(host, "/")).body == "the website"
     assert (await put_link_host(service, host, replace_website=True)).status == 202
     await link_host_once(service, "active")
-    await eventually(lambda: nothing_to_sync(service))  # a Worker that does not know the link host shows the website
+    # a Worker that does not know the link host lets the website respond
+    await eventually(lambda: nothing_to_sync(service))
     assert (await service.emulator.visit(host, "/")).body != "the website"
-    assert (await put_link_host(service, host)).status == 202  # already the link host
+    assert (await put_link_host(service, host)).status == 202  # this is already the link host
 
     left = await service.call("DELETE", f"/v1/accounts/{(await service.account()).id}")
     assert (left.status, left.body["left"]) == (200, [])

@@ -1,4 +1,4 @@
-"""The request to a new link host through the public address, and the finding if it fails."""
+"""Tests of the request to a new link host through the public address, and of the finding if it fails."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ GONE = "https://www.example.com/gone"
 ELSEWHERE = "https://www.example.com/"
 LIVE_S = 61
 PAUSES_S = (10, 20, 40)
-# By front rule: the kind, code and facts of the finding.
+# The kind, code and facts of the finding for each rule of the emulated edge.
 RULES = {
     "redirect": ("link_host_redirected", "link_host_redirected", {"location": ELSEWHERE}),
     "challenge": ("link_host_challenged", "link_host_challenged", {}),
     "block": ("link_host_other_answer", "link_host_other_answer", {"status": "403"}),
     "page": ("link_host_other_answer", "link_host_other_answer", {"status": "200"}),
 }
-# By reason why there is no response: the kind, code and facts of the finding.
+# The kind, code and facts of the finding for each reason why there is no response.
 REASONS = {
     NoAnswer("not_resolved"): ("link_host_not_resolved", "link_host_not_resolved", {}),
     NoAnswer("not_public", "10.0.0.1"): ("link_host_private", "dns_not_proxied", {"address": "10.0.0.1"}),
@@ -45,10 +45,10 @@ REASONS = {
 
 @dataclass
 class Log:
-    """The visits so far, and the results of the next visits.
+    """The requests so far, and the results of the next requests.
 
-    `answers`: the results that the next visits get instead of the emulated edge's responses. `during`: called during
-    each visit.
+    `answers`: the results of the next requests, in place of the emulated edge's responses. `during`: called during each
+    request.
     """
 
     visits: list[tuple[str, str]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Log:
 
 @dataclass(frozen=True)
 class LoggedVisitor(Visitor):
-    """A visitor of the emulated edge that logs its visits."""
+    """A Visitor that sends requests to the emulated edge and logs them."""
 
     log: Log = field(default_factory=Log)
 
@@ -71,14 +71,17 @@ class LoggedVisitor(Visitor):
 
 @pytest.fixture
 def log(place):
-    """The visits of the service."""
+    """The log of the service's requests."""
     place.visitor = LoggedVisitor(place.emulator.edge)
     return place.visitor.log
 
 
 @pytest.fixture
 async def service(place, log):
-    """A service with the logged visitor. Pytest-trio sets up fixtures concurrently unless one requests the other."""
+    """A service with the visitor that logs.
+
+    It requests the fixture `log`, because Pytest-trio would otherwise set up both at the same time.
+    """
     async with place.running() as running:
         yield running
 
@@ -88,7 +91,7 @@ async def host_of(service):
 
 
 async def set_host(service, host, **more):
-    """Set the link host, and wait until its route and configuration exist."""
+    """Set the link host, and wait for its route and configuration."""
     assert (await put_link_host(service, host, **more)).status == 202
 
     async def is_synced():
@@ -100,7 +103,7 @@ async def set_host(service, host, **more):
 
 
 async def pass_s(service, seconds):
-    """Advance the clock, and let the account's duties run."""
+    """Advance the clock, and then let the account's duties run."""
     service.clock.advance_s(seconds)
     actor = service.supervisor.account(service.customer.account_id)
     actor.wake()
@@ -127,7 +130,7 @@ async def test_new_link_host_is_requested_once_when_it_is_live(log, service, zon
     [(host, path)] = log.visits
     assert (host, len(path)) == (f"go.{zone}", 33)
     await pass_s(service, 3_000)
-    await put_link_host(service, host)  # already the link host
+    await put_link_host(service, host)  # this is already the link host
     await pass_s(service, LIVE_S)
     assert len(log.visits) == 1
     assert ((await host_of(service)).visit_at, await shown_error(service)) == (None, None)
@@ -135,7 +138,7 @@ async def test_new_link_host_is_requested_once_when_it_is_live(log, service, zon
     worker = Worker(service, (await service.account()).database_id)
     [written] = await worker.sql("select (select count(*) from event_log) + (select count(*) from event_page) as n")
     assert written["n"] == 0
-    # The redirect of unknown codes is recognized, too.
+    # The service also recognizes the redirect of unknown codes.
     await set_host(service, f"to.{zone}", not_found_url=GONE)
     await pass_s(service, LIVE_S)
     assert [host for host, _ in log.visits] == [f"go.{zone}", f"to.{zone}"]
@@ -170,7 +173,7 @@ async def test_health_check_shows_each_problem_and_clears_it(log, service, zone,
     host = f"go.{zone}"
     await set_host(service, host)
     assert await check(service) == []
-    assert log.visits == []  # not live yet
+    assert log.visits == []  # the host is not live yet
     service.clock.advance_s(LIVE_S)
 
     async def found():

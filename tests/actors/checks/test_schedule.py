@@ -1,4 +1,7 @@
-"""A Worker's push replaces a health check. Healthy accounts are checked once a day, others at the usual rate."""
+"""Tests that a push replaces a health check.
+
+Healthy accounts are checked once a day, and others at the usual interval.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,16 @@ DEAD = {"times": None, "status": 401, "code": 1000}
 
 
 def due(number: int, **more: Any) -> Due:
-    """A ready account with a recent push. Its last check found no problems."""
+    """Return a ready account with a recent push, whose last check found no problems."""
     connect_healthy_account = Due(random.Random(number).randbytes(16).hex(), None, None, "ready", NOW, None, NOW)
     return replace(connect_healthy_account, **more)
 
 
 async def count_checks(service) -> int:
-    """Return the number of health checks. Each check starts by verifying the token, so these calls are counted."""
+    """Return the number of health checks.
+
+    The calls that verify the token are counted, because each check starts with one.
+    """
     return sum(call["path"].endswith("/tokens/verify") for call in await service.emulator.requests())
 
 
@@ -60,11 +66,11 @@ def test_healthy_account_has_a_fixed_time_of_day_despite_restarts() -> None:
     timing = TimingConfig()
     waits = [schedule.first_wait_s(due(number), timing, NOW) for number in range(2_000)]
     assert 0 < min(waits) <= max(waits) <= 86_400
-    for hour in range(24):  # spread over the day
+    for hour in range(24):  # the checks are spread over the day
         assert 40 <= sum(hour * 3_600 <= wait_s < (hour + 1) * 3_600 for wait_s in waits) <= 140
     for number, wait_s in enumerate(waits):
         turn_at = NOW + wait_s * 1000
-        # A restart just before a check does not move the check. An overdue check runs within an hour.
+        # A restart just before a check does not change its time. Overdue checks run within an hour.
         before = int(turn_at) - 5_000
         again = schedule.first_wait_s(due(number, heard_at=before), timing, before)
         assert before + again * 1000 == pytest.approx(turn_at, abs=1)
@@ -109,7 +115,7 @@ async def test_daily_check_finds_what_pushes_cannot_reveal_and_hourly_checks_fol
             service.supervisor.wake(service.customer.account_id)
             await service.idle()
         assert (await count_checks(service), (await service.account()).state) == (0, "ready")
-    place.timing["health_well_every_s"] = 0.5  # a short "day"
+    place.timing["health_well_every_s"] = 0.5  # this is the length of a "day"
     async with place.running() as service:
 
         async def in_state(state):
@@ -134,7 +140,7 @@ async def test_account_whose_worker_missed_a_push_is_checked_now_and_then_hourly
         place.clock.now_ms += STOPPED_MS
         await wait_for_checks(service, 3)
         assert (await service.account()).state == "ready"
-        # The Worker pushes again. After the check that is already due, no check runs for a day.
+        # The Worker pushes again. After the check that is already due, there is no check for a day.
         account = await service.account()
         push = WorkerPush(place.clock(), "bundle", 1, 0, None, {}, account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))

@@ -1,4 +1,4 @@
-"""A row of the table of error codes, and the case that runs it."""
+"""Defines a row of the table of error codes, and the case that runs the row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ Where = Literal[
 
 
 class Resources(NamedTuple):
-    """The number of resources of each kind that the service has in the emulator. `routes`: its routes to the Worker."""
+    """The number of resources of each kind that the service has in the emulator.
+
+    `routes`: routes to the service's Worker.
+    """
 
     scripts: int = 1
     crons: int = 1
@@ -49,17 +52,14 @@ INSTALLED = Resources()
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A code, one way to cause it, and the conditions that must hold while the error lasts.
+    """A code, one way to cause it, and the conditions that must be true while the error lasts.
 
-    `shows`: the places where the code appears.
-    `state`: the state of the account, or of the site or link host with the error. None if the user cannot see a state.
-    `details`: the keys of the error's details, except `remedy`, `reason` and `bootstrap_token`.
-    `resources`: the resources in the emulator. None means that they are not checked.
-    `play`: causes the error, calls `expect_error` before and after an attempt without the remedy, and then applies the
-    remedy.
-    `timing`, `limits`: settings for the service.
-    `shares`: True if the row starts and ends with an installed account that has no sites or links, so that several rows
-    can use the same account.
+    `shows`: the places where the code appears. `state`: the state of the account, or of the site or link host with the
+    error. None if the user cannot see a state. `details`: the keys of the error's details, except `remedy`, `reason`
+    and `bootstrap_token`. `resources`: the resources in the emulator. None means that they are not checked. `play`:
+    causes the error, calls `expect_error` before and after an attempt without the remedy, and then applies the remedy.
+    `timing`, `limits`: settings for the service. `shares`: True if several rows can use the same account, because the
+    row starts and ends with an installed account without sites and links.
     """
 
     code: Code | AccountWarning
@@ -75,8 +75,8 @@ class Row:
 
 
 ROWS: list[Row] = []
-# Codes of refused connect requests and renewals whose error says that the bootstrap token is still valid.
-# `limit_reached` and `service_full` say this only if another connect request takes the last place during the token
+# Codes of refused connect requests and renewals after which the bootstrap token is still valid, as the error says. With
+# `limit_reached` and `service_full`, this happens only if another connect request takes the last place during the token
 # check. No row covers that case.
 LEAVES_BOOTSTRAP = (
     "bootstrap_permission_error",
@@ -153,7 +153,7 @@ class Case:
         return await self.service.call("POST", f"/v1/accounts/{(await self.service.account()).id}{path}", body)
 
     async def restart_after(self, days: float) -> None:
-        """Restart the service after this many days, with a new session and a push from the Worker."""
+        """Restart the service this many days later, with a new session and a push from the Worker."""
         self.place.clock.advance_s(days * 86_400)
         await self.start()
         await self.sign_in()
@@ -164,7 +164,7 @@ class Case:
         self.service.session = await self.service.world.session(self.service.user)
 
     async def connect(self, token: str | None = None) -> Response:
-        """Connect, with a new bootstrap token unless one is given."""
+        """Connect. Unless a token is given, use a new bootstrap token."""
         return await self.service.connect(token or (await self.bootstrap())[1])
 
     async def connected(self) -> None:
@@ -173,7 +173,7 @@ class Case:
         assert response.status == 202, response.raw
 
     async def renew(self, token: str | None = None) -> Response:
-        """Renew the token, with a new bootstrap token unless one is given."""
+        """Renew the token. Unless a token is given, use a new bootstrap token."""
         return await self.post("/token", {"bootstrap_token": token or (await self.bootstrap())[1]})
 
     async def renewed(self, token: str | None = None) -> None:
@@ -182,13 +182,13 @@ class Case:
         assert response.status == 200, response.raw
 
     async def installed(self) -> None:
-        """Connect and install, unless an earlier row has done so. Return when no operation is running."""
+        """Connect and install, unless an earlier row has done this. Return when no operation is running."""
         if not self._is_installed:
             await self.service.ready()
             await self.service.confirmed()
         self._is_installed = True
         await self.service.idle()
-        self.service.clock.advance_s(1)  # so that the next operation is the latest
+        self.service.clock.advance_s(1)  # so that the next operation has a later time
 
     async def install(self, *states: str) -> None:
         """Reinstall, and check that the account is then in one of these states."""
@@ -225,18 +225,18 @@ class Case:
         return list((await self.service.call("GET", "/v1/links?order=newest")).body["links"])
 
     async def active_site(self) -> Any:
-        """Add a site for the zone, wait until it is active, and return it."""
+        """Add a site for the zone, wait until the site is active, and return it."""
         response = await self.add_site(self.zone)
         assert response.status == 202, response.raw
         await self.wait_until_healthy()
         return (await self.sites())[0]
 
     async def wait_until_healthy(self) -> None:
-        """Wait until all resources are created and synced and no object shows an error."""
+        """Wait until all resources are created and synced, and until no object shows an error."""
         await eventually(self._all_well)
 
     async def wait_until_unrouted(self) -> None:
-        """Wait until no route to the Worker exists or is being created."""
+        """Wait until there are no routes to the Worker, and none is being created."""
         await self.service.idle()
 
         async def poll() -> bool | None:
@@ -334,7 +334,7 @@ class Case:
         assert self.errors_expected >= 2, "a row must expect its error at least twice"
         routes = await eventually(self._all_well)
 
-        async def all_held() -> bool | None:  # the removal of an old route is visible nowhere else
+        async def all_held() -> bool | None:  # only this shows that an old route has been removed
             return (await self.resources() == INSTALLED._replace(routes=routes)) or None
 
         await eventually(all_held)
@@ -352,7 +352,7 @@ class Case:
         return None if response.status == 404 else response.body["account"]
 
     async def _shown(self, where: Where) -> Any:
-        """Return the error that `where` shows, or None if it does not show one yet."""
+        """Return the error that `where` shows, or None if there is none yet."""
         account = await self._account()
         thing, error = account, account["error"]
         match where:
@@ -378,12 +378,12 @@ class Case:
         if error is None or error.get("code") != self.row.code:
             return None
         if (error.get("details") or {}).keys() - {"remedy"} != self.row.details:
-            # A health check was already running when the error was caused. The next check sees the whole error.
+            # A health check may have been running when the error was caused. The next check sees the whole error.
             return None
         return error if where == "operation.error" or thing["state"] == self._state else None
 
     async def _all_well(self) -> int | None:
-        """Return the expected number of routes, or None until everything has been created and synced without errors."""
+        """Return the expected number of routes, or None until all resources are created and synced without errors."""
         account = await self._account()
         if (account["state"], account["error"]) != ("ready", None):
             return None
@@ -410,7 +410,7 @@ class Case:
         return "Wait until the account is connected. If it stays `pending`, repeat the request POST /v1/accounts."
 
     async def _all_tokens_are_named(self, details: Mapping[str, Any]) -> None:
-        """Check that each working token is either the account's own or named in an error."""
+        """Check that each working token is either the account's own, or named in an error."""
         account = await self._account()
         if account is None and (self.row.resources is None or self.row.resources.tokens):
             return  # the account belongs to another user

@@ -1,4 +1,4 @@
-"""Rows with the codes of connects, of renewals, and of the working token."""
+"""Rows with the codes of connect operations, of renewals, and of the working token."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def a_user_with_an_unconfirmed_email(case: Case) -> None:
     token = re.search(r"confirm\?token=(\S+)", email)
     assert token is not None
     await service.world.call("POST", "/auth/confirm", {"token": token[1]})
-    assert (await service.connect()).status == 202  # the refused bootstrap token is still unused
+    assert (await service.connect()).status == 202  # the refused bootstrap token has not been used yet
 
 
 @row("account_taken", "response", state=None)
@@ -66,7 +66,7 @@ async def the_users_own_account(case: Case) -> None:
     token_id, token = await case.bootstrap()
     await case.expect_error(await case.connect(token))
     await case.expect_error(await case.connect(token))
-    assert token_id in (await case.service.held())["tokens"]  # it is unused
+    assert token_id in (await case.service.held())["tokens"]  # the token has not been used
 
 
 @row("limit_reached", "response", state=None, resources=NOTHING, limits={"accounts": 1})
@@ -77,7 +77,7 @@ async def too_many_accounts(case: Case) -> None:
     await case.expect_error(await case.connect())
     await case.expect_error(await case.connect())
 
-    async def deleted() -> bool | None:  # once the install has ended
+    async def deleted() -> bool | None:  # the deletion happens when the install has ended
         return (await case.service.call("DELETE", f"/v1/accounts/{first}")).status == 200 or None
 
     await eventually(deleted)
@@ -224,7 +224,7 @@ async def a_renewal_where_tokens_grant_only_their_own_permissions(case: Case) ->
 
 
 async def connect_or_renew(case: Case) -> None:
-    """Connect or renew. The first two attempts are refused, and the third succeeds."""
+    """Connect or renew. The first two attempts are refused. The third succeeds."""
     renews = case.row.state == "ready"
     if renews:
         await case.installed()
@@ -288,7 +288,7 @@ async def a_lost_token_of_a_renewal_that_cannot_be_deleted(case: Case) -> None:
 async def a_renewal_whose_outcome_is_unknown(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("drop_after", TOKENS, method="POST")
-    # The first request for the list of tokens, which checks the bootstrap token, succeeds. Later ones fail.
+    # The first request for the list of tokens checks the bootstrap token and succeeds. Later requests fail.
     await case.refuse(TOKENS, "GET", after=1, status=500)
     named = (await case.expect_error(await case.renew()))["revoke_token"]
     await case.emulator.clear_faults()
@@ -430,12 +430,12 @@ async def a_lost_permission_and_a_renewal(case: Case) -> None:
     "permission_error", "account.error", state="permission_error", resources=INSTALLED._replace(routes=1), timing=QUICK
 )
 async def a_zone_that_the_token_no_longer_sees(case: Case) -> None:
-    """In this case, Cloudflare does not refuse any calls, but lists fewer zones."""
+    """In this case, Cloudflare refuses no calls, but lists fewer zones."""
     await case.installed()
     await case.active_site()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
     await remove_permission(case, "Zone Read")
-    await case.start()  # its first health check is thorough
+    await case.start()  # after a start, the first health check is thorough
     await case.expect_error()
     refused = await case.put_link_host(f"go.{case.zone}")
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "permission_error")

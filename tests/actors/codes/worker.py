@@ -17,7 +17,7 @@ BROKEN = (*REFUSED, "transient")
 
 
 async def install_without_remedy(case: Case) -> None:
-    """Install again without applying the remedy, and expect the error again."""
+    """Install again without the remedy, and expect the error again."""
     await case.install("connected")
     await case.expect_error(state="connected")
 
@@ -211,7 +211,7 @@ async def todays_rows_are_used_up(case: Case) -> None:
     await case.expect_error()
     assert "midnight" in (await case.service.shown())["error"]["details"]["remedy"]
     await install_without_remedy(case)
-    await case.emulator.set_usage(case.customer.account_id, rows_written=0)  # the reset at midnight
+    await case.emulator.set_usage(case.customer.account_id, rows_written=0)  # as after the reset at midnight
     await case.install("ready")
 
 
@@ -228,7 +228,7 @@ async def an_upload_that_the_firewall_refuses(case: Case) -> None:
     await case.connected()
     await case.expect_error()
     await install_without_remedy(case)
-    await case.emulator.set_failure_settings(firewall_also="")  # fixed by the operator
+    await case.emulator.set_failure_settings(firewall_also="")  # the operator has solved the problem
     await case.install("ready")
 
 
@@ -283,7 +283,7 @@ async def a_worker_whose_cron_trigger_stopped(case: Case) -> None:
 @row("operation_in_progress", "response", state="installing", resources=None, shares=True)
 async def requests_during_an_install(case: Case) -> None:
     await case.installed()
-    # Hold the retry of the upload as well, which the service sends if these requests take longer than its timeout.
+    # Also hold the retry of the upload. The service sends the retry if these requests take longer than its timeout.
     await case.emulator.fault("hold", SCRIPT, method="PUT", times=None)
     assert (await case.post("/install")).status == 202
     await case.expect_error(await case.post("/install"))
@@ -325,7 +325,7 @@ async def a_platform_failure_during_a_connect(case: Case) -> None:
     await case.expect_error(await case.service.connect())
     await case.expect_error(await case.service.connect())
     await case.emulator.clear_faults()
-    # The same request works, because its bootstrap token still exists.
+    # The same request works, because the bootstrap token has not been deleted.
     assert (await case.service.connect()).status == 202
 
 

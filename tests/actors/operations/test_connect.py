@@ -1,4 +1,4 @@
-"""Connects: every token that may still be valid is named, and no warning is cleared before its cause is resolved."""
+"""Tests that a connect operation names every token that may still be valid, and clears no warning too early."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def names(response):
 
 
 async def begun_connect(service, method, path):
-    """Start a connect operation, and return while it is waiting for its call to `path`.
+    """Start a connect operation, and return when it waits for its call to `path`.
 
-    The operation is then interrupted when the service ends.
+    When the service ends, the operation is interrupted.
     """
     await service.emulator.fault("slow", path, method=method, delay_s=30)
     async with trio.open_nursery() as nursery:
@@ -42,7 +42,7 @@ async def begun_connect(service, method, path):
 
 
 async def connected_with_one_token(service):
-    """Connect successfully, and check that the account's token is then the only working token."""
+    """Connect successfully, and check that the account's token is the only working token."""
     response = await service.connect()
     assert response.status == 202, response.raw
     shown = await service.settled("ready")
@@ -75,7 +75,7 @@ async def test_connect_with_an_undeletable_lost_token_waits_an_hour_for_the_same
     async with place.running() as service:
         body = {"edge_account_id": service.customer.account_id, "bootstrap_token": service.customer.bootstrap_token}
         headers = {**service.session, "Idempotency-Key": "one"}
-        for _ in range(2):  # at the second attempt, there is a record of the connect
+        for _ in range(2):  # the second attempt finds a record of the connect operation
             await service.emulator.fault("drop_after", TOKENS, method="POST")
             await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
             response = await service.world.call("POST", path, body, headers=headers)
@@ -149,9 +149,9 @@ async def test_account_taken_is_returned_only_to_holders_of_a_valid_token(servic
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 1000)])
 async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place, delay_ms, spread_ms):
-    """The working token is refused for longer than the request takes, but the install keeps trying.
+    """The working token is refused for longer than the request takes, but the install continues to try the token.
 
-    Once the bootstrap token has been checked, it must be accepted everywhere within just over a second.
+    When the bootstrap token has been checked, all locations must accept it within little more than a second.
     """
     place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
     async with place.running() as service:
@@ -167,7 +167,7 @@ async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place
         assert token_id not in (await service.held())["tokens"]
 
 
-# The table of error codes covers the refusals that occur if a token can grant only its own permissions.
+# The table of error codes covers refusals of tokens that can grant only their own permissions.
 MINTING = ("all_zones", "held", "silent")
 
 
@@ -201,11 +201,11 @@ async def test_token_of_a_killed_connect_stays_named_until_it_can_be_deleted(pla
 
 @pytest.mark.rule("A5")
 async def test_token_created_late_is_deleted_before_the_connect_ends(place):
-    # On a busy machine, an upload takes more than half a second.
+    # An upload takes more than half a second on a busy machine.
     place.edge |= {"timeout_s": 2, "retries": 3, "settling_in_connect_s": 5}
     async with place.running() as service:
         await service.emulator.fault("slow", TOKENS, method="POST", delay_s=2.5)
-        # The check of the second token waits until the first token exists.
+        # The second token is checked only when the first token exists.
         await service.emulator.fault("slow", "*/tokens/verify", method="GET", after=1, delay_s=1)
         await connected_with_one_token(service)
 
@@ -240,10 +240,10 @@ async def test_undeleted_bootstrap_token_shows_a_warning_until_it_expires(place,
         path = f"{TOKENS}/{service.customer.bootstrap_token_id}"
         await service.emulator.fault(kind, path, method="DELETE", times=None)
         response = await service.connect()
-        assert response.body["account"]["error"] is None  # the warning is not known yet
+        assert response.body["account"]["error"] is None  # the problem is not known yet
         shown = await service.settled("ready")
         assert shown["error"] == {"warnings": ["bootstrap_not_deleted"]}
-        # Neither a reinstall nor a restart clears the warning.
+        # The warning stays after a reinstall and after a restart.
         await service.call("POST", f"/v1/accounts/{shown['id']}/install")
         assert (await service.settled("ready"))["error"] == {"warnings": ["bootstrap_not_deleted"]}
     place.clock.now_ms += DAY_MS + 60_000
@@ -292,7 +292,7 @@ async def is_busy(service):
 
 
 def no_busy_timeout():
-    """Make statements fail immediately if another program has locked the file."""
+    """Let statements fail immediately if another program has locked the file."""
     yield sql("pragma busy_timeout = 0")
 
 

@@ -1,4 +1,4 @@
-"""A disconnect removes the service's unchanged resources, lists the others, and always ends with one response."""
+"""Tests that a disconnect removes the service's unchanged resources, lists all others, and ends with one response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svc.store import disconnects, operations
 from svc.store.tx import sql
 from tests.actors.conftest import NEVER_S
 
-# On one engine only, because Cloudflare's behavior does not depend on the engine.
+# One engine is sufficient, because Cloudflare's behavior does not depend on it.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 SCRIPT = "*/workers/scripts/svc-edge"
 DATABASE = "*/d1/database/*"
@@ -85,7 +85,7 @@ async def test_disconnect_removes_all_resources_and_keeps_reports(service, zone)
     report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d&breakdowns=1")).body["report"]
     assert (report["unavailable"], report["breakdowns"]) == ("not_installed", None)
 
-    # A key that is restricted to this Cloudflare account can read its history. Other restricted keys cannot.
+    # A key with access to only this Cloudflare account can read its history. Other restricted keys cannot.
     mine = await service.world.key(service.user, allow_accounts=(service.customer.account_id,))
     another = await service.world.key(service.user, allow_accounts=("0" * 32,))
     stranger = await service.world.session(await service.world.user())
@@ -144,7 +144,7 @@ async def test_client_that_disconnects_gets_the_response_with_its_key(service):
 async def test_disconnect_during_an_install_is_refused_immediately(place):
     place.edge |= {"timeout_s": NEVER_S, "connect_s": NEVER_S}
     async with place.running() as service:
-        # The install cannot continue before the disconnect gets its response.
+        # The install cannot continue until the disconnect gets its response.
         await service.emulator.fault("hold", SCRIPT, method="PUT")
         assert (await service.connect()).status == 202
         account = await service.account()
@@ -192,7 +192,7 @@ async def test_account_that_was_never_installed_leaves_no_database(service):
 @pytest.mark.rule("A17")
 async def test_database_whose_creation_got_no_response_is_found_by_name(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
-    # Neither the check after the creation nor the next attempt of the install succeeds.
+    # Both the check after the creation and the next attempt of the install fail.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, times=None, status=400, code=7400)
     assert (await service.connect()).status == 202
     await service.settled("connected")
@@ -461,7 +461,7 @@ async def test_killed_disconnect_of_a_pending_account_is_finished_too(place):
         await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
         assert (await service.connect()).status == 503
         account = await service.account()
-        await service.idle()  # a disconnect begins in the account's own task, while no duty is running
+        await service.idle()  # a disconnect begins in the account's own task, when no duty is running
         await service.store.run(begin(account.id, service.clock()))
     async with place.running() as service:
 
@@ -497,7 +497,7 @@ async def test_cloudflare_account_can_be_connected_immediately_by_another_user(s
     assert (await service.call("GET", f"/v1/sites/{site['id']}")).status == 404
     shown = await service.world.call("GET", f"/v1/sites/{site['id']}", headers=mine)
     assert shown.body["site"]["state"] == "deleted"
-    # The response for the first account is still available, and the second account is unchanged.
+    # The response for the first account can still be repeated, and the second account does not change.
     path = f"/v1/accounts/{first}"
     assert (await service.world.call("DELETE", path, headers=mine)).body["left"] == []
     assert (await service.shown())["state"] == "ready"

@@ -1,4 +1,4 @@
-"""After a connect with one fault, a disconnect names exactly the resources that remain."""
+"""Tests that, after a connect operation with one fault, a disconnect names exactly the resources that remain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def connect(service):
 
 
 async def calls_of_a_connect(service):
-    """Return the calls of a connect without faults, in order, up to the install's last call."""
+    """Return the calls of a connect operation without faults, in order, up to the install's last call."""
     await service.emulator.forget_requests()
     await connect(service)
     calls = [(call["method"], call["path"]) for call in await service.emulator.requests()]
@@ -55,7 +55,7 @@ def sampled(calls):
 @pytest.mark.rule("A5", "A17")
 @ON_SQLITE
 async def test_disconnect_names_exactly_what_remains_after_a_connect_with_one_fault(service):
-    await connect(service)  # the first connect also registers the workers.dev name
+    await connect(service)  # the first connect operation also registers the workers.dev name
     assert (await disconnect(service))["left"] == []
     calls = await calls_of_a_connect(service)
     assert (await disconnect(service))["left"] == []

@@ -1,4 +1,4 @@
-"""A failed install can be repeated. The new attempt finds the resources that earlier attempts created."""
+"""Tests that a failed install can be repeated, and that a new attempt finds the resources of earlier attempts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ async def test_update_that_failed_after_its_upload_is_completed_by_an_install(pl
         await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="GET", status=400, code=10026)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
-        assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)  # true after the upload
+        # this is true after the upload
+        assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)
         shown = await install_again(service, "ready")
         assert shown["error"] is None
 
@@ -55,7 +56,7 @@ async def test_update_with_another_snippet_changes_no_sites_snippet(place):
 @pytest.mark.rule("A6", "A11")
 @pytest.mark.usefixtures("running_worker")
 async def test_account_that_never_used_workers_gets_a_workers_dev_name(service):
-    # The first response is lost. The name exists nevertheless, and no second name is requested.
+    # The first response is lost. The name was registered nevertheless, so no second name is requested.
     await service.emulator.fault("drop_after", "*/workers/subdomain", method="PUT")
     await service.ready()
     held = await service.held()
@@ -73,7 +74,7 @@ async def test_install_stopped_by_a_refused_token_continues_once_the_token_is_ac
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "token_refused"
         assert shown["error"]["details"]["remedy"] == CATALOGUE["token_refused"].remedy
-    async with place.running() as service:  # also after a restart
+    async with place.running() as service:  # the state is the same after a restart
         await service.emulator.clear_faults()
 
         async def well():
@@ -124,7 +125,7 @@ async def test_upload_with_a_lost_response_is_not_drift(place):
     place.upgrade()
     async with place.running() as service:
         await service.emulator.fault("drop_after", SCRIPT, method="PUT")
-        # The operation's second attempt is refused before it reaches the upload.
+        # The operation's second attempt is refused before the upload.
         await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=2, status=400, code=7500)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
@@ -165,7 +166,7 @@ async def test_killed_upload_is_repeated_and_not_drift(place):
 @pytest.mark.rule("A12", "A13")
 async def test_database_with_a_lost_response_is_adopted_by_the_next_operation(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
-    # The service searches for the database during the connect operation, and before and after creating it. The third
+    # The service searches for the database during the connect operation, and before and after the creation. The third
     # search fails.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, status=400, code=7500)
     assert (await service.connect()).status == 202
@@ -180,13 +181,14 @@ async def test_install_blocked_by_a_rate_limit_is_retried_after_the_block(servic
     await service.ready()
     await service.confirmed()
     await service.idle()
-    await service.emulator.set_failure_settings(rate_limit=1, rate_window_s=8)  # longer than a call waits automatically
+    # this is longer than a call waits automatically
+    await service.emulator.set_failure_settings(rate_limit=1, rate_window_s=8)
     await service.emulator.forget_requests()
     response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
     assert response.status == 202, response.raw
     while not (blocked := [call for call in await service.emulator.requests() if call["status"] == 429]):
         pass
-    await service.emulator.set_failure_settings(rate_limit=1000)  # does not end the current block
+    await service.emulator.set_failure_settings(rate_limit=1000)  # this does not end the current block
     await service.settled("ready")
     assert [call for call in await service.emulator.requests() if call["status"] == 429] == blocked
 
@@ -214,7 +216,7 @@ async def test_name_from_the_connect_stays_when_the_connect_continues(service):
 
 
 async def edited(service, install_id, tags=None, name="svc-edge"):
-    """Upload other code for the script `name` as the customer, and leave the rest of the script unchanged."""
+    """Upload other code for the script `name` as the customer. Do not change the rest of the script."""
     rights = [right.name for right in WORKING_PERMISSIONS]
     _, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
     head = {

@@ -1,4 +1,4 @@
-"""If a renewal is killed or loses a response at any call, the account names every remaining token."""
+"""Tests that the account names every remaining token if a renewal is killed or loses a response, at any call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CALLS = [
 
 
 def lost_responses():
-    """Return the cases as (call with a lost response, kind of loss, number of losses): one case per call, or all."""
+    """Return the cases as (call with a lost response, kind of loss, number of losses), for one call or all."""
     ways = list(itertools.product(("drop_before", "drop_after"), (1, None)))
     drawn = random.Random(SEED)
     return [(*call, *way) for call in CALLS for way in (ways if EVERYTHING else [drawn.choice(ways)])]
@@ -76,9 +76,9 @@ async def test_lost_response_at_any_call_leaves_no_unnamed_token(service):
 
 
 def killing_calls():
-    """Return the calls at which a renewal is killed: those that create or delete tokens and a few others, or all calls.
+    """Return the calls at which a renewal is killed: all calls, or only a few and those that create or delete tokens.
 
-    The last call comes first. If it came later, the account would also have to name tokens created in earlier cases.
+    The last call comes first. Otherwise, the account would also name tokens that earlier cases created.
     """
     changing = [call for call in CALLS if call[0] != "GET"]
     reading = [call for call in CALLS if call[0] == "GET"]
@@ -96,7 +96,7 @@ async def test_next_start_ends_a_killed_renewal_and_names_its_token(place):
 
 
 async def killed_renewal(place, method, path):
-    """Kill a renewal at this call, and start the service again. Then check the outcome and renew the token."""
+    """Kill a renewal at this call, and start the service again. Check the outcome, and then renew the token."""
     case = (method, path)
     async with place.running() as service:
         before = await service.account()
@@ -117,7 +117,7 @@ async def killed_renewal(place, method, path):
 
         operation = (await eventually(ended))["operation"]
         shown = await is_consistent(service)
-        if method == "DELETE":  # the new token was already stored, and the old token was about to be deleted
+        if method == "DELETE":  # the new token was stored, and the old token was about to be deleted
             assert (operation["kind"], operation["state"]) == ("renew", "done"), case
             assert shown["error"]["warnings"] == ["bootstrap_not_deleted", "old_token_not_deleted"], case
             assert named(shown) == {before.token_name}, case
@@ -126,7 +126,7 @@ async def killed_renewal(place, method, path):
             made = set(await service.token_names()) - {before.token_name}
             assert made <= {operation["error"]["details"]["revoke_token"]}, case
             assert shown["token"]["name"] == before.token_name, case
-        else:  # killed before the renewal began, so the operation shown is an earlier one
+        else:  # the renewal had not begun, so the account shows an earlier operation
             assert shown["token"]["name"] == before.token_name, case
         assert shown["state"] == "ready", case
         await renewed_well(service)

@@ -1,4 +1,4 @@
-"""After a disconnect, the totals include the Worker's unpushed counts. They are exact and take few calls to read."""
+"""Tests that, after a disconnect, the totals include the Worker's unpushed counts, exactly and with few calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLIENT = "DE|desktop|Firefox|Linux"
 
 
 def lines(*events):
-    """Return the events as a row of the event log or an event page.
+    """Return the events as the text of a row of the event log or of an event page.
 
     Each event is (target, epoch hour, bot reason, visitor).
     """
@@ -76,7 +76,7 @@ async def test_folded_and_unfolded_events_of_open_and_closed_days_are_stored(cou
             (link, today, 2, 4, 0, ["ann", "bob", "ann"]),
             (link, today, 13, 1, 1, ["ann"]),
         ],
-        # Ann is a returning visitor, but cleo is not. One event is too late, because its day is closed.
+        # Ann is a returning visitor, but Cleo is not. One event is too late, because its day is closed.
         page=lines((link, at + 13, "", "cleo"), (link, at + 13, "", "ann"), (link, at - 1, "", "late")),
         log=lines((link, at + 14, "", "cleo"), (link, at + 14, "", "dan"), (link, at + 14, "head", "")),
     )
@@ -191,7 +191,7 @@ async def test_counts_that_were_already_pushed_do_not_change(counting):
 
 @pytest.mark.rule("A17", "W3", "W4")
 async def test_days_deleted_before_their_push_are_stored(counting):
-    """The Worker keeps 14 days, and none of its pushes was accepted for 20 days."""
+    """The Worker keeps 14 days. For 20 days, none of its pushes was accepted."""
     service, link, worker = counting
     now = service.clock()
     today = day_of(now)
@@ -203,7 +203,7 @@ async def test_days_deleted_before_their_push_are_stored(counting):
     )
     await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=kept_from)
     parts: list[tuple[int, bool, list[object]]] = [
-        # For the oldest day, there are counts until noon, and then two final parts with different targets.
+        # The oldest day has counts until noon, and then two final parts with different targets.
         (20, False, [link, 3, 0, 2]),
         (20, True, ["lnk_other", 9, 9, 9]),
         (20, True, [link, 120, 1, 2]),
@@ -212,7 +212,7 @@ async def test_days_deleted_before_their_push_are_stored(counting):
     for number, (ago, final, row) in enumerate(parts, 1):
         text = json.dumps({"day": day_text(today - ago), "as_of": now, "final": final, "hours": [], "days": [row]})
         await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), text)
-    # Malformed parts from another program do not prevent the read.
+    # Malformed parts, which another program wrote, do not prevent the read.
     for number, text in enumerate(("x", "{}", '{"days": 5}', '{"day": "x", "final": true, "days": [[1]]}'), 100):
         await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), text)
     assert (await disconnect(service))["left"] == []
@@ -246,7 +246,7 @@ async def test_deleted_days_of_thousands_of_targets_take_few_calls(counting):
 async def test_ten_thousand_targets_take_few_calls(counting):
     service, link, worker = counting
     today = day_of(service.clock())
-    # Rows of unknown targets are ignored, but need the same number of calls.
+    # Rows of unknown targets are ignored, but reading them takes the same number of calls.
     await worker.set_state(day=today - 1, as_of=today * DAY_MS)
     names = json.dumps([f"lnk_{n}" for n in range(10_000)])
     hour = "select value, cast(? as integer), 3, 1, 0, '[\"ann\"]' from json_each(?)"
@@ -284,7 +284,7 @@ async def test_counts_that_change_during_the_read_are_read_again(counting):
     await service.emulator.fault("slow", "*/query", method="POST", after=4, delay_s=2)
 
     async def cron_runs():
-        """Move and fold the events after the log was read, like a cron run that is still active."""
+        """Move and fold the events after the log was read, like a cron run that has not ended."""
         await service.emulator.faulted()
         await worker.sql("delete from event_log")
         hour = '["ann"]'
@@ -305,7 +305,7 @@ async def test_low_write_budget_extends_the_wait_for_isolates(place, zone):
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         await add_link(service, "sale")
         await Worker(service, (await service.account()).database_id).set_state(level=1)
-    place.edge["connect_s"] = 5  # limits the calls to Cloudflare, not this wait
+    place.edge["connect_s"] = 5  # limits the calls to Cloudflare, but not this wait
     async with place.running() as service:
         await service.idle()
         began_at = trio.current_time()

@@ -1,4 +1,4 @@
-"""A renewal ends with one working token, which the account uses. Other tokens that may still be valid are named."""
+"""Tests that a renewal leaves one working token, and that other tokens that may still be valid are named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 from svc.store import operations, renewals
 from svc.store.tx import sql
 
-# On one engine only, because Cloudflare's behavior does not depend on the engine.
+# One engine is sufficient, because Cloudflare's behavior does not depend on it.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 TOKENS = "/accounts/*/tokens"
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
@@ -37,7 +37,7 @@ async def installed(service):
     """Connect and install an account. Return when no operation is running."""
     await service.ready()
     await service.confirmed()
-    service.clock.advance_s(1)  # so that the next operation is the latest
+    service.clock.advance_s(1)  # so that the next operation has a later time
     return await service.account()
 
 
@@ -55,7 +55,7 @@ async def is_consistent(service):
 
 
 async def renewed_well(service):
-    """Renew successfully, and check that the account's own token is then the only working token."""
+    """Renew successfully, and check that the account's token is the only working token."""
     before = (await service.account()).token_name
     response = await renew(service)
     assert response.status == 200, response.raw
@@ -109,8 +109,7 @@ async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one)
         nursery.start_soon(one)
-    # A renewal that arrives while another is running gets `operation_in_progress`. A renewal that is already waiting
-    # gets `used`.
+    # A renewal that arrives during another gets `operation_in_progress`. A renewal that is already waiting gets `used`.
     assert sorted(codes, key=str) in ([None, "invalid_bootstrap"], [None, "operation_in_progress"])
     assert await service.token_names() == [(await service.account()).token_name]
 
@@ -119,7 +118,7 @@ async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
 @pytest.mark.rule("A16", "G3")
 @ON_SQLITE
 async def test_repeated_renewal_waits_for_the_first_and_gets_its_response(service):
-    """This holds even if the bootstrap token could not be deleted and would still work."""
+    """This is true even if the bootstrap token could not be deleted and would still work."""
     await installed(service)
     token_id, token = await bootstrap_token(service)
     await service.emulator.forget_requests()
@@ -238,7 +237,7 @@ async def test_undeleted_bootstrap_token_shows_a_warning(service):
 async def test_token_creation_with_unknown_outcome_is_a_lost_renewal(service):
     before = await installed(service)
     await service.emulator.fault("drop_after", TOKENS, method="POST", times=None)
-    # The first request for the list of tokens, which checks the bootstrap token, succeeds. Later ones fail.
+    # The first request for the list of tokens checks the bootstrap token and succeeds. Later requests fail.
     await service.emulator.fault("refuse", TOKENS, method="GET", after=1, times=None, status=500)
     _, token = await bootstrap_token(service)
     response = await renew(service, token, key="k")
@@ -250,7 +249,7 @@ async def test_token_creation_with_unknown_outcome_is_a_lost_renewal(service):
     [ended] = [row for row in await service.store.read(rows_of_renewals()) if '"renew_lost"' in row["error"]]
     assert (ended["state"], response.body["error"]["details"]["revoke_token"] in ended["error"]) == ("failed", True)
     await service.emulator.clear_faults()
-    response = await renew(service, token, key="k")  # the same request continues with the same bootstrap token
+    response = await renew(service, token, key="k")  # the same request continues, with the same bootstrap token
     assert response.status == 200, response.raw
     shown = await is_consistent(service)
     assert (shown["error"], await service.token_names()) == (None, [shown["token"]["name"]])

@@ -1,4 +1,4 @@
-"""Recorded operations of every kind run, wait and fail in the same way. The tests use their own kinds."""
+"""Tests that recorded operations of every kind run, wait and fail in the same way. The tests define their own kinds."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ async def test_transient_failures_are_retried_and_counted_until_the_operation_fa
         assert before + 2**attempt <= again_at <= trio.current_time() + 2**attempt
         operation = await store.read(operations.running(operation.account_id))
         assert (operation.attempts, operation.step) == (attempt, "two")
-        assert await run.resume(context, work_of(("one", first)), operation, timers) == again_at  # not before it is due
+        # the operation is not due earlier
+        assert await run.resume(context, work_of(("one", first)), operation, timers) == again_at
         timers.operation_at = 0
     await run.resume(context, work_of(("one", first), ("two", fail)), operation, timers)
     ended = await store.read(operations.latest(operation.account_id))

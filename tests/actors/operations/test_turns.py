@@ -1,4 +1,4 @@
-"""Accounts run one operation at a time. A request for a second operation does not wait, but is refused immediately."""
+"""Tests that accounts run one operation at a time. A second operation does not wait, but is refused immediately."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOKENS = "/accounts/*/tokens"
 async def hold_next_call(service, method, path):
     """Hold the service's next call to `path` until the faults are cleared. Return a function that waits for the call.
 
-    A request that gets a response before that has not waited for the call.
+    If the request gets a response before that, it has not waited for the call.
     """
     await service.emulator.fault("hold", path, method=method)
     return service.emulator.faulted
@@ -34,7 +34,9 @@ async def ask(service, method, path, body=None, key=None):
 
 
 async def repeat_while_held(service, *request):
-    """Repeat a request whose call is held, release the call, and return the response to the repetition."""
+    """Send a request whose call is held, repeat the request, release the call, and return the response to the
+    repetition.
+    """
     responses = []
 
     async def repeat():
@@ -89,7 +91,7 @@ async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_respo
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, service, "POST", "/v1/accounts", body, "one")
             await begun()
-            nursery.cancel_scope.cancel()  # the client disconnects, but the connect continues
+            nursery.cancel_scope.cancel()  # the client disconnects, but the operation continues
         for key in ("two", None):
             other = await ask(service, "POST", "/v1/accounts", body, key)
             assert (other.status, other.code) == (409, "operation_in_progress")
@@ -151,7 +153,7 @@ async def test_pending_connect_blocks_no_other_request(service):
     first = await ask(service, "POST", "/v1/accounts", body, "one")
     assert (first.status, first.code) == (503, "cloudflare_unavailable")
     assert await running(service) is not None
-    # Run the check that the actor runs for a new operation while another operation is running.
+    # This is the check for a new operation. The actor runs it while another operation is running.
     await service.store.read(operations.check_turn(service.customer.account_id, "connect"))
     assert (await ask(service, "POST", "/v1/accounts", body, "two")).status == 202
     await service.settled("ready")

@@ -1,4 +1,4 @@
-"""A newer service updates the Workers of installed accounts. A failed update leaves them unchanged."""
+"""Tests that a newer service updates the Workers of installed accounts, and that a failed update changes nothing."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ NUMBER = ("select value from meta where key = 'schema'", "value")
 
 @pytest.fixture
 async def installed(place):
-    """A place with an installed and confirmed Worker. Any service that is started from now on updates the Worker."""
+    """A place with an installed and confirmed Worker. Every service that starts later updates the Worker."""
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
-    place.clock.advance_s(1)  # so that the next operation is a later one
+    place.clock.advance_s(1)  # so that the next operation has a later time
     place.worker |= UPDATES
     place.timing |= {"rollout_every_s": 0.05}
     return place
@@ -60,7 +60,7 @@ async def operation(service, *states):
 
     async def poll():
         shown = await service.shown()
-        assert shown["state"] == "ready"  # throughout the update
+        assert shown["state"] == "ready"  # the state does not change during the update
         found = shown["operation"]
         return shown if found["kind"] == "update" and {found["state"], found["step"]} & set(states) else None
 
@@ -120,7 +120,7 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
         await operation(service, "selfcheck")
         push = partial(service.world.call, "POST", "/edge/push", body, headers=key)
         assert (await push()).status == 200
-        # A push by the old Worker does not confirm the update.
+        # A push of the old Worker does not confirm the update.
         assert (await service.shown())["operation"]["state"] == "running"
         installed.clock.advance_s(86_399)
         assert (await push()).status == 200
@@ -129,7 +129,7 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
 
 
 def lost_responses():
-    """Return cases in which a call of an update loses its response: in one way, or with SVC_TEST_ALL in both ways."""
+    """Return cases in which a call of an update loses its response, in one way or (with SVC_TEST_ALL) in both ways."""
     kinds = ("drop_before", "drop_after")
     drawn = random.Random(SEED)
     calls = [("POST", QUERY, 2), ("POST", QUERY, 3), ("PUT", SCRIPT, 0)]
@@ -191,7 +191,7 @@ async def test_refused_update_leaves_the_account_as_it_was(installed, next_bundl
         )
         assert not shown["edge"]["up_to_date"]
 
-        async def halted():  # the failure of the only account halts the rollout
+        async def halted():  # the rollout halts because its only account failed
             found = await service.store.read(rollouts.current(next_bundle.sha256))
             return found if found.state == "halted" else None
 
@@ -236,7 +236,8 @@ async def test_first_push_can_arrive_before_the_update_ends(installed, next_bund
         push = WorkerPush(service.clock(), next_bundle.sha256, next_bundle.schema, install=account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))
         shown = await operation(service, "done")
-        assert shown["operation"]["step"] == "cron"  # not the self-check, because the Worker pushes again in an hour
+        # the step is not the self-check, because the Worker pushes again in an hour
+        assert shown["operation"]["step"] == "cron"
 
 
 @pytest.mark.rule("A21", "X7")

@@ -1,4 +1,4 @@
-"""The Worker's side of the statement of counts, read from the account's database and from Cloudflare."""
+"""Tests of reading the Worker's side of the statement of counts from the account's database and from Cloudflare."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_cloudflare_count_is_included_or_missing_if_not_reported(reader):
 
 @pytest.mark.rule("X5", "R6")
 async def test_foreign_ledger_rows_are_rejected_and_reads_count_against_the_limit(reader):
-    await reader.accept([1, 2])  # the Worker never writes this value
+    await reader.accept([1, 2])  # the Worker never writes such a value
     assert await reader.ledger() == WorkerSide(None, "cloudflare")
     for number in range(40):
         found = await reader.ledger(site_a=Stored(Events(number, 0)))
@@ -104,7 +104,7 @@ async def test_foreign_ledger_rows_are_rejected_and_reads_count_against_the_limi
 
 @pytest.mark.rule("X5", "R4")
 async def test_report_read_contains_the_statement_of_the_same_moment(reader):
-    """The statement costs no further call, and cached numbers are not compared with newer stored ones."""
+    """The statement needs no additional call, and cached numbers are not compared with newer stored numbers."""
     day = "insert or replace into day(target, day, totals) values ('site_a', ?1 + 0, ?2)"
     await reader.accept({"site_a": [3, 1], "site_b": [9, 9]})
     await reader.write(day, str(reader.today), '{"views": 3, "bots": {"head": 1}}')
@@ -122,7 +122,7 @@ async def test_report_read_contains_the_statement_of_the_same_moment(reader):
     statement = (await reads.read(account.user_id, account, days)).statement
     assert (statement.counts.fault, statement.counts.off_by) == ("counting", Events(1, -1))
 
-    # A ledger that another program changed makes only the statement unavailable.
+    # If another program has changed the ledger, only the statement is unavailable.
     await reader.accept({"site_a": "x"})
     reader.service.clock.advance_s(300)
     live = await reads.read(account.user_id, account, days)

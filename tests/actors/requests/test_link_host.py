@@ -1,4 +1,4 @@
-"""The link host's redirects of visitors without a link, and its usage, from the API to Cloudflare."""
+"""Tests of the link host's redirects for requests without a link, and of its usage, from the API to Cloudflare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adding links without HTTP: the commit wrapper and random codes."""
+"""Tests of adding links without HTTP: the commit wrapper and random codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ URL = "https://shop.example.com/sale"
 
 @pytest.fixture
 def context(store, clock):
-    none = cast("Any", None)  # adding a link does not call Cloudflare
+    none = cast("Any", None)  # a new link needs no call to Cloudflare
     return Context(store=store, edge=none, vault=none, config=Config(), clock=clock, bundle=none, push_url="")
 
 
@@ -44,7 +44,7 @@ class TakenCodes:
         self._times = times
 
     def __call__(self, effect: Tx[Link]) -> Tx[str]:
-        """Add the link and return its code. Raises Conflict if the code counts as taken."""
+        """Add the link and return its code. If the code counts as taken, raises Conflict."""
         link = yield from effect
         self.codes.append(link.code)
         if len(self.codes) <= self._times:

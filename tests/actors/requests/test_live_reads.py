@@ -1,4 +1,6 @@
-"""Live reads of account databases. Identical reads share a call, users have limits, and results are cached briefly."""
+"""Tests of live reads of account databases: identical reads share a call, users have limits, results are cached
+briefly.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ async def reader(service):
     await service.ready()
     await service.idle()
     if day_of(service.clock() + 120_000) != day_of(service.clock()):
-        # Go past midnight now, because reads of the current day have a different cache key on the next day.
+        # If midnight is near, go past it now. Otherwise, reads of the current day would have a different cache key
+        # later.
         service.clock.advance_s(120)
     return await Reader(service).begin()
 
@@ -83,7 +86,7 @@ async def test_two_hundred_equal_reads_share_one_call_and_count_once(reader):
     for number in range(29):
         assert await reader.rows(str(number)) == [[{"n": 1}], [{"n": 2}]]
     assert await reader.rows("one more") == Unavailable("rate_limited")
-    # Each user has a separate limit, and cached results do not count. After a minute, reads are allowed again.
+    # Each user has a separate limit, and cached results do not count. Reads are allowed again after a minute.
     assert await reader.rows("one more", user_id=reader.account.user_id + 1) == [[{"n": 1}], [{"n": 2}]]
     assert isinstance(await reader.target("lnk_a"), Live)
     reader.service.clock.advance_s(60)
@@ -98,12 +101,12 @@ async def test_first_view_is_seen_within_seconds_and_counts_against_the_same_lim
     for _ in range(2):
         assert isinstance(await reader.target("site_a"), Live)
         assert isinstance(await waiting(), Live)
-    assert await reader.calls() == 2  # one of each kind: a report's cached result is not used
+    assert await reader.calls() == 2  # one call for each kind of read, because a report's cached result is not used
     for _ in range(28):
         reader.service.clock.advance_s(1.01)
         assert isinstance(await reader.target("site_a"), Live)
         assert isinstance(await waiting(), Live)
-    assert await reader.calls() == 4  # after ten seconds, and after twenty
+    assert await reader.calls() == 4  # one call after ten seconds, and one after twenty
     for number in range(26):
         await reader.rows(str(number))
     reader.service.clock.advance_s(10)
@@ -153,7 +156,7 @@ async def test_slow_read_fails_waiting_callers_only(place):
             for _ in range(1_000):
                 nursery.start_soon(ask)
         assert found == [Unavailable("cloudflare")] * 1_000
-        await trio.testing.wait_all_tasks_blocked(0.05)  # by now, the failed read has ended
+        await trio.testing.wait_all_tasks_blocked(0.05)  # the failed read has ended by now
         assert isinstance(await reader.target("lnk_a"), Live)
 
 
@@ -180,17 +183,17 @@ async def test_result_is_cached_per_time_database_and_day(reader):
     assert await reader.calls() == 1
     clock.advance_s(1)
     assert (await reader.target("lnk_a")).at == clock()
-    # A clock that is set back does not extend the cache time.
+    # If the clock is set back, results are not cached for longer.
     clock.advance_s(-3_600)
     assert (await reader.target("lnk_a")).at == clock()
     assert await reader.calls() == 3
-    # The same target in another account or another database has another key.
+    # In another account or another database, the same target has another key.
     await reader.target("lnk_a", id="acc_other")
     assert await reader.target("lnk_a", database_id="gone") == Unavailable("cloudflare")
     assert await reader.calls() == 5
     clock.advance_s(DAY_MS / 1000)
     assert (await reader.target("lnk_a")).at == clock()
-    # With an invalid token, nothing is returned, not even cached results.
+    # If the token is invalid, nothing is returned, not even cached results.
     assert await reader.target("lnk_a", state="revoked") == Unavailable("not_installed")
 
 
@@ -237,7 +240,7 @@ async def test_cache_size_is_limited_in_bytes(reader):
 
 
 async def cron(service: Any) -> None:
-    """Fire the Worker's cron for the first time. From then on, its database counts events."""
+    """Run the Worker's cron job for the first time. From then on, its database counts events."""
     await service.emulator.cron(service.customer.account_id, SCRIPT_NAME, at=service.clock())
 
 

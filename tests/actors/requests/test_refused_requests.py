@@ -1,4 +1,6 @@
-"""Requests that fail because of the account or Cloudflare never get an HTTP 500, and the account shows the error."""
+"""Tests that requests that fail because of the account or Cloudflare never get a 500, and that the account shows the
+error.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from tests.actors.service.test_notifications import in_state
 @pytest.fixture
 async def account_id(service):
     made = await service.ready()
-    await service.idle()  # otherwise, the account's own health check would find the error first
+    await service.idle()  # otherwise, the account's health check could find the error first
     return made
 
 
@@ -45,12 +47,12 @@ async def test_requests_with_a_deleted_token_are_refused_and_the_account_shows_i
         assert response.body["error"]["details"]["remedy"], request
         shown = await service.shown()
         assert (shown["state"], shown["error"]["code"]) == ("permission_error", "token_refused"), request
-        if request[0] != "GET":  # later writes are refused immediately for the same reason
+        if request[0] != "GET":  # later writes would be refused immediately for the same reason
             again = await service.call(*request)
             assert (again.status, again.code) == (409, "account_not_ready"), request
             assert again.body["error"]["details"]["reason"] == "token_refused", request
         await service.idle()
-        assert (await renew(service)).status == 200, request  # a valid token for the next request
+        assert (await renew(service)).status == 200, request  # the next request needs a valid token
         await service.idle()
         assert (await service.shown())["state"] == "ready", request
 
@@ -121,7 +123,7 @@ async def test_requests_after_the_key_file_was_lost_are_refused_and_the_account_
             shown = await service.shown()
             assert (shown["state"], shown["error"]["code"]) == ("permission_error", "credentials_unreadable"), request
             await service.idle()
-            # Reset the state, so that the next request must discover the error again.
+            # Reset the state, so that the next request has to find the error again.
             await service.store.run(in_state(account_id, "ready", None))
 
 
@@ -151,7 +153,7 @@ async def test_refused_report_is_also_shown_on_the_account(service, account_id, 
     body = {"account_id": account_id, "url": "https://example.org/"}
     link = (await service.call("POST", "/v1/links", body)).body["link"]
 
-    async def synced() -> bool | None:  # otherwise, the sync of the link may find the error first
+    async def synced() -> bool | None:  # otherwise, the sync of the link could find the error first
         account = await service.account()
         return account.synced_version == account.config_version or None
 
@@ -189,5 +191,5 @@ async def test_refused_connect_is_not_an_internal_error(place, path):
 
 
 def test_working_token_has_no_additional_permissions():
-    """The search for lost tokens must not require every working token to have the permission to list tokens."""
+    """The search for lost tokens must not be a reason to give every working token the permission to list tokens."""
     assert not [right for right in WORKING_PERMISSIONS if "Token" in right.name]

@@ -1,4 +1,6 @@
-"""The breakdowns of a share: one read of the account's database in five minutes, however many viewers there are."""
+"""Tests of the breakdowns of a share: however many viewers there are, the account's database is read once in five
+minutes.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ WEEK = "?breakdowns=1&period=7d"
 
 
 def unnoticed(tx: Tx[T]) -> Tx[T]:
-    """Run the transaction without waking the account's actor, whose sync would also call the database."""
+    """Run the transaction without waking the account's actor. Its sync would also call the database."""
     try:
         step = next(tx)
         while True:
@@ -40,7 +42,7 @@ def unnoticed(tx: Tx[T]) -> Tx[T]:
 
 
 def targets(account_id: str) -> Tx[tuple[str, str]]:
-    """Add a site and a link that need neither a sync nor a route. Return their ids."""
+    """Add a site and a link without a pending sync or route. Return their ids."""
     yield from link_hosts.put_link_host(account_id, "go.example.com", "zone")
     site, link = (yield from a_site(account_id)), (yield from a_link(account_id))
     yield sql("update sites set state = 'active' where account_id = $1", account_id)
@@ -70,16 +72,19 @@ class Viewers:
         return str(made.body["share"]["url"]).removeprefix("https://svc.example") + "/report"
 
     async def view(self, query: str = WEEK, path: str | None = None) -> Response:
-        """Request a report, without the user's credential."""
+        """Request a report without the user's credential."""
         return await self.service.world.call("GET", f"{path or self.path}{query}")
 
     async def at_once(self, number: int) -> Counter[tuple[int, Any, bool]]:
-        """Request the report many times at the same moment. Count status, `unavailable`, and if there are lists."""
+        """Request the report many times at the same moment.
+
+        Count the responses by status, `unavailable`, and whether they have lists.
+        """
         found: Counter[tuple[int, Any, bool]] = Counter()
 
         async def view() -> None:
             response = await self.view()
-            while response.status == 503:  # the store of a busy machine has a limited queue
+            while response.status == 503:  # on a busy machine, the store's limited queue may be full
                 response = await self.view()
             report = response.body.get("report", {})
             found[response.status, report.get("unavailable"), report.get("breakdowns") is not None] += 1
@@ -96,12 +101,12 @@ class Viewers:
 
 @pytest.fixture
 async def viewers(place: Place) -> AsyncIterator[Viewers]:
-    place.edge = {"report_read_s": 60}  # 1,000 requests may take a while on a busy machine
+    place.edge = {"report_read_s": 60}  # on a busy machine, 1,000 requests may take a while
     async with place.running() as service:
         await service.ready()
         await service.idle()
         if day_of(service.clock() + 900_000) != day_of(service.clock()):
-            service.clock.advance_s(900)  # other days would be another read
+            service.clock.advance_s(900)  # a read of other days would be a new read
         yield await Viewers(service).begin()
 
 
@@ -121,7 +126,7 @@ async def test_failed_read_is_not_repeated_for_five_minutes(viewers):
     await viewers.service.emulator.fault("html", "*/query", times=None, status=502)
     failed = await viewers.view()
     assert failed.body["report"]["unavailable"] == "cloudflare"
-    calls = await viewers.calls()  # includes the retries of the one read
+    calls = await viewers.calls()  # this includes the retries of the read
     assert calls >= 1
     await viewers.service.emulator.clear_faults()
     viewers.service.clock.advance_s(LISTS_S - 60)
@@ -153,7 +158,7 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
         for _ in range(3):
             assert (await viewers.view(query, path)).body["report"]["breakdowns"] is not None
     assert await viewers.calls() == 3
-    # A second share of the same site uses the same result.
+    # A second share of the same site uses the result of the first share.
     another = await viewers.share(f"/v1/sites/{viewers.site}")
     assert (await viewers.view(WEEK, another)).body["report"]["breakdowns"] is not None
     assert await viewers.calls() == 3
@@ -165,7 +170,7 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
     assert len(read) == LIST_READS_PER_MINUTE - 3
     assert await viewers.calls() == LIST_READS_PER_MINUTE
     assert all("lists_at" in response.body for response in found if response not in read)
-    # The owner still has reads, and viewers have not used up reads that failed because of the limit.
+    # The owner still has reads, because reads of viewers that the limit refused do not count.
     own = await viewers.service.call("GET", f"/v1/sites/{viewers.site}/report?period=month&breakdowns=1")
     assert own.body["report"]["breakdowns"] is not None
     viewers.service.clock.advance_s(60)

@@ -1,4 +1,4 @@
-"""Routes of deleted and rotated sites: all are removed, but none too early. Other routes are kept."""
+"""Tests that all routes of deleted and rotated sites are removed, none too early, and that other routes stay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A_SECOND = 1 / 86_400  # in days
 
 
 async def act(service, method, site, of="", body=None):
-    """Send a request to the site's path, and return the site from the response."""
+    """Send a request to the site's path, and return the site in the response."""
     response = await service.call(method, f"/v1/sites/{site['id']}{of}", body)
     assert response.status == 200, response.raw
     return response.body["site"]
@@ -28,7 +28,7 @@ def route_of(site):
 
 
 async def active_site(service, zone):
-    """Add a site, and return it once its route is created."""
+    """Add a site. Return it when its route is created."""
     assert (await add_site(service, zone)).status == 202
     return await site_once(service, "active")
 
@@ -54,7 +54,10 @@ async def searched_once(service):
 
 
 async def counted_paths(service):
-    """Wait for the sync. Return the `path:` keys in the Worker's database: those with a body, and those without."""
+    """Wait for the sync.
+
+    Return the `path:` keys in the Worker's database, first those with a body, then those without.
+    """
     await eventually(lambda: nothing_to_sync(service))
     account = await service.account()
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
@@ -70,7 +73,7 @@ def place_of(site):
 
 
 async def remove_worker_from_route(service, zone, site):
-    """Remove the Worker from the site's route, as the customer would in the dashboard."""
+    """Remove the Worker from the site's route, as a customer does in the dashboard."""
     zones = (await service.held())["zones"].values()
     [route] = [route for held in zones for route in held["routes"] if route["pattern"] == route_of(site)]
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
@@ -175,7 +178,7 @@ async def test_site_rotated_before_it_has_a_route_gets_both(service, zone):
 
 @pytest.mark.rule("S6")
 async def test_route_created_late_is_found_and_removed(place, zone):
-    """The response to the creation is lost, and the site is deleted before Cloudflare creates the route."""
+    """The response to the creation is lost. The site is deleted before Cloudflare creates the route."""
     place.edge |= {"retries": 0, "timeout_s": 3}
     async with place.running() as service:
         await service.ready()
@@ -255,9 +258,9 @@ async def test_deletions_are_carried_out_once_the_account_works_again(place, zon
 
 @pytest.mark.rule("S3", "S6")
 async def test_zone_that_refuses_a_route_does_not_affect_other_zones(service, zone):
-    """This happens, for example, if a zone has reached the limit of 1,000 routes."""
+    """A zone may refuse a route because it has 1,000 routes, for example."""
     await service.ready()
-    other = f"z{zone}"  # sorts after the first zone
+    other = f"z{zone}"  # this name sorts after the first zone
     await service.emulator.set_zone(service.customer.account_id, **proxied_zone(other))
     full = f"/zones/{service.customer.zones[zone]}/workers/routes"
     await service.emulator.fault("refuse", full, method="POST", times=None, status=400, code=10073)

@@ -1,4 +1,4 @@
-"""Reads of page views from Cloudflare Web Analytics, with the working token."""
+"""Tests of reading page views from Cloudflare Web Analytics with the working token."""
 
 from __future__ import annotations
 

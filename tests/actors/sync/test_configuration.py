@@ -1,4 +1,4 @@
-"""The configuration sync writes all rows to the Worker's database, despite the firewall of the Cloudflare API."""
+"""Tests that the configuration sync writes all rows to the Worker's database, despite Cloudflare's firewall."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SCRIPT = "/workers/scripts/svc-edge"
 
 @pytest.fixture(autouse=True)
 def quick_retries(place):
-    """A place where failed syncs are retried soon."""
+    """A place in which failed syncs are retried soon."""
     place.timing["sync_retry_s"] = 0.1
 
 
 @pytest.fixture
 async def account_id(service, zone):
-    """The id of an account that is installed and confirmed and has a link host."""
+    """The id of an installed and confirmed account with a link host."""
     account_id = await service.ready()
     await service.confirmed()
     response = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
@@ -63,7 +63,7 @@ async def written(service):
 
 
 async def days_kept_row(service):
-    """Return the `days_kept` row in the Worker's database as (version, body), or None if there is none."""
+    """Return the row `days_kept` in the Worker's database as (version, body), or None if there is none."""
     rows = await config_rows(service, "key = 'days_kept'")
     return (int(rows[0]["version"]), rows[0]["body"]) if rows else None
 
@@ -110,7 +110,8 @@ async def test_urls_that_resemble_attacks_reach_the_worker_unchanged(service, ac
 async def test_link_refused_by_the_firewall_does_not_delay_others(service, account_id):
     evil = "https://example.org/evil"
     await service.emulator.set_failure_settings(firewall_also=b"/evil".hex())
-    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # the others are added during the sync
+    # the other links are added during the sync
+    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)
     good = {code: f"https://example.org/{code}" for code in ("aaa", "ccc", "ddd")}
     links = await add_links(service, account_id, aaa=good["aaa"], bbb=evil, ccc=good["ccc"], ddd=good["ddd"])
     assert {code for code, link in links.items() if link["config"] == "synced"} == set(good)
@@ -134,7 +135,7 @@ async def test_redirect_of_the_link_host_refused_by_the_firewall_does_not_delay_
     assert (shown["state"], shown["link_host"]["config"]) == ("ready", "pending")
     assert shown["link_host"]["error"]["code"] == "edge_firewall"
     findings = (await service.call("POST", f"/v1/accounts/{account_id}/check")).body["findings"]
-    assert findings == []  # the configuration is as the service wrote it
+    assert findings == []  # the configuration is still as the service wrote it
     assert (await service.call("PATCH", path, {"root_url": "https://example.org/good"})).status == 200
     await add_links(service, account_id, bbb="https://example.org/bbb")
     host = (await service.shown())["link_host"]
@@ -181,7 +182,7 @@ async def test_links_added_one_by_one_take_few_calls_and_the_first_is_synced_imm
     assert {link["config"] for link in last.values()} == {"synced"}
     calls = [call for call in await service.emulator.requests() if call["path"].endswith("/query")]
     syncs = 8 + 1 + (trio.current_time() - began) / 10
-    assert len(calls) <= 2 * syncs + 4  # 330 rows per call, and far fewer calls than links
+    assert len(calls) <= 2 * syncs + 4  # a call writes 330 rows, so there are far fewer calls than links
     addresses = {f"https://example.org/{number}" for number in ("first", "last", *range(LINKS))}
     assert set((await written(service)).values()) == addresses
 
@@ -194,7 +195,7 @@ async def rows_written(service):
 async def test_interrupted_sync_does_not_write_existing_rows_again(service, account_id):
     await service.idle()
     before = await rows_written(service)
-    for _ in range(2):  # the last of three calls fails, as do its retries
+    for _ in range(2):  # the last of three calls fails, and so do its retries
         await service.emulator.fault("refuse", "*/d1/database/*/query", after=3, times=2, status=500, code=7500)
     rows = [{"code": f"l{n:03}", "url": f"https://example.org/{n}"} for n in range(900)]
     response = await service.call("POST", "/v1/links/bulk", {"account_id": account_id, "links": rows})

@@ -1,4 +1,4 @@
-"""Recovery: after a service has started on an older copy of its store, the service and its Workers converge again."""
+"""Tests that a service with an older copy of its store and its Workers reach the same state again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Worker:
         return {row["key"][5:] for row in rows}
 
     async def set_state(self, **state):
-        """Overwrite the state of the Worker's cron run."""
+        """Overwrite the state of the Worker's cron job."""
         await self.sql("update meta set value = ? where key = 'state'", json.dumps(state))
 
 
@@ -52,7 +52,7 @@ pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
 @pytest.fixture
 async def original(emulator, customer, tmp_path):
-    """The place where the service first ran."""
+    """The place in which the service first ran."""
     (tmp_path / "first").mkdir()
     async with open_store(sqlite_config(tmp_path / "first")) as store:
         yield Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
@@ -155,7 +155,7 @@ async def test_restored_service_and_its_worker_converge(original, tmp_path, zone
         }
         hours = await service.store.read(totals.hour_counts(kept, hour_at, hour_at + HOUR_MS))
         assert hours == [(hour_at, Counts(4, 0, 2))]
-        # New links reach the Worker as well.
+        # New links reach the Worker, too.
         await add_link(service, "fresh")
         assert await worker.links() == {"kept", "fresh"}
 
@@ -170,7 +170,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
         await service.confirmed()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         link_id = await add_link(service, "kept")
-        # The backup has all hours of yesterday, but not its final part with late events.
+        # The backup has all hours of yesterday, but not the day's final part with late events.
         part = PushedPart(1, yesterday, today * DAY_MS, False, (), (), ((link_id, 5, 0, 3),))
         await service.store.run(totals.ingest(account_id, [part], now))
         copy = copy_of(tmp_path)
@@ -180,7 +180,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
         await worker.set_state(day=yesterday, as_of=today * DAY_MS)
     async with open_store(sqlite_config(copy.parent)) as store:
         await store.run(syncs.mark_restored(now))
-        await store.run(syncs.mark_restored(now + 1))  # the restore was repeated
+        await store.run(syncs.mark_restored(now + 1))  # the backup is restored again
         # The Worker pushes before the service has read the Worker's totals.
         part = PushedPart(9, today, now // HOUR_MS * HOUR_MS, False, (), (), ((link_id, 1, 0, 1),))
         await store.run(totals.ingest(account_id, [part], now))
@@ -198,7 +198,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
             today: (Counts(1, 0, 1), now // HOUR_MS * HOUR_MS, False),
         }
         assert await worker_versions(service) == {(await service.account()).config_version}
-        # The command runs while the service is running, as after a recovery with other tools.
+        # The command runs during the service, like after a recovery with other tools.
         before = (await service.account()).config_version
         assert await service.store.run(syncs.mark_restored(now)) == 1
         await eventually(caught_up)
@@ -263,7 +263,7 @@ async def test_day_deleted_during_the_read_is_not_marked_as_final(original, zone
         access = service.context.access(account)
         await worker.set_state(day=today - 1, as_of=today * DAY_MS)
         before = await recovery.read_meta(access, account.database_id)
-        # Between two reads, a cron run deletes the day's other rows.
+        # A cron run between two reads deletes the day's other rows.
         await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
         await recovery.catch_up(service.context, access, account, account.database_id, before)
         final = await service.store.read(totals.final_days(account_id, today - 20, today))
@@ -334,7 +334,8 @@ async def test_sync_without_a_recorded_end_is_not_mistaken_for_a_lost_commit(ori
         account_id = await service.ready()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         await eventually(lambda: nothing_to_sync(service))
-        await service.emulator.fault("drop_after", "*/d1/database/*/query", after=1, times=2)  # the version is raised
+        # these calls raise the version
+        await service.emulator.fault("drop_after", "*/d1/database/*/query", after=1, times=2)
         await add_link(service, "once")
         assert (await service.account()).config_version == 2
 
