@@ -1,1 +1,1 @@
-"""Benchmarks that measure all figures in the documentation, on one host."""
+"""Benchmarks for all figures in the documentation. They run on a single host."""

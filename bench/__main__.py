@@ -1,7 +1,7 @@
-"""`make bench`: run the benchmarks. The two sides of a ratio are measured alternately, so that noise affects both.
+"""`make bench`: run the benchmarks. The two sides of a ratio are measured in turn, so that noise affects both.
 
-`python -m bench http lists` (or `make bench PARTS="http lists"`) runs only these parts. The following parts run only if
-they are named: `year`, which takes an hour, and `scale` (a hundred thousand accounts) and `outage`, which take minutes.
+`python -m bench http lists` (or `make bench PARTS="http lists"`) runs only these parts. Some parts run only if they are
+named: `year`, which takes an hour, and `scale` (a hundred thousand accounts) and `outage`, which take minutes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMED_ONLY = {"outage", "scale", "year"}
 
 
 async def main(names: list[str]) -> None:
-    """Run the named parts, or the default parts if none is named, and print a line for each figure."""
+    """Run the named parts, or the default parts if none are named. Print a line for each figure."""
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         sys.exit(f"unknown part: {', '.join(unknown)}. Parts: {', '.join(PARTS)}")

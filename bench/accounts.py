@@ -1,15 +1,15 @@
 """Measures updates of the Workers in a thousand accounts while clients read from the service.
 
-The accounts are connected through the API to the emulated platform, which stores uploads without running them. In place
-of the Workers, this program sends the push that confirms each upload, using the Worker key in the upload.
+The accounts are connected through the API to the emulator, which stores uploads without running them. In place of the
+Workers, this program sends the push that confirms each upload, with the Worker key from the upload.
 
-The service is then restarted twice, each time with a newer Worker that also changes the tables of its database. The
-first newer Worker pushes only in the canary accounts, so the service must halt the rollout. The second newer Worker is
-fixed. Both outcomes are checked with `svc rollout status`.
+The service is then restarted twice, each time with a newer Worker that also changes its tables. The first newer Worker
+is broken and pushes only in the canary accounts, so the service must halt the rollout. The second one works. `svc
+rollout status` shows both outcomes.
 
-The service polls once a second, which is fifteen times the default rate. The wait after the canaries takes 5 seconds,
-and the updates of the other accounts are spread over 20 seconds instead of an hour. The emulator runs on the same cores
-as the service, at a lower priority.
+The service polls once a second, 15 times as often as by default. The wait after the canaries is 5 seconds, and the
+updates of the other accounts are spread over 20 seconds instead of an hour. The emulator runs on the same cores as the
+service, with a lower priority.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ _ACCOUNTS, _ACCOUNTS_PER_USER = 1_000, 10
 _CONNECTED_AT_ONCE = 8
 _LOOK_EVERY_S = 1.0
 _CANARIES, _CANARY_WAIT_S, _SPREAD_S = 3, 5.0, 20.0
-# The self-check timeout. It is short, so that the failures of the broken Worker are detected soon.
+# The timeout of the self-check. It is short, so that failures of the broken Worker are detected soon.
 _SELF_CHECK_S = 10.0
-# The number of updates that may be waiting for a push: four times the number of concurrent updates.
+# The maximum number of updates that wait for a push: four times the number of concurrent updates.
 _UNCONFIRMED = 32
 _HALTS_WITHIN_S = 600.0
 _READS_PER_SECOND, _CONNECTIONS = 50, 10
@@ -81,9 +81,9 @@ _SETTINGS = {
 
 
 class Workers:
-    """Stands in for the Workers of all accounts.
+    """Replaces the Workers of all accounts.
 
-    Each Worker pushes after its upload, as it would in its first cron run.
+    After each upload, it sends the push that the Worker would send in its first cron run.
 
     `broken`: the hash of the bundle whose Workers do not push. Only the Workers of its first `sound` uploads push.
     """
@@ -126,7 +126,7 @@ class Workers:
 
 @dataclass(frozen=True)
 class Connected:
-    """An account and its user's API key."""
+    """An account, and an API key of the account's user."""
 
     account_id: str
     key: str
@@ -216,13 +216,14 @@ async def _add_users(store: Store) -> list[str]:
 async def _connect_all(
     service: Service, emulator: Emulator, workers: Workers, values: Sequence[str]
 ) -> list[Connected]:
-    """Connect all accounts, several at a time. Return them once every account is ready."""
+    """Connect all accounts, several at a time. Return them when every account is ready."""
     connected: list[Connected] = []
     todo = iter(range(_ACCOUNTS))
 
     async def some() -> None:
         for number in todo:
-            # Consecutive accounts belong to different users, because each user may have only six concurrent calls.
+            # Consecutive accounts belong to different users, because each user may make only six calls at the same
+            # time.
             key = values[number % len(values)]
             customer = await emulator.create_account(subdomain=f"customer-{number}")
             own = replace(service, headers={"Authorization": f"Bearer {key}"})
@@ -240,7 +241,7 @@ async def _connect_all(
 
 
 async def _read(service: Service, connected: Sequence[Connected], seconds: float, took_ms: list[float]) -> None:
-    """Read one account after another at a fixed rate."""
+    """Read one account after another, at a fixed rate."""
     requests = itertools.cycle(
         request("GET", f"/v1/accounts/{one.account_id}", Authorization=f"Bearer {one.key}") for one in connected
     )
@@ -249,7 +250,10 @@ async def _read(service: Service, connected: Sequence[Connected], seconds: float
 
 
 def _copy_as_broken(bundle: Path, into: Path) -> None:
-    """Copy the bundle and give it a different hash. Its code works, but `Workers` does not push for it."""
+    """Copy the bundle, and give the copy a different hash.
+
+    The code works, but `Workers` does not push for this bundle.
+    """
     shutil.copytree(bundle, into)
     manifest = json.loads((into / "manifest.json").read_text())
     module = (into / manifest["main_module"]).read_bytes() + b"\n// broken"
@@ -266,7 +270,7 @@ async def _halted(workers: Workers, settings: dict[str, str]) -> tuple[float, in
         with trio.fail_after(_HALTS_WITHIN_S):
             await _rollout(settings, "state   halted: too many updates failed")
         took_s = time.perf_counter() - began
-        await trio.sleep(5 * _LOOK_EVERY_S)  # running updates end, and no others may start
+        await trio.sleep(5 * _LOOK_EVERY_S)  # wait until running updates have ended; no others may start
         nursery.cancel_scope.cancel()
     return took_s, workers.pushed - before
 
@@ -300,7 +304,7 @@ def _updates(bundle: str) -> Tx[list[StoredRow]]:
 
 
 def _durations(updates: Sequence[StoredRow]) -> str:
-    """Return the durations, in seconds, of the canaries' and the other accounts' updates.
+    """Return the durations of the updates in seconds, for the canaries and for the other accounts.
 
     Raises AssertionError if the updates of the other accounts started too early.
     """
@@ -326,7 +330,7 @@ def _most_in_window(calls: Sequence[dict[str, object]]) -> int:
 
 
 def _lower_priority(pid: int) -> None:
-    """Lower the priority of this process and its children, so that they only use idle CPU time (Linux)."""
+    """Lower the priority of this process and its children, so that they use only idle CPU time (Linux)."""
     tasks = [*Path(f"/proc/{pid}/task").iterdir()]
     children = {child for task in tasks for child in (task / "children").read_text().split()}
     for task in (*tasks, *(task for child in children for task in Path(f"/proc/{child}/task").iterdir())):

@@ -1,6 +1,6 @@
 """A minimal endpoint with the same libraries as the service.
 
-`python -m bench.bare` prints its URL and serves it until killed.
+`python -m bench.bare` prints its URL, and serves the endpoint until killed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ async def bare() -> dict[str, bool]:
 
 
 async def main() -> None:
-    """Run hypercorn's server, configured not to close connections after 1,000 requests."""
+    """Run hypercorn's server, without its limit of 1,000 requests per connection."""
     config = Config()
     config.keep_alive_max_requests = 10**9
     config.bind = ["127.0.0.1:0"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """A description, the measured figure, and its target."""
+    """A description, the measured figure, and the target for the figure."""
 
     what: str
     measured: str

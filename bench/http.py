@@ -1,4 +1,4 @@
-"""Measures the service over HTTP. `svc serve` and the load generator run in separate processes."""
+"""Measures the service over HTTP. `svc serve` and the load generator are separate processes."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from svc.config import StoreConfig
 
 _TARGETS = 50
-# The number of accounts whose Workers push in turn. A single account's pushes would all change the same rows.
+# The number of accounts whose Workers push in turn. The pushes of a single account would all change the same rows.
 _ACCOUNTS = 100
 _LINKS = 1_000
 _ROUNDS = 3
-# The two sides of a ratio are measured alternately in short rounds, so that noise affects both.
+# The two sides of a ratio are measured in turn, in short rounds, so that noise affects both.
 _READ_ROUNDS = 8
 _SHORT_S = 1.5
 _SECONDS = 3.0
-# Settings with limits that are higher than the load.
+# Settings that set the limits higher than the load.
 _UNLIMITED = {
     f"SVC_LIMITS_{name}_PER_MINUTE": "1000000000" for name in ("REQUESTS", "REPORT_READS", "SIGN_INS", "PUSHES")
 }
@@ -63,7 +63,7 @@ class Place:
         self.port = int(service.url.rpartition(":")[2])
         self.pid = service.process.pid
         self.key = key
-        self.workers = workers  # (Worker key, link ids) per account; the first account has the most links
+        self.workers = workers  # (Worker key, link ids) for each account; the first account has the most links
         self.link_ids = workers[0][1]
         self.site_ids = site_ids
 
@@ -76,14 +76,17 @@ class Place:
         return itertools.repeat(request("GET", path, Authorization=f"Bearer {self.key}"))
 
     def pushes(self, accounts: int) -> Iterator[bytes]:
-        """Yield pushes for these accounts in turn. Each has an hour and a day for 50 targets, with growing counts."""
+        """Yield pushes of these accounts in turn.
+
+        Each push has an hour and a day for 50 targets, with growing counts.
+        """
         day = NOW // DAY_MS - 3
         for number in itertools.count():
             worker_key, link_ids = self.workers[number % accounts]
             at = day * DAY_MS + number // accounts % 24 * HOUR_MS
             rows = [[target, 10 + number, 1, 5] for target in link_ids[:_TARGETS]]
             part = {
-                "id": 1,  # arbitrary, because many parts are sent concurrently
+                "id": 1,  # any id, because many parts are sent concurrently
                 "day": day_text(day),
                 "as_of": at + HOUR_MS,
                 "final": False,
@@ -121,7 +124,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def on(engine: Engine) -> AsyncIterator[Place]:
-    """Run a service on this database engine. The PostgreSQL server runs on the same cores."""
+    """Run a service on this database engine. The PostgreSQL server uses the same cores."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         async with new_config(engine) as config, open_place(config, Path(folder)) as place:
             yield place
@@ -129,7 +132,7 @@ async def on(engine: Engine) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def open_bare() -> AsyncIterator[tuple[int, int]]:
-    """Run `bench.bare`, and yield its port and process id."""
+    """Run `bench.bare`. Yield its port and process id."""
     bare = await trio.lowlevel.open_process([sys.executable, "-m", "bench.bare"], stdout=subprocess.PIPE)
     try:
         if bare.stdout is None:
@@ -149,7 +152,7 @@ def _nothing() -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Medians of short rounds: time and CPU time relative to `bench.bare`, and the service's own figures."""
+    """Medians of short rounds: time and CPU time relative to `bench.bare`, and the figures of the service."""
 
     by_time: float
     by_cpu: float
@@ -158,7 +161,7 @@ class Compared:
 
 
 async def compared(place: Place, bare: tuple[int, int], path: str, *, connections: int, rounds: int) -> Compared:
-    """Measure an authenticated read and the bare endpoint alternately."""
+    """Measure an authenticated read and the bare endpoint in turn."""
     seen: list[tuple[Load, Load]] = []
     for _ in range(rounds):
         theirs = await load(*bare, _nothing, connections=connections, seconds=_SHORT_S)
@@ -173,7 +176,7 @@ async def compared(place: Place, bare: tuple[int, int], path: str, *, connection
 
 
 async def reads() -> AsyncIterator[Row]:
-    """Measure an authenticated read over 50 connections, and lists that include the clicks and views of seven days."""
+    """Measure an authenticated read over 50 connections, and lists with the clicks and views of seven days."""
     for engine in ENGINES:
         async with open_bare() as bare, on(engine) as place:
             one = await compared(place, bare, f"/v1/links/{place.link_ids[0]}", connections=50, rounds=_READ_ROUNDS)
@@ -198,8 +201,8 @@ def _second(found: Compared) -> str:
 async def pushes() -> AsyncIterator[Row]:
     """Measure pushes over 16 connections. Each push has one hourly and one daily total of 50 targets.
 
-    Pushes are committed before the response. If a hundred accounts push in turn, each row is on a separate database
-    page. With one account, all pushes change the same rows.
+    A push is committed before its response. If a hundred accounts push in turn, each row is on a separate database
+    page. If one account pushes, all pushes change the same rows.
     """
     for engine in ENGINES:
         async with open_bare() as bare, on(engine) as place:
@@ -220,7 +223,7 @@ async def pushes() -> AsyncIterator[Row]:
 
 
 async def live_reports() -> AsyncIterator[Row]:
-    """Measure reports that read the account's own database on the emulated platform. They are not cached."""
+    """Measure reports that read the account's database on the emulated platform. They are not cached."""
     for engine in ENGINES:
         async with (
             open_emulator(no_runtime=True, **LENIENT) as emulator,
@@ -280,7 +283,7 @@ async def _connected(service: Service, emulator: Emulator) -> tuple[str, Custome
 
 
 async def sign_ins() -> AsyncIterator[Row]:
-    """Measure sign-ins. The password hash takes most of the time."""
+    """Measure sign-ins. Most of the time is spent on the password hash."""
     body = json.dumps({"email": _EMAIL, "password": _PASSWORD}).encode()
     for engine in ENGINES:
         async with on(engine) as place:

@@ -1,8 +1,8 @@
-"""Measures how long it takes to create, list and sync ten thousand links in one account, and to click on them.
+"""Measures how long it takes to create, list, sync and click ten thousand links in one account.
 
-The running service connects the account to the emulated platform. Clicks are compared with those in a second account,
-which has only one link. For running isolates, the benchmark compares the CPU time in the runtime without the emulator,
-as in bench.worker. For new isolates, it compares the response time with the emulator.
+The running service connects the account to the emulator. Clicks are compared with clicks in a second account, which has
+only one link. For running isolates (running copies of the Worker), the benchmark compares the CPU time in the runtime
+without the emulator, like bench.worker. For new isolates, it compares the response time with the emulator.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Place:
         self.many, self.one, self.some = many, one, some
 
     async def rows(self, what: str, of: Connected) -> int:
-        """Return the account's total number of rows read or written (`what`: `rows_read` or `rows_written`)."""
+        """Return the number of rows that the account has read or written (`what`: `rows_read` or `rows_written`)."""
         days = (await self.emulator.state())["accounts"][of.customer.account_id]["usage"]
         return sum(day[what] for day in days.values())
 
@@ -92,7 +92,7 @@ class Place:
 
 @asynccontextmanager
 async def open_place() -> AsyncIterator[Place]:
-    """Run the service with a user and three accounts on the platform."""
+    """Run the service with a user and three connected accounts."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
         store = StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
@@ -187,7 +187,7 @@ async def _made(place: Place) -> AsyncIterator[Row]:
 
 
 async def _one_by_one(place: Place, of: Connected, first: int) -> float:
-    """Create `_ONE_BY_ONE` links over one connection and return the number per second."""
+    """Create `_ONE_BY_ONE` links over one connection. Return the number of links per second."""
     port, pid = int(place.service.url.rpartition(":")[2]), place.service.process.pid
     done = await load(port, pid, lambda: _new_links(place.service, of, first), connections=1, status=201)
     return done.per_second
@@ -238,7 +238,7 @@ async def _listed(place: Place) -> AsyncIterator[Row]:
 
 
 async def _first_clicks(place: Place) -> AsyncIterator[Row]:
-    """Measure the first click in a new isolate. Accounts with many links and with one link alternate."""
+    """Measure the first click in a new isolate, in turn for accounts with many links and with one link."""
     both = (place.many, place.one)
     took: dict[str, list[float]] = {of.host: [] for of in both}
     read = {of.host: 0 for of in both}
@@ -267,7 +267,7 @@ async def _click(place: Place, host: str, code: str) -> float:
 
 
 async def warm_clicks() -> AsyncIterator[Row]:
-    """Measure the CPU time of redirects in a running isolate. Databases with many links and one link alternate."""
+    """Measure the CPU time of redirects in a running isolate, in turn with many links and with one link."""
     chance = random.Random(1)
     async with open_bare() as many, open_bare() as one:
         for bare, links in ((many, _LINKS), (one, 1)):
@@ -280,7 +280,7 @@ async def warm_clicks() -> AsyncIterator[Row]:
             for name, bare, codes in (("same", many, always), ("one", one, always), ("spread", many, spread)):
                 began = bare.cpu_us()
                 await _clicks(bare, codes)
-                if number > 0:  # the first round is a warm-up
+                if number > 0:  # the first round is only a warm-up
                     cost[name].append((bare.cpu_us() - began) / _CLICKS)
         best = {name: min(measured) for name, measured in cost.items()}
     what = f"a redirect, warm, with {_LINKS:,} links and with one, by CPU"

@@ -1,4 +1,4 @@
-"""Measure long lists: a hundred thousand links in one account. Each link has clicks on about half of the days."""
+"""Measures long lists: a hundred thousand links in one account. Each link has clicks on about half of the days."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TODAY = day_of(NOW)
 
 
 async def lists() -> AsyncIterator[Row]:
-    """Measure pages in each order, including the order by clicks, and a search that finds one link."""
+    """Measure pages in each order, including the order by clicks. Also measure a search that finds one link."""
     async with new_store() as store:
         async for row in _lists(store, "SQLite"):
             yield row

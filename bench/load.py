@@ -21,14 +21,16 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Load:
-    """The result of a load test: requests per second, and the server process's CPU time per request in microseconds."""
+    """The result of a load test: requests per second, and the CPU time of the server process per request in
+    microseconds.
+    """
 
     per_second: float
     cpu_us: float
 
 
 class ConnectionClosed(AssertionError):
-    """The service closed a connection before its response was complete."""
+    """Raised if the service closed a connection before its response was complete."""
 
 
 def request(method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
@@ -84,7 +86,7 @@ async def paced(
 ) -> None:
     """Send requests at a fixed rate for `seconds`. Add each duration to `took_ms`.
 
-    A duration starts at the request's scheduled time, so it includes any wait behind a slow request. Raises
+    A duration begins at the request's scheduled time, so it includes the wait for an earlier, slow request. Raises
     AssertionError if the status of a response is not 200.
     """
     began = trio.current_time()
@@ -105,7 +107,7 @@ async def paced(
 
 
 class _Kept:
-    """A persistent connection, which is reopened when the service closes it."""
+    """A persistent connection. When the service closes it, it is opened again."""
 
     def __init__(self, port: int) -> None:
         self._port = port

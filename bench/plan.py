@@ -1,4 +1,4 @@
-"""Measure the daily database rows that a worker uses on the free plan, as counted by the emulated platform."""
+"""Measures the daily database rows that a Worker uses on the free plan, as the emulator counts them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 SITES, LINKS = 10, 500
-# The number of minutes after which a new isolate starts, and the number of requests that each isolate serves.
+# A new isolate (running copy of the Worker) starts after this number of minutes, and serves this number of requests.
 ISOLATE_MINUTES, REQUESTS = 5, 20
 HOUR_MINUTES, DAY_HOURS = 60, 24
 IMPORTED, A_VERSION = 10_000, 100
@@ -45,7 +45,7 @@ async def usage(worker: InstalledWorker) -> Usage:
 
 
 async def daily_usage() -> AsyncIterator[Row]:
-    """Measure a day of requests, with isolates that each run for a few minutes."""
+    """Measure a day of requests, in which each isolate runs for a few minutes."""
     chance = random.Random(SEED)
     async with open_installed_worker(BUNDLE) as worker:
         sites = {f"path:s{n}.example.com/x": {"target": f"site_{n}", "script": "s"} for n in range(SITES)}
@@ -94,7 +94,10 @@ async def _first_response(worker: InstalledWorker, ask: Callable[[], Awaitable[N
 
 
 async def import_usage() -> AsyncIterator[Row]:
-    """Measure an import of links while an isolate serves other links. Rows are written as the service writes them."""
+    """Measure an import of links while an isolate serves other links.
+
+    The rows are written like the service writes them.
+    """
     async with open_installed_worker(BUNDLE) as worker:
         await worker.configure({"host": {"host": LINK_HOST}})
         before = await usage(worker)

@@ -1,7 +1,7 @@
-"""Runs the Worker in the runtime without the emulator, so that only the Worker's own CPU time is measured.
+"""Runs the Worker in the runtime without the emulator, to measure only the CPU time of the Worker.
 
-There are two workerd processes. One runs the Worker and, on another port, a Worker that does nothing. The other runs
-the database, so that most of its CPU time is not included.
+There are two workerd processes. One runs the Worker and, on another port, a Worker that does nothing. The other process
+runs the database, so that most of the database's CPU time is not included.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 BUNDLE = Path(__file__).parents[1] / "svc" / "bundle"
 NOTHING = """export default { fetch: () =>
   new Response(null, { status: 302, headers: { location: "https://a.example/" } }) }"""
-# The Worker's D1 binding calls this service, which adds the database's name and forwards the call to the other process.
+# The Worker's D1 binding calls this service. It adds the database's name, and forwards the call to the other process.
 BINDING = """export default { fetch: async (request, env) => env.D1.fetch(
   `http://d1/query?db=bench&resultsFormat=${new URL(request.url).searchParams.get("resultsFormat")}`,
   { method: "POST", body: await request.arrayBuffer() }) }"""
-# Runs the worker's cron job at the time `at`.
+# Runs the Worker's cron job at the time `at`.
 CRON = """import worker from "svc-edge.js";
 export default { fetch: async (request, env, ctx) => {
   const scheduledTime = Number(new URL(request.url).searchParams.get("at"));
@@ -43,8 +43,8 @@ SETTINGS = {"INSTALL": "i", "PUSH_SECOND": "420", "PUSH_URL": "http://127.0.0.1:
 class Bare:
     """The running processes.
 
-    `worker_port` is the port of the Worker, `nothing_port` that of the Worker that does nothing, and `cron_port` that
-    of the Worker's cron job.
+    `worker_port`: the port of the Worker. `nothing_port`: the port of the Worker that does nothing. `cron_port`: the
+    port of the Worker's cron job.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Bare:
         return rows
 
     async def cron(self, at: int) -> float:
-        """Run the cron job as of `at` (epoch ms), and return the CPU time of the worker's process in microseconds."""
+        """Run the cron job as of `at` (epoch ms). Return the CPU time of the Worker's process in microseconds."""
         async with local_client(base_url=f"http://127.0.0.1:{self._cron_port}", timeout=60) as client:
             began = self.cpu_us()
             response = await client.get("/", params={"at": at})
@@ -80,7 +80,7 @@ class Bare:
         for migration in json.loads((BUNDLE / "manifest.json").read_text())["migrations"]:
             for statement in migration:
                 await self.sql(statement)
-        # Send all rows in one parameter, because sending one call per link would require ten thousand calls.
+        # Send all rows in one parameter. One call per link would be ten thousand calls.
         await self.sql(
             "insert into config(key, version, body) select key, 1, value from json_each(?)", json.dumps(dict(rows))
         )

@@ -1,12 +1,12 @@
-"""Measure one process with a hundred thousand accounts: start, idle time, pushes, health checks and queued calls.
+"""Measures one process with a hundred thousand accounts: start, idle time, pushes, health checks and queued calls.
 
-Only a sample of the pushes and health checks is run:
+Only a sample of the pushes and health checks runs:
 
-- One minute of the hourly pushes is run. Each Worker that pushes in this minute uses its own connection and pushes at
-  its own second. The same Workers then push all at the same time. Their accounts have ten links each; the other
-  accounts have none.
-- The health checks of twenty accounts on the emulated platform are run repeatedly. All of these checks are thorough,
-  like the daily checks.
+- One minute of the hourly pushes. Each Worker that pushes in this minute uses a separate connection, and pushes at its
+  own second. Afterwards, the same Workers push at the same time. Their accounts have ten links each. The other accounts
+  have no links.
+- The health checks of twenty accounts on the emulated platform, several times. All of these checks are thorough, like
+  daily checks.
 
 The load generator runs on the same machine as the service, so CPU figures are more reliable than durations.
 SVC_BENCH_ACCOUNTS=10000 reduces the number of accounts.
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 _ACCOUNTS = int(os.environ.get("SVC_BENCH_ACCOUNTS", "100000"))
 _TARGETS = 10
-_MINUTE = 17  # the minute of the hour that is run; any minute from 3 to 52 is possible
+_MINUTE = 17  # the minute of the hour that is measured; it can be any minute from 3 to 52
 _BATCH = 5_000
 _CHECKED_ACCOUNTS = 20
 _CHECKS_S = 20.0
@@ -73,7 +73,7 @@ _REST_S = 60.0
 
 @asynccontextmanager
 async def _stored(config: StoreConfig, user_id: int) -> AsyncIterator[None]:
-    """Store idle accounts, which are healthy, have just pushed, and were checked within the last day."""
+    """Store idle accounts. They are healthy, have just pushed, and were checked within the last day."""
     async with open_store(config) as store:
         for first in range(0, _ACCOUNTS, _BATCH):
             await store.run(_accounts(user_id, range(first, min(first + _BATCH, _ACCOUNTS))))
@@ -84,7 +84,7 @@ async def _stored(config: StoreConfig, user_id: int) -> AsyncIterator[None]:
 
 
 def _edge_id(number: int) -> str:
-    """Return an id in the platform's format. It is the same in each run."""
+    """Return an id in the format of Cloudflare. The ids are the same in each run."""
     return digest(f"edge {number}")[:32]
 
 
@@ -147,8 +147,8 @@ def _push(number: int, hour: int) -> bytes:
 async def _send_all(port: int, pushes: Sequence[tuple[float, bytes]]) -> list[float]:
     """Send each push after its delay in seconds, over its own connection.
 
-    Return the sorted durations of the accepted pushes in ms. Beyond its connection limit, the service closes the
-    connections that have been waiting longest. A real Worker would retry.
+    Returns the sorted durations of the accepted pushes in ms. Beyond its connection limit, the service closes the
+    connections that have waited longest. A real Worker would retry.
     """
     began = trio.current_time()
     took_ms: list[float] = []
@@ -185,7 +185,7 @@ async def hour() -> AsyncIterator[Row]:
                 settings = {
                     "SVC_STORE_URL": config.url.get_secret_value(),
                     "SVC_LIMITS_ACCOUNTS_TOTAL": "1000000",
-                    "SVC_EDGE_API_BASE_URL": "http://127.0.0.1:9",  # no account has anything due
+                    "SVC_EDGE_API_BASE_URL": "http://127.0.0.1:9",  # not used, because no account has due work
                 }
                 async with _stored(config, user_id):
                     began = time.perf_counter()
@@ -272,7 +272,7 @@ async def health_checks() -> AsyncIterator[Row]:
 
 
 class _SlowPlatform(Edge):
-    """A Cloudflare client whose calls get a response after 0.3 s, or none for the account `silent`."""
+    """A Cloudflare client whose calls get a response after 0.3 s, or no response for the account `silent`."""
 
     async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpResponse:
         del token
@@ -284,11 +284,11 @@ class _SlowPlatform(Edge):
 
 @dataclass
 class _Asking:
-    """Accounts that call the platform for a limited time."""
+    """Accounts that call Cloudflare for a limited time."""
 
     edge: Edge
     done: int = 0
-    waits_ms: list[float] = field(default_factory=list)  # of the occasional callers
+    waits_ms: list[float] = field(default_factory=list)  # waits of the callers that call only occasionally
 
     async def continuously(self, account: str, user_id: int) -> None:
         """Make calls without pauses."""
@@ -311,7 +311,7 @@ class _Asking:
 async def _asked(concurrency: int) -> tuple[float, list[float]]:
     """Return the number of calls per second at full load, and the waits of occasional callers in ms.
 
-    Alongside the occasional callers, another user makes as many calls as the limit per user allows.
+    At the same time, another user makes as many calls as the limit per user allows.
     """
     config = EdgeConfig(concurrency=concurrency, calls_per_token=1_000_000)
     none = cast("Any", None)
@@ -331,7 +331,7 @@ async def _asked(concurrency: int) -> tuple[float, list[float]]:
 
 
 async def calls() -> AsyncIterator[Row]:
-    """Measure calls to the platform, 16 and 64 at a time. Time is simulated, so only the scheduling is measured."""
+    """Measure calls to Cloudflare, 16 and 64 at a time. Time is simulated, so only the scheduling is measured."""
     for concurrency in (16, 64):
         run = partial(trio.run, _asked, concurrency, clock=trio.testing.MockClock(autojump_threshold=0))
         rate, waits_ms = await trio.to_thread.run_sync(run)

@@ -1,4 +1,4 @@
-"""Measure parts of the service: pushes in the store, and idle accounts."""
+"""Measures parts of the service: pushes in the store, and idle accounts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOW = system_clock() // HOUR_MS * HOUR_MS
 
 @asynccontextmanager
 async def new_config(engine: Engine) -> AsyncIterator[StoreConfig]:
-    """Create the configuration for an empty store. For PostgreSQL, this starts a server with durable commits."""
+    """Create the configuration of an empty store. For PostgreSQL, start a server with durable commits."""
     if engine == "SQLite":
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
             yield StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
@@ -79,7 +79,7 @@ async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, li
 
 
 def _at_work(account_id: str) -> Tx[None]:
-    """Mark the account so that nothing is due. Otherwise, its actor would run, or crash, during the measurement."""
+    """Mark the account so that it has no due work. Otherwise, its actor would run or crash during the measurement."""
     yield sql("update accounts set state = 'ready', heard_at = $2 where id = $1", account_id, NOW)
     yield sql("update link_hosts set state = 'active' where account_id = $1", account_id)
 

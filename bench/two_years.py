@@ -1,4 +1,4 @@
-"""A site that has been counted for two years: its daily totals in the store, its days and months in the database."""
+"""A site that has been counted for two years. The store has its daily totals, and the database its days and months."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ DAYS = 730
 _KEPT_DAYS = 35
 _TODAY = NOW // DAY_MS
 FIRST_DAY = _TODAY - DAYS + 1
-# (number of keys, characters of a key) of each list. A day and a month have about the maximum size of a row.
+# For each list: the number of keys, and the characters of a key. A day and a month have about the maximum size of a
+# row.
 _Sizes = dict[str, tuple[int, int]]
 _OF_DAY: _Sizes = {
     "pages": (200, 190), "sources": (100, 140), "countries": (100, 2), "devices": (5, 8), "browsers": (40, 12),
@@ -32,7 +33,7 @@ _OF_MONTH: _Sizes = {
 
 
 def add_days(site_id: str) -> Tx[None]:
-    """Make the site two years old, and add its daily totals."""
+    """Make the site two years old, and add the site's daily totals."""
     yield sql("update sites set created_at = $2 where id = $1", site_id, FIRST_DAY * DAY_MS)
     yield sql("delete from days where target = $1", site_id)
     yield many(
@@ -81,7 +82,7 @@ def check_report(report: dict[str, Any]) -> None:
 
 
 def _lists(sizes: _Sizes, number: int) -> dict[str, dict[str, int]]:
-    """Return lists of which half of the keys depend on the number of the day or month."""
+    """Return lists in which half of the keys depend on the number of the day or month."""
     return {
         name: {_key(name, n if n % 2 else n + number * keys, chars): 1 + n for n in range(keys)}
         for name, (keys, chars) in sizes.items()

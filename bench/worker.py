@@ -1,8 +1,8 @@
 """Measures the cost of a redirect and of a view in the real runtime, relative to a Worker that only responds.
 
-The cost is the CPU time that the bare runtime's process uses per request. It does not depend on the speed of the load
-generator, and other work on the machine hardly affects it. The inverse of the cost is the throughput on one core. The
-database runs in another process, as it runs on another host at Cloudflare.
+The cost is the CPU time per request in the process of the bare runtime. It does not depend on the speed of the load
+generator, and other work on the machine hardly affects it. The inverse of the cost is the throughput of one core. The
+database runs in another process, because it also runs on another host at Cloudflare.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ CRON_CPU = Path(__file__).parents[1] / "edge_worker/tools/cron_cpu.js"
 CONNECTIONS = 32
 REQUESTS = 6_000
 ROUNDS = 5
-# The last events are buffered for 1.5 s and then written.
+# After this time, the last events are written, because they are buffered for 1.5 s.
 FLUSHED_S = 3
-# (events per second, seconds)
+# pairs of events per second and seconds
 RATES = ((1, 120), (10, 60), (100, 60), (1_000, 8))
 TARGETS = 10
 CRON_ROUNDS = 7
 MONTH_TARGETS = 1_000
-# 2040-04-15. The worker never uses a time before the real one.
+# 2040-04-15. The Worker never uses an earlier time than the real one.
 _DAY = 25_672
 _DAY_TOTALS = {
     "views": 20, "visitors": 12, "pages": {"": 20},
@@ -58,7 +58,7 @@ _DAY_TOTALS = {
 
 
 async def redirect_and_view() -> AsyncIterator[Row]:
-    """Measure counted responses over 32 connections, alternating with a Worker that does nothing."""
+    """Measure counted responses over 32 connections, in turn with a Worker that does nothing."""
     async with open_bare() as bare:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": f"https://a.example/{n}"} for n in range(TARGETS)}
         site = {"target": "site_a", "script": "k3f"}
@@ -75,7 +75,7 @@ async def redirect_and_view() -> AsyncIterator[Row]:
                 if call in nothing:
                     sent += REQUESTS
                     await trio.sleep(FLUSHED_S)
-                if number > 0:  # the first round is a warm-up
+                if number > 0:  # the first round is only a warm-up
                     measured.append((bare.cpu_us() - began) / REQUESTS)
         kept = await _kept(bare)
         best = {call: min(measured) for call, measured in costs.items()}
@@ -88,7 +88,10 @@ async def redirect_and_view() -> AsyncIterator[Row]:
 
 
 async def rows_written() -> AsyncIterator[Row]:
-    """Measure the rows written per event with 10 links, including deletions and one fold."""
+    """Measure the rows written per event with 10 links.
+
+    This includes deletions and one fold (adding events to totals).
+    """
     *slow, fastest = RATES
     found: dict[int, tuple[float, float]] = {}
 
@@ -102,7 +105,7 @@ async def rows_written() -> AsyncIterator[Row]:
     for rate, seconds in RATES:
         flushed, folded = found[rate]
         events = rate * seconds
-        # At these rates, there is one fold per hour. In this short run, only a few events share its cost.
+        # At these rates, there is one fold per hour. In this short run, fewer events share the cost of the fold.
         of_an_hour = flushed / events + folded / max(events, rate * 3_600)
         aim = {1: "1.0", 100: "0.02"}.get(rate, "")
         what = f"rows written per event at {rate:,}/s: flushes, whole run, per hour"
@@ -110,7 +113,7 @@ async def rows_written() -> AsyncIterator[Row]:
 
 
 async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
-    """Return the number of rows that are written by flushes of events, and by crons that fold, close and push them."""
+    """Return the rows written for events, and the rows written by cron runs that fold, close and push the events."""
     async with open_installed_worker(BUNDLE, requests=None, rows_read=None, rows_written=None) as worker:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": "https://a.example/"} for n in range(TARGETS)}
         await worker.configure(links)
@@ -128,7 +131,7 @@ async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
 async def month_runs() -> AsyncIterator[Row]:
     """Measure the cron runs that add up a month of many targets, in the real runtime.
 
-    The CPU time is that of the runtime's process, without the database. It includes the database calls.
+    The CPU time is that of the runtime's process with its database calls, but without the database.
     """
     async with open_bare() as bare:
         await bare.configure({})
@@ -164,7 +167,10 @@ async def _months(bare: Bare) -> int:
 
 
 async def cron_runs() -> AsyncIterator[Row]:
-    """Measure the longest cron runs. Each figure is the best of several, in new engines with nothing compiled yet."""
+    """Measure the longest cron runs.
+
+    Each figure is the best of several, in new engines that have compiled nothing yet.
+    """
     found = []
     for work in ("fold", "close", "push", "month", "large"):
         times = [await _cron_ms(work) for _ in range(CRON_ROUNDS)]

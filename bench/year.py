@@ -1,15 +1,17 @@
-"""Simulate two years with many accounts. Their Workers push to the real application, with a simulated clock.
+"""Simulates two years with many accounts. Their Workers push to the real application, which has a simulated clock.
 
-A Worker's counts are a function of its account and the day, so the benchmark can count the whole year again at the end,
-without using the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
-housekeeping runs once a day. At the end, each target's days, the hours within retention, and the reports must equal the
-second count, and so must each month of a site's report over the whole time. The breakdowns of months are added up by
-the Worker, so a separate simulation runs the Worker's code (`edge_worker/tools/two_years.js`).
+A Worker's counts are a function of its account and the day. At the end, the benchmark can therefore count the whole
+time again, without the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
+housekeeping runs once a day. The second count must equal each target's days, the hours within retention, the reports,
+and each month of a site's report over the whole time.
+
+The Worker adds up the breakdowns of months, so a separate simulation runs the Worker's code
+(`edge_worker/tools/two_years.js`).
 
 A real year with 200 accounts has 1.75 million pushes. In the short simulation, a Worker pushes each day in three parts
-after midnight, like a Worker that has been offline. A site or link has views in only a few hours per day. The short
-simulation has the same number of day rows, and a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, Workers push
-every hour, and every target has views in every hour.
+after midnight, like a Worker that was offline. A site or link has views in only a few hours per day. This simulation
+has the same number of day rows, but only a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, Workers push every
+hour, and every target has views in every hour.
 """
 
 from __future__ import annotations
@@ -51,11 +53,11 @@ if TYPE_CHECKING:
     from bench.service import Engine
     from svc.store.tx import Store, Tx
 
-_NOTHING = cast("Any", None)  # not used, because there is no platform and no actor runs
+_NOTHING = cast("Any", None)  # not used, because no actor runs
 _FIRST_DAY = day_of(system_clock()) - 800
 _TWO_YEARS = 730
 _WORKER = Path(__file__).parents[1] / "edge_worker/tools/two_years.js"
-# Pushes arrive a few minutes after the end of the day. Housekeeping deletes expired rows once a day.
+# Pushes arrive a few minutes after the end of the day. Housekeeping, which deletes expired rows, runs once a day.
 _PUSHED_AT_MS = 11 * 60_000
 _PARTS_A_PUSH = 20
 _SEED = 1
@@ -67,7 +69,7 @@ class Shape:
     """The size of a simulation.
 
     `cuts`: the hours of the day at which a part with the counts so far is created. `at_once`: True if one push contains
-    all of a day's parts, False if each part has its own push. `hours`: the number of hours per day with views.
+    all parts of a day, False if each part has a separate push. `hours`: the number of hours per day with views.
     """
 
     accounts: int
@@ -88,7 +90,7 @@ def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[
     found: dict[int, dict[str, Counts]] = {}
     for target in targets:
         if chance.random() < 0.1:
-            continue  # a day without visitors
+            continue  # no visitors on this day
         for hour in chance.sample(range(24), hours):
             views = chance.randrange(12)
             found.setdefault(hour, {})[target] = Counts(views, chance.randrange(4), min(views, 1 + views // 2))
@@ -106,7 +108,7 @@ def day_sums(hours: dict[int, dict[str, Counts]], until: int = 24) -> dict[str, 
 
 
 class Worker:
-    """One account's Worker, with its outbox and its absences."""
+    """The Worker of one account, with its outbox and its absences."""
 
     def __init__(self, number: int, shape: Shape) -> None:
         self.number = number
@@ -150,7 +152,7 @@ class Worker:
                 yield self._pushes(day)
 
     def back(self) -> list[bytes]:
-        """End the Worker's absence, if any, and return the pushes that it has not sent yet."""
+        """End the Worker's absence, if any. Return the pushes that it has not sent yet."""
         self._away_until = 0
         return self._pushes(1)
 
@@ -164,7 +166,7 @@ class Worker:
             parts, self._outbox = self._outbox[:_PARTS_A_PUSH], self._outbox[_PARTS_A_PUSH:]
             head = {"v": 1, "install": "op_bench", "bundle": "bench", "schema": 1, "sent_at": 0, "queue": len(parts)}
             sent.append(json.dumps({**head, "error": None, "dropped": {}, "parts": parts}).encode())
-        if self._chance.random() < 0.1:  # a response is lost, or a request arrives twice
+        if self._chance.random() < 0.1:  # simulates a lost response or a repeated request
             sent += self._chance.sample(sent, len(sent))
         return sent
 
@@ -228,7 +230,7 @@ class Simulation:
     async def _push(self, worker: Worker, bodies: Sequence[bytes]) -> None:
         headers = {"Authorization": f"Bearer {worker.key}", "Content-Type": "application/json"}
         for body in bodies:
-            # All Workers push at the same time, so the service may be busy.
+            # The service may be busy, because all Workers push at the same time.
             while (response := await self._send(body, headers)).status_code == 503:
                 self.refused += 1
                 await trio.sleep(int(response.headers["Retry-After"]))
@@ -257,7 +259,7 @@ class Simulation:
 
     async def report_ms(self) -> float:
         """Read a random site's report and return the duration in ms."""
-        site_id = random.choice(random.choice(self.workers).sites)  # not a secret
+        site_id = random.choice(random.choice(self.workers).sites)  # this random choice is not a secret
         began = time.perf_counter()
         await self.report(site_id)
         return (time.perf_counter() - began) * 1000
@@ -302,7 +304,8 @@ class Simulation:
 
     async def _check_report(self, site_id: str, wanted: dict[int, Counts], last: int) -> None:
         report = await self.report(site_id)
-        expected = [wanted.get(day, Counts()) for day in range(last - 28, last + 2)]  # the clock shows the next day
+        # the simulated clock shows the next day
+        expected = [wanted.get(day, Counts()) for day in range(last - 28, last + 2)]
         series = [(point["views"], point["bots"], point["visitors"]) for point in report["series"]]
         if series != [(each.views, each.bots, each.visitors) for each in expected]:
             raise AssertionError(f"the report of {site_id} differs from the second count: {report}")
@@ -346,7 +349,7 @@ def _account(user_id: int, worker: Worker, now: int) -> Tx[None]:
 
 
 async def _simulated(engine: Engine, shape: Shape, new: Shape) -> AsyncIterator[Row]:
-    """Run and check a simulation. Measure its reports, alternating with those of a new store with as many accounts."""
+    """Run and check a simulation. Measure its reports, in turn with those of a new store with as many accounts."""
     shape = shape.whole() if os.environ.get("SVC_BENCH_WHOLE_YEAR") else shape
     async with (
         new_config(engine) as config,

@@ -1,1 +1,1 @@
-"""Programs for developers, most of which `make` runs."""
+"""Programs for developers. `make` runs most of them."""

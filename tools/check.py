@@ -1,8 +1,8 @@
 """`make check`: run linters and type checks, and the tests affected by the changed files, within about a minute.
 
 A test file is affected if it has changed, or if it imports or names a changed file. Tests with the fewest imports run
-first, because they are the most specific. Test files run if they fit into the time budget, based on the durations that
-`tools/test_times.py` recorded in previous runs. The other test files are listed, and only `make test` runs them.
+first, because they are the most specific. A test file runs if it fits into the time budget, according to the durations
+that `tools/test_times.py` recorded in earlier runs. The other affected files are listed. Only `make test` runs them.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Selection:
 def changed_files(base: str | None) -> list[str]:
     """Return the paths, relative to the project, of the files that differ from the commit `base`.
 
-    Untracked files are included. Without `base`, files are compared with the last commit or, if nothing has changed
-    since then, with the commit before it.
+    Untracked files are included. Without `base`, files are compared with the last commit. If nothing has changed since
+    then, they are compared with the commit before it.
     """
     found = _git("ls-files", "--others", "--exclude-standard") + _git("diff", "--name-only", base or "HEAD")
     if not found and base is None:
@@ -72,7 +72,7 @@ def module_of(path: str) -> str:
 
 
 def affected(changed: Iterable[str], tests: Mapping[str, str]) -> list[str]:
-    """Return the test files that are affected by a changed file, most specific first. `tests`: source by path."""
+    """Return the test files that a changed file affects, most specific first. `tests`: the sources by path."""
     found: dict[str, tuple[int, str]] = {}
     for test, source in tests.items():
         imported = imports_of(source)

@@ -1,7 +1,7 @@
 """`python -m tools.dashboard`: generate files from the table of metrics in `svc/metrics.py`.
 
-It writes docs/operate/grafana/svc.json, docs/operate/prometheus/svc.rules.yml (see alerts.py) and the tables in
-docs/operate/metrics.md. A test checks that the files are up to date, and that panels use only existing metrics.
+The program writes docs/operate/grafana/svc.json, docs/operate/prometheus/svc.rules.yml (see alerts.py) and the tables
+in docs/operate/metrics.md. A test checks that these files are up to date, and that panels use only existing metrics.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RULES = DOCS / "prometheus/svc.rules.yml"
 PAGE = DOCS / "metrics.md"
 BEGIN, END = "<!-- made by python -m tools.dashboard -->", "<!-- end -->"
 
-# A panel is a third of the grid's 24 columns wide.
+# A panel is as wide as a third of the grid, which has 24 columns.
 _WIDTH, _HEIGHT, _COLUMNS = 8, 7, 24
 
 

@@ -1,8 +1,8 @@
 """`make prose`: find words that docs/develop/writing.md says to avoid, and docstrings with an incorrect beginning.
 
-In Python and JavaScript files, it checks docstrings, comments and string literals. It checks Markdown, TOML and shell
-files as a whole. `python -m tools.prose PATH…` checks only these files or folders. The exit status is 1 if anything was
-found.
+In Python and JavaScript files, the program checks docstrings, comments and string literals. It checks Markdown, TOML
+and shell files as a whole. `python -m tools.prose PATH…` checks only these files or folders. The exit status is 1 if
+there are problems.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ WORDS: Sequence[tuple[str, str]] = (
     (r"thereby|thereof|therein|whence|hence|whilst", "a plainer word"),
     (r"(?:behavi|col|fav)our\w*|centres?|labelled|(?:recogn|organ|normal|serial)is(?:e|ed|es)", "American spelling"),
 )
-# The word boundary precedes the alternatives, so that they are not tried within words.
+# The word boundary precedes the alternatives, so that the alternatives are not tried within words.
 _ALTERNATIVES = "|".join(f"(?P<w{i}>{word})" for i, (word, _) in enumerate(WORDS))
 _PATTERN = re.compile(rf"\b(?:{_ALTERNATIVES})(?!\w)", re.IGNORECASE)
-# The same for text in lower case, which takes a fifth of the time.
+# The same pattern for text in lower case. It takes only a fifth of the time.
 _IN_LOWER_CASE = re.compile(rf"\b(?:{_ALTERNATIVES})(?!\w)")
-# Words that start a noun clause, or the answer to an unasked question.
+# Words that start a noun clause, or the answer to a question that the text does not contain.
 _CLAUSES = frozenset(
     {"who", "whom", "whose", "of", "as", "that", "what", "whether", "how", "where", "why", "which", "whoever"}
 )
@@ -163,11 +163,12 @@ def docstring_problems(path: str, source: str) -> Iterator[Problem]:
 
 
 def problems_of(path: Path) -> Iterator[Problem]:
-    """Yield all problems in a file. The file's suffix determines which checks run."""
+    """Yield all problems in a file. The suffix of the file determines the checks."""
     name = str(path.relative_to(ROOT))
     source = path.read_text()
     if path.suffix == ".py":
-        if _IN_LOWER_CASE.search(source.lower()):  # finding the texts of a source takes longer
+        # this check saves time, because extracting the texts of a source takes longer
+        if _IN_LOWER_CASE.search(source.lower()):
             yield from word_problems(name, python_texts(source))
         if _SUSPECT.search(source):
             yield from docstring_problems(name, source)
@@ -187,7 +188,7 @@ def files(paths: Sequence[str]) -> list[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the problems and return 1 if there are any."""
+    """Print the problems. Return 1 if there are any, otherwise 0."""
     found = 0
     for path in files(sys.argv[1:] if arguments is None else arguments):
         for problem in problems_of(path):

@@ -1,4 +1,4 @@
-"""`make rules`: list the rules in docs/develop/conformance.md that no test is marked with."""
+"""`make rules`: list the rules in docs/develop/conformance.md for which no test has a mark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def named() -> set[str]:
 
 
 def main() -> None:
-    """Print the numbers of rules without a test. The exit status is 0, because rules may be planned."""
+    """Print the numbers of rules without a test. The exit status is always 0, because such rules may be planned."""
     known = rules()
     proven = named()
     missing = [rule for rule in known if rule not in proven]

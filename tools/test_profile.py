@@ -1,9 +1,9 @@
-"""`make test-profile`: show the CPU time of the tests by folder and file, including all processes that they start.
+"""`make test-profile`: show the CPU time of the tests by folder and file. This includes all processes that they start.
 
 The pytest plug-in (`-p tools.test_profile`, with SVC_TEST_PROFILE set to a folder) writes a line for each phase of each
-test. The line contains the CPU time that the pytest process and all of its descendants used during the phase. The CPU
-time of a process that has ended is counted when its parent waits for it. If the parent never waits for the process,
-that time is not counted.
+test. The line contains the CPU time of the pytest process and all of its descendants during the phase. The CPU time of
+a process that has ended is counted when its parent waits for the process. If the parent never does, this time is not
+counted.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TestProfile:
         self._measuring_s = 0.0
 
     def _cpu_s(self) -> float:
-        """Return the CPU seconds of this process and its descendants, without those spent in this method."""
+        """Return the CPU seconds of this process and its descendants, without the time in this method."""
         began_s = time.thread_time()
         used_s = tree_cpu_s(os.getpid()) - self._measuring_s
         self._measuring_s += time.thread_time() - began_s
@@ -64,7 +64,7 @@ class TestProfile:
             return (yield)
         finally:
             took_s = time.monotonic() - began_at
-            # The difference is negative if a process ended without waiting for its children.
+            # The difference can be negative, because a process may end without waiting for its children.
             used_s = max(0.0, self._cpu_s() - cpu_s)
             line = {"test": nodeid, "phase": phase, "took_s": took_s, "cpu_s": used_s}
             self._file.write(f"{json.dumps(line)}\n")
@@ -87,7 +87,7 @@ class TestProfile:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in the processes that run tests, but not in the pytest-xdist process that distributes them."""
+    """Measure in the processes that run tests. The pytest-xdist process that distributes the tests is not measured."""
     folder = os.environ.get("SVC_TEST_PROFILE")
     distributes = not hasattr(config, "workerinput") and config.getoption("numprocesses", None)
     if folder and not distributes:

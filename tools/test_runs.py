@@ -1,4 +1,4 @@
-"""`make test-busy`: run all tests several times while other processes keep the machine busy, and print the results.
+"""`make test-busy`: run all tests several times while other processes keep the machine busy. Print the results.
 
 Each run is a complete `make test` without retries. Its output is in var/test-runs.
 """
@@ -42,7 +42,7 @@ class Run:
 
 @contextmanager
 def kept_busy(processes: int) -> Iterator[None]:
-    """Run this number of processes for the duration of the block. Each process keeps one core busy."""
+    """Run this number of processes during the block. Each of them keeps one core busy."""
     started = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(processes)]
     try:
         yield

@@ -1,6 +1,6 @@
 """A pytest plug-in that records the durations of test files, for `make check`.
 
-The durations are stored in pytest's cache, so they are valid for this host and are not committed.
+pytest's cache contains the durations. They are valid only for this host, and are not committed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class TestTimes:
         self._took_s[report.nodeid.partition("::")[0]] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        """Store the durations of the files that ran completely. The stored durations of other files do not change."""
-        cache = getattr(self._config, "cache", None)  # absent with `-p no:cacheprovider`
+        """Store the durations of the files that ran completely. The durations of other files do not change."""
+        cache = getattr(self._config, "cache", None)  # there is no cache with `-p no:cacheprovider`
         option = self._config.option
         whole_files = not (option.keyword or option.markexpr or any("::" in name for name in self._config.args))
         if cache is not None and whole_files:

@@ -1,7 +1,6 @@
 """Tests that faults in one account do not affect other accounts and are shown while they last.
 
-A
-store outage is not a crash.
+A store outage is not a crash.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The contract fuzzer's callers: one for each kind of credential, with the errors that the permission table expects.
 
-The schemathesis process uses them, one case at a time. If a request revokes its own credential, the credential is
-replaced. Resources that every case needs (the account, its site and link, the keys) are never deleted.
+The process of schemathesis uses the callers, one case at a time. If a request revokes the caller's credential, the
+credential is replaced. Resources that every case needs (the account, its site and link, the keys) are never deleted.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from svc.errors import Code
 
 PASSWORD = "a long password of everybody"
-# Callers without valid credentials for the API. Their credentials are missing, invalid or revoked, or are a key that is
-# restricted to another address, a cookie for /auth, or a Worker's key.
+# Callers without a valid credential for the API. They have no credential, an invalid or revoked credential, a key that
+# is restricted to another address, a cookie for /auth, or a Worker's key.
 _NONE = ("anonymous", "bad", "bad key", "signed out", "revoked", "elsewhere", "cookie", "worker")
 # The session and the key with all scopes are drawn more often, because they have the most permissions.
 KINDS = ("session",) * 4 + ("key",) * 2 + ("limited", "stranger", "unconfirmed", *get_args(Scope), *_NONE)
 WITH_KEY = frozenset({"key", "limited", "elsewhere", "revoked", "bad key", *get_args(Scope)})
-# Endpoints that need a special credential, which is drawn as often as all other credentials together.
+# Endpoints that need a special credential. It is drawn as often as all other credentials together.
 _OWN = {"POST /edge/push": "worker", "POST /auth/refresh": "cookie", "POST /auth/sign-out": "cookie"}
 
-# Errors that depend only on the credential. They are detected before any other check.
+# Errors that depend only on the credential. The service detects them before all others.
 _CREDENTIAL_ERRORS: frozenset[Code] = frozenset({"unauthorized", "session_required", "scope_required"})
-# Errors in the request itself. They are detected before the requested object is looked up.
+# Errors in the request. The service detects them before it reads the requested object.
 _REQUEST_ERRORS: frozenset[Code] = frozenset({"invalid_request", "payload_too_large", "idempotency_conflict"})
 
 # Endpoints that can end the caller's session.
 _ENDS = ("POST /auth/sign-out", "DELETE /v1/me/sessions", "DELETE /v1/me/sessions/{session_id}")
-# The resource that a request creates, and its field in the response.
+# The resource that a request creates, and the field that contains it in the response.
 _CREATES = {
     "POST /v1/accounts": ("account_id", "account"),
     "POST /v1/sites": ("site_id", "site"),
@@ -49,12 +49,13 @@ _CREATES = {
 
 
 def kinds_of(endpoint: str) -> tuple[str, ...]:
-    """Return the kinds to draw for an endpoint (such as "GET /v1/me"). Frequent kinds are repeated."""
+    """Return the kinds to draw for an endpoint (such as "GET /v1/me"). Frequent kinds occur several times."""
     return KINDS + (_OWN[endpoint],) * len(KINDS) if endpoint in _OWN else KINDS
 
 
 def refusal_of(kind: str, endpoint: str) -> Code | None:
-    """Return the error code that the table expects if this kind of caller requests the user's resources, else None.
+    """Return the error code that the table expects for a request by this kind of caller for the user's resources, or
+    None.
 
     `endpoint`: method and path, such as "GET /v1/me".
     """
@@ -71,7 +72,7 @@ def refusal_of(kind: str, endpoint: str) -> Code | None:
 
 
 class Callers:
-    """The users created by `tools.fuzz.contract`. `world`: its description of them."""
+    """The users that `tools.fuzz.contract` created. `world`: its description of them."""
 
     def __init__(self, world: Mapping[str, Any]) -> None:
         self.known: dict[str, str] = world["known"]  # the user's resources, by field or parameter name
@@ -81,7 +82,7 @@ class Callers:
         self.leaving = {"password": PASSWORD}  # the body that deletes a user
         self.connected = {"edge_account_id": self.known.get("edge_account_id")}
         self._kept = {value for name, value in self.known.items() if name.endswith("_id")} | set(world["kept"])
-        self._mine = set(self._kept)  # ids of all of the user's resources so far
+        self._mine = set(self._kept)  # ids of all resources that the user has had so far
         self._spare: dict[str, list[str]] = defaultdict(list)  # the resources that can be deleted
         self._control: str = world["control"]
         self._client = httpx.Client(base_url=world["url"], timeout=60, trust_env=False)
@@ -92,7 +93,7 @@ class Callers:
         return self._credentials[kind]
 
     def deletable(self, kind: str, name: str, value: Any) -> Any:
-        """Return the id `value`, or a replacement if that resource must not be deleted."""
+        """Return the id `value`. If that resource must not be deleted, return a replacement."""
         if value not in self._kept:
             return value
         if name == "session_id" and kind == "session" and not self._spare[name]:
@@ -100,7 +101,7 @@ class Callers:
         return self._spare[name][-1] if self._spare[name] else new_id(value.partition("_")[0])
 
     def signs_up_again(self, body: Mapping[str, Any]) -> bool:
-        """Return True for a sign-up with the unconfirmed address, which would replace that user's password."""
+        """Return True for a sign-up with the unconfirmed address, because it would replace that user's password."""
         return str(body.get("email")).lower() == self._emails["unconfirmed"]
 
     def guest(self) -> dict[str, str]:
@@ -139,13 +140,13 @@ class Callers:
             self._mine.add(made)
 
     def fault(self, kind: str, endpoint: str, code: str | None, asked: str) -> str | None:
-        """Return a description of how a response deviates from the permission table, or None if it does not.
+        """Return a description of how a response deviates from the permission table, or None.
 
         `code`: the response's error code, or None. `asked`: the request's path, query and body.
         """
         refusal = refusal_of(kind, endpoint)
         if endpoint in OF_TARGET and kind in get_args(Scope) and kind != "reports":
-            return None  # tests/http/resources/test_notes.py checks the scopes
+            return None  # tests/http/resources/test_notes.py checks these scopes
         if refusal in _CREDENTIAL_ERRORS:
             return None if code == refusal else f"{kind} gets {code or 'a response'}, not {refusal}"
         query, scope = ALSO.get(endpoint, ("", ""))

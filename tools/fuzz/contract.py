@@ -1,9 +1,9 @@
-"""Fuzz every operation in the OpenAPI document over HTTP with schemathesis.
+"""Fuzzes every operation in the OpenAPI document over HTTP with schemathesis.
 
-All of schemathesis's checks and phases run, with every kind of credential. `python -m tools.fuzz.contract --cases 2000`
-runs until this number of cases has been sent for each operation, and prints the number of cases for each kind of
-credential. A short run is part of the tests. The service is real, and its accounts are connected on the emulated
-platform. The users are in `callers`, and the additional settings for schemathesis are in `schemathesis_hooks`.
+All checks and phases of schemathesis run, with every kind of credential. `python -m tools.fuzz.contract --cases 2000`
+sends at least this number of cases for each operation, and prints the number of cases for each kind of credential. A
+short run is part of the tests. The service is real, and its accounts are connected to the emulator. `callers` describes
+the users, and `schemathesis_hooks` contains additional settings for schemathesis.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 ZONE = "shop.example"
 OPERATIONS = {endpoint.operation_id: f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS}
 _EXAMPLES = 100  # per operation and run
-# Limits do not apply, because they have separate tests.
+# Limits do not apply, because other tests cover them.
 _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SIGN_INS_PER_MINUTE", "REFRESHES_PER_MINUTE", "WRONG_PASSWORDS_PER_HOUR", "REQUESTS_PER_MINUTE",
     "ACCOUNTS", "SITES", "LINKS", "KEYS_FREE",
@@ -53,8 +53,8 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
 }  # fmt: skip
 # Requests that match the schema can correctly get errors: 422 for an unknown bootstrap token or a host outside every
 # zone, and 400 for an unknown email token, an invalid cursor, a future day, a share that ends in the past, or a note
-# without exactly one target.
-# Invalid parts of a push are rejected individually. Deleted sites and links can still be read.
+# without exactly one target. Invalid parts of a push are rejected individually. Deleted sites and links can still be
+# read.
 _CONFIG = """
 [generation]
 database = "none"
@@ -96,8 +96,11 @@ class Outcome:
 
 @asynccontextmanager
 async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any]]]:
-    """Run a service with users. One user has resources of every kind. Yield the service and the users' description."""
-    # A lenient emulator without the platform's rate limit, which would correctly reject the fuzzer's calls.
+    """Run a service with users.
+
+    One user has resources of every kind. Yield the service and the description of the users.
+    """
+    # A lenient emulator without Cloudflare's rate limit, which would correctly reject the fuzzer's calls.
     async with open_emulator(local_egress=True, rate_limit=0, **LENIENT) as emulator:
         settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api, "SVC_EDGE_EMULATED_EDGE": emulator.edge}
         async with open_service(folder / "svc", settings) as service:
@@ -105,7 +108,7 @@ async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any
 
 
 async def _create_users(service: Service, emulator: Emulator) -> dict[str, Any]:
-    """Create the users. Return their credentials and the main user's resources, for `callers`."""
+    """Create the users. Return, for `callers`, their credentials and the main user's resources."""
     emails = {kind: f"{kind}@example.com" for kind in ("visitor", "cookie", "unconfirmed", "stranger", "session")}
     credentials: dict[str, dict[str, str]] = {"anonymous": {}, "bad": {"Authorization": f"Bearer {new_secret('svs_')}"}}
     credentials["bad key"] = {"Authorization": f"Bearer {new_api_key()}"}
@@ -178,11 +181,11 @@ async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str,
 
 
 async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
-    """Run schemathesis on every operation, with its files in `folder`. `options` limit its duration."""
+    """Run schemathesis on every operation, with its files in `folder`. `options` limit the duration of the run."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "schemathesis.toml").write_text(_CONFIG)
     async with open_world(folder) as (service, world):
-        # Use a file, because schemathesis skips the operation that serves the document.
+        # Use a file. Otherwise, schemathesis would skip the operation that serves the document.
         (folder / "openapi.json").write_text(json.dumps(await service.call("GET", "/openapi.json")))
         command: Sequence[str] = [
             str(Path(sys.executable).with_name("schemathesis")),
@@ -193,7 +196,7 @@ async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
             "--checks=all",
             "--continue-on-failure",
             "--request-timeout=60",
-            "--suppress-health-check=filter_too_much,too_slow",  # checks of the generator, not of the service
+            "--suppress-health-check=filter_too_much,too_slow",  # these check the generator, and not the service
             "--no-color",
             f"--seed={seed}",
             *options,
@@ -244,7 +247,7 @@ def table(cases: Cases) -> str:
 async def main(wanted: int, seed: int, concurrency: int) -> None:
     """Run until `wanted` cases have been sent for every operation.
 
-    There are `concurrency` runs at a time, each with the next seed and a new service. Raises SystemExit if a run found
+    `concurrency` runs take place at a time, each with the next seed and a new service. Raises SystemExit if a run found
     a problem, or if an operation had too few cases or never succeeded.
     """
     cases: Cases = {}
@@ -259,7 +262,7 @@ async def main(wanted: int, seed: int, concurrency: int) -> None:
         }:
             own = next(seeds)
             examples = min(_EXAMPLES, max(lacking.values()))
-            # The coverage phase depends only on the document, so it runs once.
+            # The coverage phase runs only once, because it depends only on the document.
             phases = "examples,coverage,fuzzing,stateful" if own == seed else "fuzzing,stateful"
             only = [f"--include-operation-id={name}" for name in lacking]
             with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:

@@ -1,6 +1,7 @@
-"""Settings for schemathesis beyond the OpenAPI document: formats, callers, existing resources, and permissions.
+"""Settings for schemathesis that are not in the OpenAPI document: formats, callers, existing resources, and
+permissions.
 
-schemathesis loads this file by name. `tools.fuzz.contract` starts schemathesis and reads the numbers of cases.
+schemathesis loads this file by name. `tools.fuzz.contract` starts schemathesis, and reads the numbers of cases.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ PORTS = st.just("") | st.integers(1, 65_535).map(":{}".format)
 PATHS = st.text(st.sampled_from(PATH_CHARS + "ä例\N{SNOWMAN}"), max_size=40)
 URLS = st.tuples(IDN_HOSTS, PORTS, PATHS, PATHS).map(lambda parts: "https://{}{}/{}?{}".format(*parts))
 LOCAL_PARTS = st.from_regex(r"[a-z0-9!#$%&'*+/^_`{|}~-]{1,20}(\.[a-z0-9-]{1,10})?", fullmatch=True)
-# The suffix excludes common passwords and repeated characters. Half of the passwords resemble tokens, without spaces or
-# non-ASCII letters.
+# The suffix excludes common passwords and repeated characters. Half of the passwords resemble tokens, without spaces
+# and non-ASCII letters.
 PASSWORDS = (
     st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=40)
     | st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), max_size=40)
@@ -65,8 +66,8 @@ schemathesis.openapi.format("cidr", NETWORKS)
 schemathesis.openapi.format("password", PASSWORDS)
 
 
-# Additional headers, so that requests without parameters differ as well. No proxy is trusted here, so the forwarded
-# address is ignored.
+# Additional headers, so that requests without parameters also differ. The service ignores the forwarded address,
+# because no proxy is trusted here.
 AGENTS = st.text(st.sampled_from(string.ascii_letters + string.digits + "/. ;()"), min_size=1).map(str.strip)
 ACCEPTED = ["*/*", "text/html;q=0.9, */*;q=0.1", "text/csv", "text/markdown", "image/webp", ";q"]
 OTHER_HEADERS = st.fixed_dictionaries(
@@ -77,7 +78,7 @@ OTHER_HEADERS = st.fixed_dictionaries(
 
 @schemathesis.auth(refresh_interval=None)
 class AnyCredential:
-    """Shows schemathesis that a credential exists. The actual credential is inserted when the case is sent."""
+    """Shows schemathesis that a credential exists. When the case is sent, the actual credential is inserted."""
 
     def get(self, case: Any, context: Any) -> str:
         return PLACEHOLDER
@@ -94,7 +95,7 @@ def before_generate_case(context: Any, strategy: Any) -> Any:
 
 def with_caller(case: Any, kind: str, more: dict[str, str]) -> Any:
     credential = (case.headers or {}).get("Authorization")
-    if credential != PLACEHOLDER:  # omitted on purpose, or invented
+    if credential != PLACEHOLDER:  # the credential was omitted on purpose, or made up
         kind = "anonymous" if credential is None else "bad"
     case.headers = {**more, **(case.headers or {}), AS: kind}
     return case
@@ -102,7 +103,7 @@ def with_caller(case: Any, kind: str, more: dict[str, str]) -> Any:
 
 @schemathesis.hook
 def map_case(context: Any, case: Any) -> Any:
-    """Assign callers in turn to cases that have none, and replace most ids with ids of existing resources."""
+    """Assign callers in turn to cases without a caller, and replace most ids with ids of existing resources."""
     if AS not in (case.headers or {}):
         with_caller(case, next(IN_TURN), {})
     if case.operation.label == "POST /edge/push":
@@ -117,7 +118,7 @@ def map_case(context: Any, case: Any) -> Any:
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
     """Insert values that were not known before: the credential, and resources that only this request uses."""
-    if AS not in (case.headers or {}):  # the document's own examples
+    if AS not in (case.headers or {}):  # this is an example in the document
         with_caller(case, next(IN_TURN), {})
     kind, label = case.headers[AS], case.operation.label
     credential = CALLERS.headers(kind)
@@ -126,7 +127,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         credential = CALLERS.guest() if kind in ("session", "stranger", "unconfirmed") else credential
     elif label == "POST /auth/sign-up" and is_valid(case) and CALLERS.signs_up_again(case.body):
         case.body = {**case.body, "email": CALLERS.known["email"]}
-    elif label == "POST /v1/accounts" and may:  # an install takes 1 s, an unknown token 15 s
+    elif label == "POST /v1/accounts" and may:  # an install takes 1 s, and the check of an unknown token 15 s
         case.body = {**case.body, **(CALLERS.customer() if one_in(4, case) else CALLERS.connected)}
     elif label == "POST /v1/accounts/{account_id}/token" and may:
         case.path_parameters = with_known_ids(case.path_parameters)
@@ -136,7 +137,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
             name: CALLERS.deletable(kind, name, value) for name, value in case.path_parameters.items()
         }
     shown = case.headers.get("Authorization", "")
-    if shown == PLACEHOLDER or TOKENS.search(shown):  # invented values may come from a sign-in response
+    if shown == PLACEHOLDER or TOKENS.search(shown):  # made-up values may come from a sign-in response
         del case.headers["Authorization"]
         case.headers.update(credential)
     if kind in WITH_KEY and case.operation.method != "get":
@@ -145,7 +146,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    """Record the resources that a request created or ended, for later cases. Replayed responses are ignored."""
+    """Record the resources that a request created or ended, for later cases. Repeated responses are ignored."""
     done = 200 <= response.status_code < 300 and "idempotent-replayed" not in response.headers
     if done and response.request.method == case.operation.method.upper():
         CALLERS.answered(case.headers[AS], case.operation.label, case.path_parameters or {}, case.body, response)
@@ -169,7 +170,7 @@ def matches_permission_table(ctx: Any, response: Any, case: Any) -> None:
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """Ignore a missing resource if the caller does not own it. The permission table covers this case."""
+    """Ignore a missing resource if the caller does not own it, because the permission table covers this case."""
     kind = case.headers[AS]
     return not isinstance(failure, EnsureResourceAvailability) or kind in ("session", "key")
 
@@ -194,7 +195,10 @@ def one_in(number: int, case: Any) -> bool:
 
 
 def with_plain_integers(value: Any) -> Any:
-    """Replace floats such as 1.0 with integers. They match JSON Schema's `integer`, but JavaScript never sends them."""
+    """Replace floats such as 1.0 with integers.
+
+    JSON Schema's `integer` accepts such floats, but JavaScript never sends them.
+    """
     if isinstance(value, dict):
         return {name: with_plain_integers(field) for name, field in value.items()}
     if isinstance(value, list):
@@ -203,7 +207,7 @@ def with_plain_integers(value: Any) -> Any:
 
 
 def with_known_ids(fields: Any) -> Any:
-    """Replace ids with ids of existing resources where possible. Tokens in emails are unknown here."""
+    """Replace ids with ids of existing resources if possible. Tokens in emails are not known here."""
     if not isinstance(fields, dict):
         return fields
     return {

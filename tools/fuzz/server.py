@@ -1,7 +1,7 @@
-"""A fuzzer for the HTTP server. It mutates, truncates, joins and interrupts valid HTTP/1.1 and HTTP/2 requests.
+"""Fuzzes the HTTP server. It mutates, truncates, joins and interrupts valid HTTP/1.1 and HTTP/2 requests.
 
 `python -m tools.fuzz.server --seconds 3600` fuzzes `svc serve` for an hour. A short run is part of the tests. The
-fuzzer checks that the server still responds. The same seed produces the same connections.
+fuzzer checks that the server still responds. The same seed leads to the same connections.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _CONCURRENT = 20
 _CHECK_EVERY = 200
-# A client reads only for a short time, because most of its requests get no response. On a busy machine, the time is
-# extended to a multiple of the time that the simplest request takes.
+# A client reads only for a short time, because most of its requests get no response. On a busy machine, the time is a
+# multiple of the time for the simplest request.
 _READ_S = 0.02
 _SLOWER = 3
 _JSON = b'{"email": "a@example.com", "password": "12345678"}'
@@ -38,7 +38,7 @@ def _head(first: bytes, *fields: bytes) -> bytes:
 
 
 def http_1_requests() -> list[bytes]:
-    """Return HTTP/1.1 requests as real clients send them, including unusual requests."""
+    """Return HTTP/1.1 requests like those of real clients, including unusual ones."""
     length = b"Content-Length: %d" % len(_JSON)
     json = b"Content-Type: application/json"
     chunked = b"Transfer-Encoding: chunked"
@@ -67,7 +67,7 @@ def http_1_requests() -> list[bytes]:
 
 
 def http_2_requests() -> list[bytes]:
-    """Return the bytes of HTTP/2 connections with prior knowledge, some of which once crashed the server."""
+    """Return the bytes of HTTP/2 connections with prior knowledge. Some of them once crashed the server."""
 
     def client(talk: Callable[[h2.connection.H2Connection], None]) -> bytes:
         lax = h2.config.H2Configuration(
@@ -108,7 +108,7 @@ def http_2_requests() -> list[bytes]:
 
 
 def mutated(seeds: list[bytes], chance: random.Random) -> bytes:
-    """Return one seed, or two joined seeds, with random damage."""
+    """Return one seed or two joined seeds, with random damage."""
     data = bytearray(chance.choice(seeds))
     if chance.random() < 0.3:
         other = chance.choice(seeds)
@@ -132,7 +132,10 @@ def mutated(seeds: list[bytes], chance: random.Random) -> bytes:
 
 
 async def one(port: int, data: bytes, chance: random.Random, read_s: float) -> str:
-    """Open a connection, send chunks, read briefly, and close it in a random way. Return the response's first line."""
+    """Open a connection, send chunks, read briefly, and close the connection in a random way.
+
+    Return the response's first line.
+    """
     first = b""
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
@@ -151,11 +154,11 @@ async def one(port: int, data: bytes, chance: random.Random, read_s: float) -> s
 
 
 async def fuzz(port: int, seed: int, *, connections: int, seconds: float = float("inf")) -> Counter[str]:
-    """Open many connections, several at the same time. Return the number of responses by their first line.
+    """Open many connections, several at a time. Return the number of responses by their first line.
 
     Raises AssertionError if the server no longer responds.
     """
-    chance = random.Random(seed)  # reproducible, not a secret
+    chance = random.Random(seed)  # the result is reproducible and not a secret
     seeds = http_1_requests() + http_2_requests()
     seen: Counter[str] = Counter()
     done = 0
