@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 from urllib.parse import urlsplit
 
 from svc.clock import DAY_MS, iso
@@ -761,6 +761,28 @@ RESERVED_CODES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class WantedLink:
+    """A link to create. If `code` is None, the link gets a random code. The other fields are those of `Link`."""
+
+    url: str
+    code: str | None
+    rules: tuple[Rule, ...] = ()
+    title: str | None = None
+    note: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+class LinkChange(TypedDict, total=False):
+    """The new values of a link's fields. Fields that are absent keep their value."""
+
+    url: str
+    rules: tuple[Rule, ...]
+    title: str | None
+    note: str | None
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Link:
     """A short link."""
 
@@ -776,6 +798,13 @@ class Link:
     config_error: ErrorNote | None = None  # the reason why the sync could not apply the link
     live_at: int | None = None  # when all isolates serve the last synced version
     disabled: Disabled | None = None  # a disabled link is not in the Worker's configuration
+    title: str | None = None
+    note: str | None = None
+    tags: tuple[str, ...] = ()  # normalized (link_texts.normalize_tag), sorted, without duplicates
+
+    def redirects_like(self, other: Link) -> bool:
+        """Return True if the links differ at most in the fields that the Worker does not have."""
+        return replace(self, title=other.title, note=other.note, tags=other.tags) == other
 
     @property
     def format(self) -> int:

@@ -154,6 +154,9 @@ class Link(ResponseBody):
     code: str
     url: str
     rules: tuple[Rule, ...]
+    title: str | None
+    note: str | None
+    tags: tuple[str, ...]
     state: LinkState
     created_at: Moment
 
@@ -167,6 +170,9 @@ class Link(ResponseBody):
             code=link.code,
             url=link.url,
             rules=tuple(Rule.model_validate(rule) for rule in link.rules),
+            title=link.title,
+            note=link.note,
+            tags=link.tags,
             state=link.state,
             created_at=link.created_at,
         )
@@ -265,14 +271,18 @@ DAILY_COLUMNS = (
     *("final", "imported", "estimated"),
 )
 HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "bots", "visitors")
+# A spreadsheet may interpret a cell that begins with one of these characters as a formula. The apostrophe is included,
+# so that an import can remove the apostrophe that was added.
+FORMULA_STARTS = ("=", "+", "-", "@", "'")
+_USER_TEXTS = ("title", "note")
 
 
 def csv_lines(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV (RFC 4180).
 
-    Text that a spreadsheet could interpret as a formula is not escaped, because an import would not accept escaped
-    text. No cell in an export begins with =, + or @. Link codes can begin with -, but they cannot contain the
-    characters that a formula needs to call a function or fetch a URL.
+    Cells are not escaped here, because an import would not accept an escaped code. No cell in an export begins with
+    =, + or @: `cells_of` escapes titles and notes. Link codes can begin with -, but they cannot contain the characters
+    that a formula needs to call a function or fetch a URL.
     """
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerows(rows)
@@ -280,9 +290,19 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> str:
 
 
 def cells_of(row: ResponseBody) -> list[object]:
-    """Return an object's fields as CSV cells. Lists and booleans become JSON, and null becomes an empty cell."""
-    values = row.model_dump(mode="json").values()
-    return [json.dumps(value) if isinstance(value, (bool, list)) else value for value in values]
+    """Return an object's fields as CSV cells. Lists and booleans become JSON, and null becomes an empty cell.
+
+    A title or note that a spreadsheet could interpret as a formula gets an apostrophe, which the import removes.
+    """
+    cells: list[object] = []
+    for name, value in row.model_dump(mode="json").items():
+        if isinstance(value, (bool, list)):
+            cells.append(json.dumps(value))
+        elif name in _USER_TEXTS and value is not None and value.startswith(FORMULA_STARTS):
+            cells.append(f"'{value}")
+        else:
+            cells.append(value)
+    return cells
 
 
 README = """\
@@ -303,9 +323,12 @@ sites.json         Sites: host, exclusions (excluded_paths, excluded_networks,
                    excluded_countries, excluded_asns, respect_gpc, visitor_opt_out), and
                    the path of the snippet. Sites with the state "deleted" are no longer counted.
 sites.csv          The sites as a table; each list of exclusions is a JSON list in its cell.
-links.json         Short links: code, target (url) and rules. Links with the state
-                   "deleted" no longer redirect, and other links may use their codes.
-links.csv          The links as a table; rules is a JSON list in its cell.
+links.json         Short links: code, target (url), rules, title, note and tags. Links with
+                   the state "deleted" no longer redirect, and other links may use their
+                   codes.
+links.csv          The links as a table; rules and tags are JSON lists in their cells. An
+                   apostrophe precedes a title or note that begins with =, +, - or @, so
+                   that spreadsheets do not treat it as a formula.
 notes.json         Notes on days. A note with site_id or link_id is on that site or link, any
                    other note is on the whole account. The service wrote the automatic ones.
 shares.json        Public pages with your counts: name, settings, and whether the page has a

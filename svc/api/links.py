@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
@@ -12,8 +12,9 @@ from svc.api.disabled import Disabled
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch, config_state
-from svc.api.link_rules import Rule, Rules
-from svc.api.shape import LARGE_BYTES, Body, NoBody, Query, ResponseBody, optional_field
+from svc.api.link_rules import Rule, Rules, rules_of
+from svc.api.link_texts import NOTE, TAGS, TITLE, LinkNote, LinkTitle, Tags
+from svc.api.shape import Body, NoBody, Query, ResponseBody, optional_field
 from svc.model import ConfigState, LinkOrder, LinkState
 
 _URL = "The target of clicks that match no rule. The target cannot be on the link host."
@@ -22,28 +23,61 @@ CODE = (
     " (listed under `not` in the schema) are reserved, and are rejected with the issue `reserved_code`."
 )
 _RULES = "The Worker applies the first rule that matches."
+# The maximum size of a link with ten rules for 300 countries each, a title, a note and tags. In JSON, a character can
+# be written as two escape sequences, which take 12 bytes.
+LINK_BYTES = 131_072
 
 
-class NewLink(Body):
-    """A link to create."""
+class LinkRow(Body):
+    """A link to create in an account."""
 
-    most_bytes: ClassVar[int] = LARGE_BYTES
-
-    account_id: Id
     url: HttpsUrl = Field(description=_URL)
     code: LinkCode | None = Field(None, description=CODE)
     rules: Rules = Field((), description=f"{_RULES} Default: `[]`.")
+    title: LinkTitle | None = Field(None, description=f"{TITLE} Default: null.")
+    note: LinkNote | None = Field(None, description=f"{NOTE} Default: null.")
+    tags: Tags = Field((), description=f"{TAGS} Default: `[]`.")
+
+    def to_model(self) -> model.WantedLink:
+        """Return the link in the form that the service stores."""
+        return model.WantedLink(
+            url=self.url,
+            code=self.code,
+            rules=rules_of(self.rules),
+            title=self.title or None,
+            note=self.note or None,
+            tags=self.tags,
+        )
+
+
+class NewLink(LinkRow):
+    """A link to create."""
+
+    most_bytes: ClassVar[int] = LINK_BYTES
+
+    account_id: Id
 
 
 class LinkChange(Body):
     """Changes to a link. Fields that are absent or null keep their value. The code cannot be changed."""
 
-    most_bytes: ClassVar[int] = LARGE_BYTES
+    most_bytes: ClassVar[int] = LINK_BYTES
 
     url: HttpsUrl | None = Field(None, description=_URL)
     rules: Rules | None = Field(
         None, description=f"The new rules, which replace all existing rules; `[]` removes all rules. {_RULES}"
     )
+    title: LinkTitle | None = Field(None, description=f'{TITLE} `""` removes the title.')
+    note: LinkNote | None = Field(None, description=f'{NOTE} `""` removes the note.')
+    tags: Tags | None = Field(None, description=f"The new tags, which replace all existing tags. {TAGS}")
+
+    def to_model(self) -> model.LinkChange:
+        """Return the new values of the fields to change, in the form that the service stores."""
+        sent = {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
+        change = cast("model.LinkChange", {name: None if value == "" else value for name, value in sent.items()})
+        if self.rules is not None:
+            change["rules"] = rules_of(self.rules)
+        return change
 
 
 class LinkQuery(Query):
@@ -88,6 +122,9 @@ class Link(ResponseBody):
     short_url: str | None
     url: str
     rules: tuple[Rule, ...]
+    title: str | None
+    note: str | None
+    tags: tuple[str, ...]
     state: LinkState
     config: ConfigState = Field(
         description="`synced` if the Worker has this version of the link. A link that uses features of a newer version"
@@ -127,6 +164,9 @@ class Link(ResponseBody):
             short_url=short_url(link, account),
             url=link.url,
             rules=tuple(map(Rule.model_validate, link.rules)),
+            title=link.title,
+            note=link.note,
+            tags=link.tags,
             state=link.state,
             config=config,
             live_at=link.live_at if config == "synced" else None,
@@ -181,6 +221,8 @@ ADD = Endpoint(
         "account_id": "acc_k3v5d2m7q4x6a5c3e7zp",
         "url": "https://example.com/",
         "rules": [{"countries": ["DE"], "devices": ["mobile"], "url": "https://example.com/de"}],
+        "title": "Autumn sale",
+        "tags": ["autumn", "newsletter"],
     },
 )
 SHOW = Endpoint(
@@ -208,14 +250,15 @@ CHANGE = Endpoint(
     path="/v1/links/{link_id}",
     tag="links",
     action="link.change",
-    summary="Change a link's target and rules",
-    description="You cannot change the code. `config` is `pending` until the Worker has received the change. A body"
-    " that changes nothing is accepted. If the link is deleted, the response is `not_found`.",
+    summary="Change a link",
+    description="You cannot change the code. If you change the target or the rules, `config` is `pending` until the"
+    " Worker has received the change. A body that changes nothing is accepted. If the link is deleted, the response is"
+    " `not_found`.",
     scopes=("links",),
     body=LinkChange,
     response=OneLink,
     codes=("link_disabled",),
-    example={"url": "https://example.com/autumn", "rules": []},
+    example={"url": "https://example.com/autumn", "rules": [], "tags": ["autumn"]},
 )
 DELETE = Endpoint(
     method="DELETE",

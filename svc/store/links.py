@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, Invalid, Issue, NotFound, ServiceError
+from svc.link_texts import folded
 from svc.model import Link, Rule
 from svc.store.disabled_objects import check_enabled, disabled_codes, disabled_of
 from svc.store.locks import lock_account, lock_user
@@ -16,7 +17,7 @@ from svc.store.versions import bump_version
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from svc.model import Disabled
+    from svc.model import Disabled, LinkChange
     from svc.store.tx import Parameter
 
 # The maximum number of codes per statement. Imports have thousands of codes, and both engines prepare a new statement
@@ -65,8 +66,8 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
         if refusal is None:
             taken.add(link.code)
     yield many(
-        "insert into links (id, account_id, user_id, code, url, rules, state, version, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "insert into links (id, account_id, user_id, code, url, rules, state, version, created_at, title, title_folded,"
+        " note, tags) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         [_row(added) for added in results if isinstance(added, Link)],
     )
     limit = yield from limit_of(user_id, "links", default_limit)
@@ -91,30 +92,39 @@ def _redirect_loop(link: Link, link_host: str) -> Invalid | None:
     return Invalid(issues) if issues else None
 
 
-def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[Rule] | None) -> Tx[Link]:
-    """Change a link's destination URL, its rules, or both. None leaves a value unchanged.
+def change_link(account_id: str, link_id: str, change: LinkChange) -> Tx[Link]:
+    """Change some fields of a link.
 
-    If nothing changes, the configuration version stays the same, so that no sync is needed.
+    If the change does not concern the Worker, the configuration version stays the same, so that no sync is needed.
     Raises NotFound if the account has no such link or if the link was deleted. Raises Forbidden link_disabled if the
     operator has disabled the link. Raises Invalid if a destination is on the link host.
     """
     link = yield from _live_link(account_id, link_id)
     check_enabled(link)
-    changed = replace(link, url=link.url if url is None else url, rules=link.rules if rules is None else tuple(rules))
+    changed = replace(link, **change)
     if changed == link:
         yield UNCHANGED
         return link
+    if changed.redirects_like(link):
+        yield sql(
+            "update links set title = $2, title_folded = $3, note = $4, tags = $5 where id = $1",
+            link_id,
+            *_texts(changed),
+        )
+        return changed
     hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     for row in hosts:
         if loop := _redirect_loop(changed, row["host"]):
             raise loop
     changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
     yield sql(
-        "update links set url = $2, rules = $3, version = $4, config_error = null where id = $1",
+        "update links set url = $2, rules = $3, version = $4, config_error = null, title = $5, title_folded = $6,"
+        " note = $7, tags = $8 where id = $1",
         link_id,
         changed.url,
         _rules_json(changed),
         changed.version,
+        *_texts(changed),
     )
     return changed
 
@@ -159,7 +169,19 @@ def _row(link: Link) -> tuple[Parameter, ...]:
         link.state,
         link.version,
         link.created_at,
+        *_texts(link),
     )
+
+
+def _texts(link: Link) -> tuple[str | None, ...]:
+    """Return the values of the columns `title`, `title_folded`, `note` and `tags`."""
+    title = link.title
+    return (title, None if title is None else folded(title), link.note, tags_text(link.tags))
+
+
+def tags_text(tags: Sequence[str]) -> str:
+    """Return tags as stored: each between two spaces, which tags cannot contain; "" without tags."""
+    return f" {' '.join(tags)} " if tags else ""
 
 
 def links_to(account_id: str, host: str) -> Tx[list[Link]]:
@@ -223,6 +245,9 @@ def link_of(row: Row) -> Link:
         config_error=note_from_json(row["config_error"]),
         live_at=row["live_at"],
         disabled=disabled_of(row),
+        title=row["title"],
+        note=row["note"],
+        tags=tuple(row["tags"].split()),
     )
 
 

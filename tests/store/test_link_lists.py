@@ -178,7 +178,7 @@ async def test_pagination_returns_each_lasting_link_once_despite_changes(store, 
             await store.run(links.delete_link(account_id, link_id))
         gone |= doomed
         for link_id in set(chance.sample(ids, 5)) - gone:
-            await store.run(links.change_link(account_id, link_id, f"https://b.example/{len(walked)}", None))
+            await store.run(links.change_link(account_id, link_id, {"url": f"https://b.example/{len(walked)}"}))
     met = [link.id for link in walked]
     assert len(set(met)) == len(met)
     assert set(met) >= set(ids[:40]) - gone

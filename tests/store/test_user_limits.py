@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from svc.actors.requests.bulk import WantedLink, add_wanted
+from svc.actors.requests.bulk import add_wanted
 from svc.config import LimitsConfig
 from svc.errors import Forbidden
 from svc.ids import new_id, new_secret
-from svc.model import Key
+from svc.model import Key, WantedLink
 from svc.store import accounts, connects, keys, links, sites, user_limits
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, a_user, an_account, new_link, new_site, owner_of

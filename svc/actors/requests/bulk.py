@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.actors.requests.links import new_code, new_link
@@ -15,17 +15,8 @@ from svc.store.tx import UNCHANGED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from svc.model import Account, Link, Rule
+    from svc.model import Account, Link, WantedLink
     from svc.store.tx import Tx
-
-
-@dataclass(frozen=True)
-class WantedLink:
-    """A link to create. If `code` is None, the link gets a random code."""
-
-    url: str
-    code: str | None
-    rules: tuple[Rule, ...] = ()
 
 
 def add_wanted(
@@ -56,7 +47,7 @@ def add_wanted(
     for item in valid:
         code = item.code or _new_unused(codes, draw)
         codes.add(code)
-        batch.append(new_link(account, item.url, code, item.rules, now))
+        batch.append(new_link(account, item, code, now))
     # The lock prevents other requests from taking a code between the check and the insert. About one in several
     # thousand batches draws a code that is already taken.
     yield from lock_user(account.user_id)

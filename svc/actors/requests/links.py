@@ -11,10 +11,8 @@ from svc.model import Link
 from svc.store import links
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from svc.actors.context import Commit, Context
-    from svc.model import Account, Rule
+    from svc.model import Account, WantedLink
 
 R = TypeVar("R")
 
@@ -27,39 +25,35 @@ CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
 _TRIES = 4
 
 
-async def add(
-    context: Context, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
-) -> R:
-    """Add a link. If `code` is None, the link gets a random code.
+async def add(context: Context, account: Account, wanted: WantedLink, commit: Commit[Link, R]) -> R:
+    """Add a link. If its code is None, the link gets a random code.
 
     Raises Conflict (codes link_host_required and link_exists), Forbidden (codes limit_reached and link_disabled), or
     Invalid if a destination is on the link host.
     """
-    for _ in range(_TRIES - 1 if code is None else 0):
+    for _ in range(_TRIES - 1 if wanted.code is None else 0):
         try:
-            return await _add(context, new_link(account, url, new_code(), rules, context.clock()), commit)
+            return await _add(context, new_link(account, wanted, new_code(), context.clock()), commit)
         except (Conflict, Forbidden) as error:
             if error.code not in ("link_exists", "link_disabled"):
                 raise
-    return await _add(context, new_link(account, url, code or new_code(), rules, context.clock()), commit)
+    return await _add(context, new_link(account, wanted, wanted.code or new_code(), context.clock()), commit)
 
 
 async def _add(context: Context, link: Link, commit: Commit[Link, R]) -> R:
     return await context.store.run(commit(links.add_link(link, context.config.limits.links)))
 
 
-def new_link(account: Account, url: str, code: str, rules: Sequence[Rule], now: int) -> Link:
-    """Return a new link. The caller has to store it."""
+def new_link(account: Account, wanted: WantedLink, code: str, now: int) -> Link:
+    """Return a new link with this code. The caller has to store it."""
     return Link(
         id=new_id("lnk"),
         account_id=account.id,
         user_id=account.user_id,
-        code=code,
-        url=url,
-        rules=tuple(rules),
         state="active",
         version=0,
         created_at=now,
+        **{**vars(wanted), "code": code},
     )
 
 

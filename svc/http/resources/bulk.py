@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.actors.requests.bulk import WantedLink, add_wanted, count_links
+from svc.actors.requests.bulk import add_wanted, count_links
 from svc.api import bulk as api
 from svc.api.errors import ErrorObject
-from svc.api.link_rules import rules_of
 from svc.api.links import Link
 from svc.errors import ServiceError
 from svc.http.serving.visible import visible_account
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Write
-    from svc.model import Account
+    from svc.model import Account, WantedLink
     from svc.store.idempotency import StoredResponse
 
 # How long rows are parsed before other requests can run. About a hundred typical rows take this long. The limit is a
@@ -61,7 +60,7 @@ async def _parse_rows(values: Sequence[object]) -> list[WantedLink | ServiceErro
             await trio.lowlevel.checkpoint()
             turn_ends_s = time.perf_counter() + _TURN_S
         row = api.row_of(value)
-        wanted.append(row if isinstance(row, ServiceError) else WantedLink(row.url, row.code, rules_of(row.rules)))
+        wanted.append(row if isinstance(row, ServiceError) else row.to_model())
     return wanted
 
 

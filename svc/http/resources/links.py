@@ -9,7 +9,6 @@ from quart import Response
 from svc.actors.requests import links as link_requests
 from svc.api import links as api
 from svc.api.cursors import cursor_of, expired, place_in
-from svc.api.link_rules import rules_of
 from svc.clock import day_of
 from svc.errors import Conflict, NotFound
 from svc.http.resources import qr
@@ -101,11 +100,9 @@ class Links:
 
     async def add(self, write: Write[api.NewLink]) -> StoredResponse:
         """Add a link."""
-        body = write.body
-        account = await visible_account(self._context.store, write.caller, body.account_id)
+        account = await visible_account(self._context.store, write.caller, write.body.account_id)
         commit = write.commit(_one(account), about=account)
-        rules = rules_of(body.rules)
-        return await link_requests.add(self._context, account, body.url, body.code, rules, commit)
+        return await link_requests.add(self._context, account, write.body.to_model(), commit)
 
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
         """Return a link."""
@@ -113,12 +110,10 @@ class Links:
         return api.OneLink(link=api.Link.from_model(link, account))
 
     async def change(self, write: Write[api.LinkChange]) -> StoredResponse:
-        """Change a link's destination or rules."""
+        """Change some of a link's fields."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
-        body = write.body
-        rules = None if body.rules is None else rules_of(body.rules)
         commit = write.commit(_one(account), about=account)
-        return await self._context.store.run(commit(links.change_link(account.id, link.id, body.url, rules)))
+        return await self._context.store.run(commit(links.change_link(account.id, link.id, write.body.to_model())))
 
     async def delete(self, write: Write[NoBody]) -> StoredResponse:
         """Delete a link."""

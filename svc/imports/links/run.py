@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
-from svc.actors.requests.bulk import WantedLink, add_wanted
-from svc.api.bulk import LinkRow
+from svc.actors.requests.bulk import add_wanted
 from svc.api.link_rules import rules_of
+from svc.api.links import LinkRow
 from svc.api.shape import parsed
 from svc.errors import Invalid, Issue, ServiceError
 from svc.imports.accounts import accounts_meant
 from svc.imports.links.restrictions import RESTRICTIONS
 from svc.imports.links.staging import Staged
+from svc.model import WantedLink
 from svc.store import links
 from svc.store.events import by_operator
 

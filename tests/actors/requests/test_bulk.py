@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from svc.actors.requests.bulk import WantedLink, add_wanted
+from svc.actors.requests.bulk import add_wanted
 from svc.errors import ServiceError
-from svc.model import Link
+from svc.model import Link, WantedLink
 from svc.store import accounts
 from tests.store.makers import an_account
 

@@ -10,6 +10,7 @@ from svc.actors.context import Context
 from svc.actors.requests import links
 from svc.config import Config
 from svc.errors import Conflict
+from svc.model import WantedLink
 from svc.store import accounts
 from svc.store.link_lists import LinkFilter, list_links
 from tests.store.makers import an_account
@@ -53,21 +54,21 @@ class TakenCodes:
 
 
 async def test_caller_gets_the_value_of_its_wrapper(context, account):
-    code = await links.add(context, account, URL, "sale", (), TakenCodes(0))
+    code = await links.add(context, account, WantedLink(URL, "sale"), TakenCodes(0))
     assert code == "sale"
     assert await codes_of(context, account) == ["sale"]
 
 
 async def test_wrapper_can_roll_back_the_effect(context, account):
     with pytest.raises(Conflict):
-        await links.add(context, account, URL, "sale", (), TakenCodes(1))
+        await links.add(context, account, WantedLink(URL, "sale"), TakenCodes(1))
     assert await codes_of(context, account) == []
 
 
 @pytest.mark.rule("L1")
 async def test_taken_random_code_is_followed_by_another(context, account):
     commit = TakenCodes(3)
-    code = await links.add(context, account, URL, None, (), commit)
+    code = await links.add(context, account, WantedLink(URL, None), commit)
     assert len(set(commit.codes)) == 4
     assert await codes_of(context, account) == [code] == commit.codes[3:]
 
@@ -76,5 +77,5 @@ async def test_taken_random_code_is_followed_by_another(context, account):
 async def test_requested_code_is_tried_once(context, account):
     commit = TakenCodes(1)
     with pytest.raises(Conflict):
-        await links.add(context, account, URL, "sale", (), commit)
+        await links.add(context, account, WantedLink(URL, "sale"), commit)
     assert commit.codes == ["sale"]

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_worker.harness.sampling import EVERYTHING
-from svc.api.bulk import LinkRow
 from svc.api.explain import AskedClick
 from svc.api.keys import NewKey
 from svc.api.link_hosts import PutLinkHost
-from svc.api.links import NewLink
+from svc.api.links import LinkRow, NewLink
 from svc.api.shape import Body, parse_body
 from svc.api.sites import NewSite
 from svc.errors import Invalid

@@ -35,7 +35,15 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/v1/accounts/{account}/link-host"): {"host": "go.example.com"},
     ("POST", "/v1/sites"): {"account_id": "{account}", "host": "shop.example.com", "excluded_paths": ["/admin"]},
     ("PATCH", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa"): {"excluded_paths": ["/admin"]},
-    ("POST", "/v1/links"): {"account_id": "{account}", "url": "https://example.org/", "code": "abc", "rules": []},
+    ("POST", "/v1/links"): {
+        "account_id": "{account}",
+        "url": "https://example.org/",
+        "code": "abc",
+        "rules": [],
+        "title": "Sale",
+        "note": "Flyer",
+        "tags": ["Spring"],
+    },
     ("POST", "/v1/links/bulk"): {"account_id": "{account}", "links": [{"url": "https://example.org/"}]},
     ("POST", "/v1/notes"): {"account_id": "{account}", "day": "2026-11-21", "text": "Newsletter sent"},
     ("PUT", "/v1/accounts/{account}/mailings"): {
@@ -95,7 +103,6 @@ LARGE = (
     "/v1/keys",
     "/v1/sites",
     "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa",
-    "/v1/links",
     "/v1/notes",
     "/v1/accounts/{account}/link-host",
     "/v1/accounts/{account}/shares",
@@ -103,6 +110,7 @@ LARGE = (
     "/v1/accounts/{account}/mailings",
 )
 MAX_BYTES = {
+    "/v1/links": 100_000,
     "/v1/links/bulk": 100_000,
     "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/totals": 100_000,
 }  # the setting max_body_bytes in these tests
@@ -234,6 +242,10 @@ ALLOWED: list[tuple[str, Any]] = [
     ("allow_ips", []),
     ("excluded_paths", []),
     ("rules", []),
+    *(("title", text) for text in (None, "", " ")),
+    *(("note", text) for text in (None, "", " ")),
+    ("tags", []),
+    ("tags", ["x"]),
     ("weekly", True),
     ("monthly", True),
     ("recipients", []),
@@ -321,7 +333,18 @@ async def test_largest_valid_bodies_are_accepted(world):
     }
     for path, body in (
         ("/v1/sites", {"account_id": account, "host": "a.example.com", "excluded_paths": ["/" + "x" * 999] * 50}),
-        ("/v1/links", {"account_id": account, "url": rule["url"], "code": "x" * 32, "rules": [rule] * 10}),
+        (
+            "/v1/links",
+            {
+                "account_id": account,
+                "url": rule["url"],
+                "code": "x" * 32,
+                "rules": [rule] * 10,
+                "title": "\U0001f469" * 200,
+                "note": "\U0001f469" * 2_000,
+                "tags": [f"{n}" + "\U0001f469" * 39 for n in range(10)],
+            },
+        ),
         ("/v1/notes", {"account_id": account, "day": "2026-11-21", "text": "\U0001f469" * 500}),
         (
             f"/v1/accounts/{account}/shares",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from svc.actors.requests.bulk import WantedLink, add_wanted
+from svc.actors.requests.bulk import add_wanted
 from svc.imports.links.run import BATCH, NoAccount, Report, find_account, restriction_lines
 from svc.imports.links.table import Row
-from svc.model import Rule
+from svc.model import Rule, WantedLink
 from svc.store import accounts
 from svc.store.link_lists import LinkFilter, list_links
 from svc.store.tx import sql

@@ -1,0 +1,74 @@
+"""The fields for titles, notes and tags of links in request bodies."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from svc import link_texts
+from svc.api.fields import Wrong
+from svc.link_texts import (
+    MAX_NOTE_CHARS,
+    MAX_TAG_CHARS,
+    MAX_TAGS,
+    MAX_TITLE_CHARS,
+    NOTE_PATTERN,
+    TAG_PATTERN,
+    TITLE_PATTERN,
+)
+
+TITLE = f"A title, which only you see: one line of at most {MAX_TITLE_CHARS} characters."
+NOTE = f"A note, which only you see: at most {MAX_NOTE_CHARS:,} characters."
+TAGS = (
+    f"At most {MAX_TAGS} tags of 1 to {MAX_TAG_CHARS} characters, without commas and slashes. The service stores tags"
+    " in lower case, with hyphens in place of spaces, sorted and without duplicates."
+)
+
+
+def _tag(value: str) -> str:
+    if re.fullmatch(TAG_PATTERN, value) is None or value.endswith("\n"):
+        raise Wrong("must have a letter, digit or symbol, and no commas, slashes or control characters", "wrong_form")
+    tag = link_texts.normalize_tag(value)
+    if len(tag) > MAX_TAG_CHARS:
+        raise Wrong(f"must have at most {MAX_TAG_CHARS} characters", "too_long", MAX_TAG_CHARS)
+    return tag
+
+
+def _tags(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(values)))
+
+
+# White space at the ends of a title or note is removed. A text without visible characters is "".
+LinkTitle = Annotated[
+    str,
+    Field(max_length=MAX_TITLE_CHARS, pattern=TITLE_PATTERN),
+    AfterValidator(lambda text: link_texts.normalize_title(text) or ""),
+    WithJsonSchema(
+        {"type": "string", "maxLength": MAX_TITLE_CHARS, "pattern": TITLE_PATTERN, "examples": ["Autumn sale"]}
+    ),
+]
+LinkNote = Annotated[
+    str,
+    Field(max_length=MAX_NOTE_CHARS, pattern=NOTE_PATTERN),
+    AfterValidator(lambda text: link_texts.normalize_note(text) or ""),
+    WithJsonSchema(
+        {"type": "string", "maxLength": MAX_NOTE_CHARS, "pattern": NOTE_PATTERN, "examples": ["Printed on the flyer"]}
+    ),
+]
+Tag = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_TAG_CHARS),
+    AfterValidator(_tag),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_TAG_CHARS,
+            "pattern": TAG_PATTERN,
+            "examples": ["spring-sale"],
+        }
+    ),
+]
+Tags = Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS, fail_fast=True), AfterValidator(_tags)]

@@ -1,0 +1,58 @@
+"""The texts that users give to links: titles, notes and tags. No I/O.
+
+The service stores each text in a normal form, so that two spellings of a tag are the same tag, and so that both
+database engines find a title regardless of case.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_TITLE_CHARS = 200
+MAX_NOTE_CHARS = 2_000
+MAX_TAG_CHARS = 40
+MAX_TAGS = 10
+
+_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+# Characters that have no visible form, or only change the direction of the text around them.
+_INVISIBLE = r"\s\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+# One line.
+TITLE_PATTERN = rf"^[^{_CONTROL}]*$"
+# Lines may end with CR, LF or both.
+NOTE_PATTERN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]*$"
+# No comma, which separates tags in lists, no slash, which separates the segments of a path, and no characters that
+# change the direction of the text around the tag. A tag of dots would be a relative path.
+_NOT_IN_TAGS = rf"{_CONTROL},/\\\u200e\u200f\u202a-\u202e\u2066-\u2069"
+TAG_PATTERN = rf"^[^{_NOT_IN_TAGS}]*[^{_NOT_IN_TAGS}{_INVISIBLE}._-][^{_NOT_IN_TAGS}]*$"
+
+_DOTTED_I = re.compile("i\N{COMBINING DOT ABOVE}+")
+
+
+def normalize_title(text: str) -> str | None:
+    """Return the title without white space at its ends, or None if nothing is visible."""
+    return _visible(text.strip())
+
+
+def normalize_note(text: str) -> str | None:
+    """Return the note with line feeds and without white space at its ends, or None if nothing is visible."""
+    return _visible(text.replace("\r\n", "\n").replace("\r", "\n").strip())
+
+
+def normalize_tag(text: str) -> str:
+    """Return the tag in lower case and in the form NFC, with a hyphen in place of white space.
+
+    The result is its own normal form. Letters are not folded any further, so `straße` stays as it is. The lower case of
+    `İ` is `i` without a separate dot, which readers could not distinguish.
+    """
+    lower = _DOTTED_I.sub("i", unicodedata.normalize("NFC", text).lower())
+    return "-".join(unicodedata.normalize("NFC", lower).split())
+
+
+def folded(text: str) -> str:
+    """Return a text in the form in which texts are compared if case is ignored. `İ` and `i` are the same letter."""
+    return unicodedata.normalize("NFC", _DOTTED_I.sub("i", unicodedata.normalize("NFC", text).casefold()))
+
+
+def _visible(text: str) -> str | None:
+    return text if re.search(f"[^{_INVISIBLE}]", text) else None
