@@ -1,7 +1,7 @@
 """`make bench`: run the benchmarks. The two sides of a ratio are measured in turn, so that noise affects both.
 
 `python -m bench http lists` (or `make bench PARTS="http lists"`) runs only these parts. Some parts run only if they are
-named: `year`, which takes an hour, and `scale` (a hundred thousand accounts) and `outage`, which take minutes.
+named: `year` takes an hour, and `scale` (a hundred thousand accounts) and `outage` take minutes.
 """
 
 from __future__ import annotations

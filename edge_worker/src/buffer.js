@@ -64,7 +64,7 @@ const TOO_BIG = "SQLITE_TOOBIG";
 
 /**
  * @typedef {import("./event_log.js").OpenLine & {day: number, target: string, reason: string, ip: string, ua: string}}
- *   Waiting an event without its visitor hash, and the input for this hash, which is kept only in memory
+ *   Waiting an event without its visitor hash, and the input for the hash; the input is kept only in memory
  * @typedef {object} Batch
  * @property {string} name of the batch's write
  * @property {number} n number of events

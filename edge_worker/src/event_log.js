@@ -21,7 +21,7 @@ const WRITE_NAME_CHARS = 9;
 /** @returns {string} a random name for one write, for the column `writes` */
 export const newWriteName = () => `${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(6))))},`;
 
-/** @param {number} chars length of the column `writes` @returns {number} the number of writes in it */
+/** @param {number} chars length of the column `writes` @returns {number} the number of writes in the column */
 export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
 
 /**

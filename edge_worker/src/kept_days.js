@@ -31,9 +31,9 @@ const NEARLY_FULL = [
 ];
 
 /**
- * Maximum number of days whose rows are deleted when a day is closed. Deleted rows count as written rows, which are
- * limited to 100,000 per day and account (Cloudflare docs: D1 pricing, free plan). If the setting was lowered, the
- * other rows are deleted when the next days are closed.
+ * Maximum number of days whose rows are deleted when a day is closed. Deleted rows count as written rows. An account
+ * can write 100,000 rows per day (Cloudflare docs: D1 pricing, free plan). If the setting was lowered, the other rows
+ * are deleted when the next days are closed.
  */
 const DAYS_AT_ONCE = 2;
 

@@ -109,7 +109,7 @@ class Supervisor:
     def wake(self, edge_account_id: str) -> None:
         """Run the account's duties now. The store calls this after each commit that changed the account.
 
-        The endpoint for link hosts also calls it for requests that changed nothing.
+        The endpoint for link hosts also calls this method for requests that changed nothing.
         """
         self.account(edge_account_id).wake()
 

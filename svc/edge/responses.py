@@ -28,8 +28,8 @@ LONGEST_SETTLING_WAIT_S = 15.0
 # Cloudflare occasionally refuses valid tokens (user reports of the codes 10000 and 7403). The retries hide these
 # refusals from users.
 CREDENTIAL_WAITS = (4, 16, 40)
-# The longest wait after which a throttled call is retried. Cloudflare blocks a token that exceeds its rate limit for
-# five minutes, which is too long for a call to wait.
+# The longest wait after which a throttled call is retried. If a token exceeds its rate limit, Cloudflare blocks the
+# token for five minutes. This is too long for a call to wait.
 LONGEST_THROTTLE_S = 5.0
 
 # Sources: Cloudflare docs, Workers error codes; wrangler for the codes 7502 and 7404 of D1.

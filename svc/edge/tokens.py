@@ -30,7 +30,7 @@ _ZONE = "com.cloudflare.api.account.zone"
 
 @dataclass(frozen=True)
 class Permission:
-    """A permission. The name and scope of its permission group identify it; the group's id is looked up at run time."""
+    """A permission. The name and scope of its permission group identify it. The group's id is looked up at run time."""
 
     name: str
     scope: str
@@ -54,7 +54,7 @@ WORKING_PERMISSIONS = (
 
 @dataclass(frozen=True)
 class TokenStatus:
-    """The calling token's status: active, disabled or expired. `expires_at` is in epoch ms; None means no expiry."""
+    """The calling token's status: active, disabled or expired. `expires_at` is in epoch ms. None means no expiry."""
 
     id: str
     status: str

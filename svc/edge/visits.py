@@ -151,8 +151,9 @@ def _answer(response: httpx.Response) -> Answer:
 
 
 def _reason(error: httpx.HTTPError) -> NoAnswer:
-    """Return the reason for a failed request, which is in the errors of the TLS library or socket that caused httpx's
-    error.
+    """Return the reason for a failed request.
+
+    The TLS library or the socket raises the error that contains the reason.
     """
     refused = cause_of(error, ssl.SSLCertVerificationError)
     if refused is not None:

@@ -3,10 +3,10 @@
 The browser script of Web Analytics collects these page views, independently of this service. The dataset is `adaptive`:
 Cloudflare may keep only a sample of the page views and extrapolate from the sample.
 
-Sources: Cloudflare docs (graphql-api, web-analytics/data-metrics/high-level-metrics), and what public programs use and
-report: the dataset `rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg { sampleInterval }`,
-available for 26 weeks and 2 days, with at most 13 weeks and 2 days per query. Question 0.11 of the field check tests
-whether the working token may read the dataset.
+Sources: Cloudflare docs (graphql-api, web-analytics/data-metrics/high-level-metrics), and reports and code of public
+programs. They use the dataset `rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg {
+sampleInterval }`. It is available for 26 weeks and 2 days, with at most 13 weeks and 2 days per query. Question 0.11 of
+the field check tests whether the working token may read the dataset.
 """
 
 from __future__ import annotations

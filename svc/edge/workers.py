@@ -127,7 +127,10 @@ def _path(access: Access, name: str) -> str:
 
 
 async def has_subdomain(access: Access) -> bool:
-    """Return True if the account has a workers.dev subdomain. Accounts that have never used Workers have none."""
+    """Return True if the account has a workers.dev subdomain.
+
+    Accounts that have never used Workers do not have a subdomain.
+    """
     subdomain = await access.find(_Subdomain, f"{access.account_path}/workers/subdomain", _GONE)
     return subdomain is not None and bool(subdomain.subdomain)
 

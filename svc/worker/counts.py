@@ -228,8 +228,8 @@ class _Tally:
         """Return the sum of each breakdown over all months, and over the days from `first_day` on that are not in these
         months.
 
-        `lists`: the breakdowns that the target can have. A breakdown is missing from the result if an older Worker,
-        which does not count it, counted all of the days.
+        `lists`: the breakdowns that the target can have. A breakdown is missing from the result if an older Worker
+        without this breakdown counted all of the days.
         """
         days = {day for day in self.days if day >= first_day and not months.has(day)}
         is_listed = months.has_visit_lists or bool(days - self.unlisted_days)

@@ -178,7 +178,7 @@ class WorkerDay:
 class TargetDay:
     """The result of the comparison for a target and day.
 
-    `agrees`: True if no numbers differ. None if the Worker's numbers are unknown; only `stored` is then set. `counted`:
+    `agrees`: True if no numbers differ. None if the Worker's numbers are unknown. Only `stored` is then set. `counted`:
     the Worker's total. None if unknown, or if the total was deleted because of its age. `fault`: the first step at
     which the numbers differ. `off_by`: the number after that step minus the number before the step. It is negative if
     events are missing.

@@ -51,10 +51,10 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SVC_TIMING_SESSION_S": "1000000",
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
-# Requests that match the schema can correctly get errors: 422 for an unknown bootstrap token or a host outside every
-# zone, and 400 for an unknown email token, an invalid cursor, a future day, a share that ends in the past, or a note
-# without exactly one target. Invalid parts of a push are rejected individually. Deleted sites and links can still be
-# read.
+# Requests that match the schema can correctly get errors. The status is 422 for an unknown bootstrap token or a host
+# outside every zone. It is 400 for an unknown email token, an invalid cursor, a future day, a share that ends in the
+# past, or a note without exactly one target. Invalid parts of a push are rejected individually. Deleted sites and links
+# can still be read.
 _CONFIG = """
 [generation]
 database = "none"

@@ -73,6 +73,6 @@ def first_advice_s(due: Due, timing: TimingConfig, now: int) -> float:
 
 
 def _next_slot(edge_account_id: str, period_ms: float, after: int) -> float:
-    """Return the first scheduled check of the account after `after` (both epoch ms). An account has one per period."""
+    """Return the first scheduled check of the account after `after` (both epoch ms). There is one in each period."""
     slot_at = after // period_ms * period_ms + spread(edge_account_id) * period_ms
     return slot_at if slot_at > after else slot_at + period_ms

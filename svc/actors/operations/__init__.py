@@ -1,4 +1,5 @@
-"""Operations: long-running work on a Cloudflare account. Each has a row in the store, and an account has one at a time.
+"""Operations: long-running work on a Cloudflare account. An account has one operation at a time, with a row in the
+store.
 
 There are two kinds:
 

@@ -42,7 +42,8 @@ _PREVIOUS_KEY_MS = DAY_MS
 # The number of attempts to register a random name on workers.dev.
 _SUBDOMAIN_TRIES = 3
 # The maximum difference between Cloudflare's clock and the service's clock. A database with the Worker's name belongs
-# to the service if no such database existed before, and if it was created at about the time of the service's request.
+# to the service if no such database existed before. It must also have been created at about the time of the service's
+# request.
 _CLOCK_SKEW_MS = 300_000
 
 
@@ -56,7 +57,7 @@ async def _ensure_database(job: Job) -> None:
 
 
 async def _register_subdomain(job: Job) -> None:
-    """Register a workers.dev subdomain if the account has none, because it has never used Workers.
+    """Register a workers.dev subdomain if the account has none. Accounts that have never used Workers have none.
 
     The service chooses a random name, because the subdomain is permanent. The Worker is not reachable under it (see
     `set_cron`).

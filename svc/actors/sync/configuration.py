@@ -64,7 +64,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         await _sync(context, account, account.database_id)
     except DailyLimit as error:
         context.metrics.count(SYNC_FAILURES)
-        # Cloudflare resets the limit at midnight UTC; allow one more minute.
+        # Cloudflare resets the limit at midnight UTC. Allow one more minute.
         wait_s = (DAY_MS - context.clock() % DAY_MS) / 1000 + _AFTER_MIDNIGHT_S
         log.info("sync waits for midnight", extra={"account": account.id, "why": error.message})
         if "daily_limit" not in account.warnings:

@@ -25,8 +25,8 @@ class Cookies:
     Over https, each name begins with `__Host-`, which requires the path `/`. The prefix prevents other hosts, even
     sibling subdomains, from setting a cookie that signs a user in as another user.
 
-    Over http, browsers reject the prefix, so names have none. Browsers also send cookies to servers on other ports of
-    the same host. The cookies' path is therefore /auth.
+    Over http, browsers reject the prefix, so it is omitted. Browsers also send cookies to servers on other ports of the
+    same host. The cookies' path is therefore /auth.
     """
 
     def __init__(self, base_url: str) -> None:

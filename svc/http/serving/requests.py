@@ -103,7 +103,7 @@ class Write(Generic[B]):
 
         `render` creates the response from the transaction's value. It must be pure and fast, because it runs inside the
         transaction, on the engine's thread, and possibly while the write lock is held. `replay`: the response to a
-        repeated request, if this is not the first response. `about`: the account in the event. The default is the
+        repeated request. By default, this is the first response. `about`: the account in the event. The default is the
         account of the transaction's value. If the value has no account, the event concerns only the user.
 
         `target`: the id of the object in the event. The default is the id in the path. If the path contains no id, the

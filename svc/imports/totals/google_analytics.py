@@ -29,8 +29,8 @@ _START = re.compile(r"#\s*Start date:\s*([0-9]{8})\s*")
 _TOTALS = ("", "total", "totals", "grand total")
 _NTH = re.compile(r"[0-9]{1,6}")
 _VIEWS = ("views", "screenpageviews")
-# Columns with visitors. The first one that exists is used. Total users are all people on the site; active users are
-# only those who stayed.
+# Columns with visitors. The first one that exists is used. Total users are all people on the site. Active users are
+# only the people who stayed.
 _VISITORS = ("total_users", "totalusers", "active_users", "activeusers", "users")
 _NO_VIEWS = (
     "the file has no views by day. In Google Analytics, open an exploration with the row `Date` and the values `Views`"

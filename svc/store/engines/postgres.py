@@ -247,8 +247,8 @@ class PostgresStore:
         named: set[str] = set()
         async with self._connection(crossing) as connection, connection.transaction():
             value = await _drive(connection, tx, named)
-            # If several services could share a store, this would be the place to call pg_notify, which takes effect
-            # with the commit.
+            # If several services could share a store, pg_notify would be called here, because it takes effect with the
+            # commit.
             crossing.committing = True
             changes |= named
             return value

@@ -82,8 +82,7 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
 async def _move_aside(connection: Any, version: int, stamp: str) -> str:
     """Move the store's tables into a separate schema, and return the name of this schema.
 
-    If a newer program created the store, all tables of the schema are moved, because it is unknown which are the
-    store's.
+    If a newer program created the store, all tables of the schema are moved, because their names are not known here.
     """
     known = migrations("postgres")
     names = {"schema_version"} | {

@@ -410,8 +410,8 @@ def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
 def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) -> None:
     """Run a statement for each of `runs`. Inserts are combined into multi-row statements.
 
-    Each statement releases the GIL and acquires it again, which takes up to 5 ms while the Trio thread is busy. With
-    one statement per row, a transaction would mostly wait for the GIL.
+    Each statement releases the GIL and acquires it again. This takes up to 5 ms while the Trio thread is busy. With one
+    statement per row, a transaction would mostly wait for the GIL.
     """
     first = 0
     for rows in _ROWS_AT_ONCE:

@@ -58,8 +58,8 @@ class Row:
     error. None if the user cannot see a state. `details`: the keys of the error's details, except `remedy`, `reason`
     and `bootstrap_token`. `resources`: the resources in the emulator. None means that they are not checked. `play`:
     causes the error, calls `expect_error` before and after an attempt without the remedy, and then applies the remedy.
-    `timing`, `limits`: settings for the service. `shares`: True if several rows can use the same account, because the
-    row starts and ends with an installed account without sites and links.
+    `timing`, `limits`: settings for the service. `shares`: True if the row starts and ends with an installed account
+    without sites and links. Such rows use the same account.
     """
 
     code: Code | AccountWarning
