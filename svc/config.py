@@ -458,7 +458,7 @@ _MESSAGES = {
 
 
 def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> str:
-    """Return the error message for a setting. It uses the terms of the configuration file, not those of pydantic."""
+    """Return the error message for a setting, in the terms of the configuration file and not of pydantic."""
     location = [str(part) for part in issue["loc"]]
     kind = issue["type"]
     if kind == "extra_forbidden":

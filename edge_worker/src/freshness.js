@@ -9,8 +9,8 @@
  * from a copy.
  *
  * All requests of an isolate share one read. The read's promise belongs to the request that started the read, and the
- * runtime may cancel both. Other requests therefore never await this promise. Each of them awaits a separate promise,
- * which is resolved when the read ends. It stops waiting at its own deadline.
+ * runtime may cancel both. Other requests therefore never await this promise. Instead, each request awaits a separate
+ * promise, which is resolved when the read ends, and stops waiting at its own deadline.
  */
 
 import { query } from "./config_query.js";

@@ -22,8 +22,8 @@ const MIN_MONTHS = 6;
 const MAX_WAIT_DAYS = 31;
 
 /**
- * A database is nearly full if its size in bytes is within one of these ranges. It can have 500 MB on the free plan and
- * 10 GB on a paid plan (Cloudflare docs: D1 limits). Users have reported free databases of 513 MB.
+ * A database is nearly full if its size in bytes is within one of these ranges. The limit is 500 MB on the free plan
+ * and 10 GB on a paid plan (Cloudflare docs: D1 limits). Users have reported free databases of 513 MB.
  */
 const NEARLY_FULL = [
   [490e6, 530e6],

@@ -218,8 +218,8 @@ class Access:
 
         The check is necessary because Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing
         permission, and 403/9109 can also mean a missing zone. The error `revoked` means that Cloudflare reports the
-        token as disabled or expired. `token_refused` means that Cloudflare rejects the token. It may have been deleted,
-        but it may also still be valid.
+        token as disabled or expired. `token_refused` means that Cloudflare rejects the token, which may have been
+        deleted or may still be valid.
         """
         verify_path = f"{self.account_path}/tokens/verify"
         if exchange.path == verify_path:

@@ -1,8 +1,8 @@
 """The health check of a whole account: compare Cloudflare with the store, and repair problems that can be repaired
 safely.
 
-A duty (recurring task) checks an account at the times that `schedule` sets. It also runs immediately after a refused
-call that suggests further problems. Users can request a check, too, and get its findings.
+A duty (recurring task) checks an account at the times that `schedule` sets, and immediately after a refused call that
+suggests further problems. Users can also request a check and get its findings.
 """
 
 from __future__ import annotations

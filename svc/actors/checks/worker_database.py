@@ -226,7 +226,7 @@ def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Findi
 
 
 async def record_crons(context: Context, account: Account, problems: Sequence[Finding]) -> None:
-    """Set or clear the account's warning about a stopped cron trigger. The findings determine which."""
+    """Set or clear the account's warning about a stopped cron trigger, depending on the findings."""
     stopped = any(problem.kind == "reports_stopped" for problem in problems)
     if stopped and "crons_stopped" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "crons_stopped"))

@@ -156,9 +156,9 @@ async def _working_token(
 
 
 async def _leave_pending(context: Context, account: Account, refusal: ServiceError) -> ServiceError:
-    """Keep the connect operation pending, so that the user can continue it. Store the refusal as the account's error.
+    """Returns `refusal`. Its details now contain the names of the tokens that may still be valid.
 
-    Returns `refusal` with the names of the tokens that may still be valid in its details.
+    Returns `refusal`. Its details now contain the names of the tokens that may still be valid.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
     if lost:
@@ -176,7 +176,7 @@ async def _give_up(context: Context, access: Access, account: Account, refusal: 
     Deletes the account, unless tokens may still be valid. In that case, the account stays, and its error lists the
     tokens.
 
-    Returns `refusal` with the names of the tokens that may still be valid in its details.
+    Returns `refusal`. Its details now contain the names of the tokens that may still be valid.
     """
     lost = await bootstrap.clean_up(context, access, account, refusal)
     if not lost:

@@ -75,7 +75,7 @@ class Row:
 
 
 ROWS: list[Row] = []
-# Codes of refused connect requests and renewals after which the bootstrap token is still valid, as the error says. With
+# Codes of refused connect requests and renewals whose error says that the bootstrap token is still valid. With
 # `limit_reached` and `service_full`, this happens only if another connect request takes the last place during the token
 # check. No row covers that case.
 LEAVES_BOOTSTRAP = (
