@@ -12,6 +12,8 @@ from edge_worker.emulator.client import proxied_zone
 from tests.secrecy import leaks_of
 from tests.web.places import (
     CALLED,
+    LINK_OWNER,
+    LinkHost,
     World,
     metrics_of,
     new_context,
@@ -20,6 +22,7 @@ from tests.web.places import (
     open_place,
     outside_the_contract,
     sign_in,
+    sign_up,
 )
 
 if TYPE_CHECKING:
@@ -102,6 +105,16 @@ def world(furnished: Place) -> Iterator[World]:
     yield opened
     opened.platform(lambda emulator: emulator.clear_faults())
     opened.platform(lambda emulator: emulator.set_failure_settings(minting="all_zones", renamed_permission=""))
+
+
+@pytest.fixture(scope="session")
+def link_host(furnished: Place) -> LinkHost:
+    """A separate user with an account and a link host, so that the lists in other tests stay short."""
+    sign_up(furnished, LINK_OWNER)
+    world = World(furnished, LINK_OWNER)
+    zone = next(_zones)
+    customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
+    return LinkHost(furnished, f"go.{zone}", world.with_link_host(customer, f"go.{zone}"))
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 EMAIL, PASSWORD = "you@example.com", "a long password"
+LINK_OWNER = "links@example.com"
 WIDTHS = (1180, 390, 320)
 THEMES = ("light", "dark")
 HEIGHT = 844
@@ -281,6 +282,31 @@ class World:
             raise AssertionError("the worker has not pushed the views")
 
         self.platform(visited)
+
+
+@dataclass(frozen=True)
+class LinkHost:
+    """The link host of the user LINK_OWNER, who has no other objects."""
+
+    place: Place
+    host: str
+    account_id: str
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """Call the service as this user, and return the JSON of its response."""
+        return World(self.place, LINK_OWNER).call(method, path, body)
+
+    def create(self, code: str, **fields: Any) -> dict[str, Any]:
+        """Create a link. `fields`: as in the API; by default, each link has another target."""
+        body = {"account_id": self.account_id, "url": f"https://shop.example/{code}", "code": code, **fields}
+        link: dict[str, Any] = self.call("POST", "/v1/links", body)["link"]
+        return link
+
+    def find(self, code: str) -> dict[str, Any]:
+        """Return the active link with this code."""
+        links = self.call("GET", f"/v1/links?q={code}")["links"]
+        [link] = [each for each in links if each["code"] == code]
+        return dict(link)
 
 
 @contextmanager

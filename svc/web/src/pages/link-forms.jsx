@@ -14,7 +14,8 @@ import { ImportTotals } from "../ui/import-totals.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
-import { asDrafts, asRules, Leads, RulesEditor } from "../ui/rules.jsx";
+import { asDrafts, asRules } from "../rule-drafts.js";
+import { Leads, RulesEditor } from "../ui/rules.jsx";
 import { UTM, utmOf, withUtm } from "../utm.js";
 import { bare } from "../short-url.js";
 import { t } from "../words.js";
@@ -210,7 +211,7 @@ function Change({ link }) {
                 </strong>
               </p>
               <p>{words.meanwhile.now}</p>
-              <Leads rules={theirs.value.rules} url={theirs.value.url} />
+              <Leads link={theirs.value} />
               <p>{words.meanwhile.choose}</p>
               <p class="actions">
                 <button type="button" class="quiet" onClick={take}>

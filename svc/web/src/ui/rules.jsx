@@ -3,53 +3,35 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
+import { languageName } from "../languages.js";
+import { deviceOf, draft } from "../rule-drafts.js";
 import { t } from "../words.js";
+import { anyOf, asParameter, Conditions } from "./conditions.jsx";
 import { CountryPicker, inWords } from "./countries.jsx";
 import { Field } from "./form.jsx";
 
 /**
  * @typedef {import("../wire").Rule} Rule
- * @typedef {"any" | "mobile" | "desktop"} Device
- * @typedef {{key: number, countries: string[], device: Device, url: string}} Draft a rule in the editor; `key`
- *   identifies it when it moves
+ * @typedef {import("../rule-drafts.js").Device} Device
+ * @typedef {import("../rule-drafts.js").Draft} Draft
  */
 
-let drafts = 0;
-
-/** @param {Partial<Draft>} [more] @returns {Draft} a rule for all visitors, without a URL */
-const draft = (more) => ({ key: (drafts += 1), countries: [], device: "any", url: "", ...more });
-
-/** @param {Rule[]} rules @returns {Draft[]} */
-export const asDrafts = (rules) =>
-  rules.map(({ url, countries = [], devices = [] }) => draft({ url, countries, device: deviceOf(devices) }));
-
-/** @param {Draft[]} rules @returns {import("../wire").NewRule[]} for the API */
-export const asRules = (rules) =>
-  rules.map(({ url, countries, device }) => ({
-    url: url.trim(),
-    countries: countries.length > 0 ? countries : null,
-    devices: device === "any" ? null : [device],
-  }));
-
-/** @param {string[]} devices @returns {Device} `any` if both are listed */
-function deviceOf(devices) {
-  const [one] = devices;
-  return devices.length === 1 && (one === "mobile" || one === "desktop") ? one : "any";
-}
-
 /** @param {Rule} rule @returns {string} "Visitors from Germany on phones and tablets go to" */
-function sentence({ countries = [], devices = [] }) {
+function sentence({ countries = [], devices = [], languages, os, query }) {
   const words = t().links.rules;
   const device = deviceOf(devices);
   return words.sentence({
     from: countries.length > 0 ? inWords(countries) : "",
     count: countries.length,
     on: device === "any" ? "" : words.devices[device],
+    os: os ? anyOf(os) : "",
+    language: languages ? anyOf(languages.map(languageName)) : "",
+    query: query ? asParameter(query) : "",
   });
 }
 
-/** @param {{rules: Rule[], url: string}} props the destinations of a link as sentences */
-export function Leads({ rules, url }) {
+/** @param {{link: Pick<import("../wire").Link, "rules" | "url">}} props shows the destinations as sentences */
+export function Leads({ link: { rules, url } }) {
   const words = t().links.rules;
   return (
     <ol class="leads">
@@ -139,6 +121,7 @@ export function RulesEditor({ rules }) {
                   ))}
                 </select>
               </div>
+              <Conditions place={i} rule={rule} change={(next) => change(i, next)} />
               <Field
                 name={`rules.${i}.url`}
                 label={words.to}

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import { call } from "../api.js";
 import { countries } from "../countries.js";
+import { languageName } from "../languages.js";
 import { t } from "../words.js";
 import { What } from "./breakdowns.jsx";
 import { Field, Form } from "./form.jsx";
@@ -24,9 +25,24 @@ const AGENTS = {
     "Mobile/15E148 Safari/604.1",
   computer:
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+  android:
+    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
+  mac:
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 " +
+    "Safari/605.1.15",
+  linux: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
   crawler: "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
   none: null,
 };
+
+/** The value of the languages that the browser sends. */
+const BROWSER = "browser";
+
+/** @param {Link} link @returns {string} the query of the first rule that has one */
+function asked({ rules }) {
+  const query = rules.find((rule) => rule.query)?.query;
+  return query ? `${new URLSearchParams({ [query.name]: query.value ?? "" })}` : "";
+}
 
 // Cloudflare's additional country codes: unknown, and the Tor network.
 const UNKNOWN = "XX";
@@ -38,7 +54,7 @@ export function Leading({ link }) {
   return (
     <section aria-labelledby="leads">
       <h2 id="leads">{words.leads}</h2>
-      <Leads rules={link.rules} url={link.url} />
+      <Leads link={link} />
       {link.state === "active" && !link.disabled && (
         <details class="try">
           <summary>{words.try.title}</summary>
@@ -57,6 +73,7 @@ function TryLink({ link }) {
   // Preselect a country from a rule, so that the first test matches the rule.
   const likely = link.rules.find(({ countries: some = [] }) => some.length > 0)?.countries?.[0] ?? UNKNOWN;
   const found = useSignal(/** @type {ExplainedClick | null} */ (null));
+  const spoken = [...new Set(link.rules.flatMap(({ languages = [] }) => languages))];
   /** @param {Record<string, string>} options */
   const choices = (options) =>
     Object.entries(options).map(([value, text]) => (
@@ -69,12 +86,15 @@ function TryLink({ link }) {
       <Form
         guard={false}
         submit={words.submit}
-        send={async ({ country = UNKNOWN, own = "", source = "" }, key) => {
+        send={async ({ country = UNKNOWN, own = "", source = "", query = "", language }, key) => {
           found.value = null;
           const body = {
             country,
             user_agent: agent.value === "own" ? own : AGENTS[agent.value],
-            query: { link: null, qr: "q", campaign: `${new URLSearchParams({ utm_source: source })}` }[way.value],
+            accept_language: language === BROWSER ? navigator.languages.join(",") : language || null,
+            query: { link: null, qr: "q", campaign: `${new URLSearchParams({ utm_source: source })}`, query }[
+              way.value
+            ],
           };
           found.value = await call("POST /v1/links/{link_id}/explain", { link_id: link.id, body, key });
         }}
@@ -106,6 +126,26 @@ function TryLink({ link }) {
           </Field>
           {agent.value === "own" && <Field name="own" label={words.agent} defaultValue={navigator.userAgent} />}
           {way.value === "campaign" && <Field name="source" label={words.source} defaultValue="newsletter" />}
+          {way.value === "query" && (
+            <Field
+              name="query"
+              label={words.query}
+              placeholder="ref=news"
+              autocomplete="off"
+              defaultValue={asked(link)}
+            />
+          )}
+          {spoken.length > 0 && (
+            <Field name="language" label={words.language}>
+              {spoken.map((tag) => (
+                <option key={tag} value={tag}>
+                  {languageName(tag)}
+                </option>
+              ))}
+              <option value={BROWSER}>{words.browserLanguages}</option>
+              <option value="">{words.agents.none}</option>
+            </Field>
+          )}
         </div>
       </Form>
       <div role="status">{found.value && <Found found={found.value} pending={link.config === "pending"} />}</div>

@@ -2,7 +2,10 @@
 
 import { plural } from "../../format.js";
 
-/** @typedef {{from: string, count: number, on: string}} Condition names of countries, their number, devices */
+/**
+ * @typedef {{from: string, count: number, on: string, os: string, language: string, query: string}} Condition names of
+ *   countries, their number, devices, systems, languages, and a query parameter; "" if there is no such condition
+ */
 
 const links = {
   title: "Links",
@@ -77,10 +80,32 @@ const links = {
     else: "Everyone else goes to the destination above.",
     all: "Everyone goes to",
     elseTo: "Everyone else goes to",
-    sentence: (/** @type {Condition} */ { from, on }) =>
-      [from || on ? "Visitors" : "All visitors", from && `from ${from}`, on && `on ${on}`, "go to"]
+    sentence: (/** @type {Condition} */ { from, on, os, language, query }) =>
+      [
+        from || on || os || language || query ? "Visitors" : "All visitors",
+        from && `from ${from}`,
+        on && `on ${on}`,
+        os && `with ${os}`,
+        language && `who prefer ${language}`,
+        query && `whose link contains ?${query}`,
+        "go to",
+      ]
         .filter(Boolean)
         .join(" "),
+    conditions: { languages: "who prefer", os: "with", query: "whose link contains this parameter:" },
+    conditionNames: { languages: "Language", os: "System", query: "Query parameter" },
+    addCondition: (/** @type {string} */ name, /** @type {number} */ place) => `Add to rule ${place}: ${name}`,
+    removeCondition: (/** @type {string} */ name, /** @type {number} */ place) => `Remove from rule ${place}: ${name}`,
+    conditionOf: (/** @type {string} */ name, /** @type {number} */ place, /** @type {string} */ value) =>
+      `${name} of rule ${place}: ${value}`,
+    anyOf: { languages: "any language", os: "any system" },
+    clearOf: { languages: "Any language", os: "Any system" },
+    findLanguage: "Find a language",
+    noLanguage: "No languages match.",
+    parameter: "Parameter",
+    value: "Value",
+    anyValue: "any value",
+    noValue: "no value",
     add: "Add rule",
     drag: "Drag to move this rule",
     upOf: (/** @type {number} */ place) => `Move up: rule ${place}`,
@@ -100,13 +125,19 @@ const links = {
     agents: {
       phone: "Phone",
       computer: "Computer",
+      android: "Android phone",
+      mac: "Mac",
+      linux: "Linux computer",
       crawler: "Search engine",
       none: "Not specified",
       own: "Other…",
     },
     agent: "User agent",
-    ways: { link: "Link", qr: "QR code", campaign: "Campaign" },
+    ways: { link: "Link", qr: "QR code", campaign: "Campaign", query: "Other query…" },
     source: "Campaign name (utm_source)",
+    query: "Query",
+    language: "Language",
+    browserLanguages: "Languages of this browser",
     rule: (/** @type {number} */ place) => `Rule ${place} matches. Destination:`,
     noRule: "No rule matches. Destination:",
     view: "Counted as a click:",
