@@ -134,6 +134,7 @@ IssueCode = Literal[
     "hours_not_stored",
     "not_combinable",
     "not_readable",
+    "low_contrast",
     "reserved_code",
     "weak_password",
     "used_token",

@@ -21,6 +21,7 @@ _PARSERS: dict[str, Callable[[bytes], Any]] = {
     "application/json": json.loads,
     "application/yaml": lru_cache(maxsize=4)(partial(yaml.load, Loader=yaml.CSafeLoader)),  # one document
     "application/zip": bytes.hex,
+    "image/png": bytes.hex,
 }
 
 

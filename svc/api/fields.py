@@ -98,6 +98,8 @@ _CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _INVISIBLE = rf"{_CONTROL}\x20\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff"
 _NOTE = rf"^[^{_CONTROL}]*[^{_INVISIBLE}][^{_CONTROL}]*$"
 _FIRST_NOTE_DAY, _LAST_NOTE_DAY = "2000-01-01", "2099-12-31"
+_COLOR = r"#?([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})"
+_TRANSPARENT = "transparent"
 # Header values and query strings: no control characters, except tabs in headers.
 _HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 _QUERY = r"^[^\x00-\x1f\x7f]*$"
@@ -194,6 +196,18 @@ def _origin(value: str) -> str:
     if not _fits(_ORIGIN, value):
         raise Wrong("must be an origin without a path, e.g. https://www.example.com", "wrong_form")
     return value.lower().removesuffix(":443" if value.startswith("https:") else ":80")
+
+
+def _color(value: str) -> str:
+    """Return a color as `#rrggbb`."""
+    if not _fits(_COLOR, value):
+        raise Wrong("must be a color with 3 or 6 hexadecimal digits, e.g. 1a5fb4", "wrong_form")
+    digits = value.removeprefix("#").lower()
+    return f"#{digits if len(digits) == 6 else ''.join(2 * digit for digit in digits)}"
+
+
+def _color_or_transparent(value: str) -> str:
+    return value if value == _TRANSPARENT else _color(value)
 
 
 def _without_duplicates(values: tuple[T, ...]) -> tuple[T, ...]:
@@ -378,6 +392,12 @@ Language = Annotated[
 ]
 ParameterName = Annotated[str, Field(min_length=1, max_length=100, pattern=_PARAMETER)]
 ParameterValue = Annotated[str, Field(max_length=200, pattern=_PARAMETER)]
+Color = Annotated[str, AfterValidator(_color), _string(pattern=f"^{_COLOR}$", examples=["1a5fb4"])]
+ColorOrTransparent = Annotated[
+    str,
+    AfterValidator(_color_or_transparent),
+    _string(pattern=f"^({_TRANSPARENT}|{_COLOR})$", examples=["f6f5f4", _TRANSPARENT]),
+]
 HeaderText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_HEADER)]
 QueryText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_QUERY)]
 LinkCode = Annotated[

@@ -1,4 +1,4 @@
-"""/v1/links: short links and their QR codes."""
+"""/v1/links: short links."""
 
 from __future__ import annotations
 
@@ -103,14 +103,6 @@ class LinkQuery(Query):
     def contains(self) -> tuple[str, ...]:
         """The forms of `q` to search for in the store."""
         return search_forms(self.q)
-
-
-class QrQuery(Query):
-    """The size of the image."""
-
-    size: Annotated[int, Field(ge=64, le=9999), DIGITS] | None = optional_field(
-        "Width and height in pixels. By default, the image scales to its container."
-    )
 
 
 class Link(ResponseBody):
@@ -233,18 +225,6 @@ SHOW = Endpoint(
     scopes=("links",),
     response=OneLink,
 )
-QR_CODE = Endpoint(
-    method="GET",
-    path="/v1/links/{link_id}/qr.svg",
-    tag="links",
-    summary="Get the link's QR code as SVG",
-    description="The QR code contains the short URL with `?q`, so that scans are counted with the source `qr`.",
-    scopes=("links",),
-    query=QrQuery,
-    response=None,
-    media_types=("image/svg+xml",),
-    codes=("link_host_required",),
-)
 CHANGE = Endpoint(
     method="PATCH",
     path="/v1/links/{link_id}",
@@ -273,4 +253,4 @@ DELETE = Endpoint(
     response=OneLink,
 )
 
-ENDPOINTS = (LIST, ADD, SHOW, CHANGE, DELETE, QR_CODE)
+ENDPOINTS = (LIST, ADD, SHOW, CHANGE, DELETE)

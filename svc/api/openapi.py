@@ -16,10 +16,11 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from svc.api.auth import REFRESH_COOKIE, cookie_name
 from svc.api.contract import ENDPOINTS, TAGS
-from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
+from svc.api.endpoint import HTML_TYPE, ID_PREFIXES, JSON_TYPE
 from svc.api.errors import ErrorResponse
 from svc.api.export import ZIP_TYPE
 from svc.api.probes import YAML_TYPE
+from svc.api.qr_codes import PNG_TYPE
 from svc.errors import CATALOGUE, ServiceError
 from svc.ids import ID_PATTERN
 from svc.security.api_key import PATTERN
@@ -46,7 +47,12 @@ _SECURITY: dict[Access, list[Json]] = {
 
 
 # Schemas of responses without a model, by media type. Binary content has no schema (OpenAPI 3.1.0, 4.8.14.4).
-_OTHER_SCHEMAS: dict[str, Json] = {JSON_TYPE: {"type": "object"}, YAML_TYPE: {"type": "object"}, ZIP_TYPE: {}}
+_OTHER_SCHEMAS: dict[str, Json] = {
+    JSON_TYPE: {"type": "object"},
+    YAML_TYPE: {"type": "object"},
+    ZIP_TYPE: {},
+    PNG_TYPE: {},
+}
 
 
 class _Generator(GenerateJsonSchema):
@@ -241,9 +247,9 @@ def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error
         headers["WWW-Authenticate"] = _header("WWW-Authenticate")
     if endpoint.changes:
         headers["Idempotent-Replayed"] = _header("Idempotent-Replayed")
-    # Browsers get a page instead of the error object.
+    # Without a credential, browsers get a page instead of the error object.
     page: Json = {}
-    if status == HTTPStatus.NOT_FOUND and endpoint.media_types == ("text/html",):
+    if status == HTTPStatus.NOT_FOUND and endpoint.media_types == (HTML_TYPE,) and endpoint.access == "anybody":
         page = {"text/html": {"schema": {"type": "string"}}}
     only_these = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
     return {

@@ -58,7 +58,13 @@ class NoBody(Body):
 
 
 class Query(BaseModel):
-    """A query string. Numbers are parsed from text; unknown parameters are rejected."""
+    """A query string. Numbers are parsed from text; unknown parameters are rejected.
+
+    `most_chars`: maximum length. 1,000 is enough for most queries, because a cursor has at most 200 characters and an
+    id has 25. The server's limit on request heads would allow 16,000.
+    """
+
+    most_chars: ClassVar[int] = 1_000
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 

@@ -7,10 +7,12 @@ accepted. In addition, the service sends logos with a Content-Security-Policy th
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import stat
 import zlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 65_536
 # Maximum width and height. A decoded picture of this size takes 16 MB of the browser's memory.
 _MAX_PIXELS = 2_048
+_MAX_ASPECT = 20
 
 _PNG_START = b"\x89PNG\r\n\x1a\n"
 _BOM = b"\xef\xbb\xbf"
@@ -53,6 +56,8 @@ _IGNORED_NAMESPACES = (
 _LOADS = re.compile(r"url\((?!\s*[\"']?\s*#)|(image-set|image|src|cross-fade)\(|@import|\\|javascript:", re.IGNORECASE)
 # Declarations that could add attributes to elements, or define text that is inserted elsewhere.
 _DECLARATIONS = re.compile(rb"<!(ENTITY|ATTLIST|ELEMENT|NOTATION)", re.IGNORECASE)
+_UNITS = ("", "px", "pt", "pc", "mm", "cm", "in", "em", "ex")
+_LENGTH = re.compile(rf"\s*\+?([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{{1,3}})?)({'|'.join(_UNITS)})\s*")
 _ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)")
 
 
@@ -76,6 +81,12 @@ class Logo:
     def path(self) -> str:
         """The URL path. It contains a digest of the content, so browsers may cache the logo permanently."""
         return f"/assets/logo-{hashlib.sha256(self.content).hexdigest()[:12]}.{self.suffix}"
+
+    @cached_property
+    def aspect_ratio(self) -> float:
+        """The width divided by the height, between 1/20 and 20. It is 1 if an SVG file does not state its size."""
+        width, height = _png_size(self.content) if self.suffix == "png" else _svg_size(self.content)
+        return min(max(width / height, 1 / _MAX_ASPECT), _MAX_ASPECT)
 
 
 def read_logo(path: Path) -> Logo:
@@ -123,6 +134,28 @@ def _check_png(content: bytes) -> None:
         at += 12 + length
     if b"IDAT" not in kinds or kinds[-1] != b"IEND":
         raise damaged
+
+
+def _png_size(content: bytes) -> tuple[int, int]:
+    """Return the width and height of a checked PNG file, which are in its first chunk."""
+    return int.from_bytes(content[16:20]), int.from_bytes(content[20:24])
+
+
+def _svg_size(content: bytes) -> tuple[float, float]:
+    """Return the width and height of a checked drawing: those of its `viewBox`, or else its own.
+
+    The unit does not matter if both have the same.
+    """
+    root = ET.fromstring(content.removeprefix(_BOM))  # noqa: S314  # `read_logo` has checked the file
+    for sizes, units in (
+        (root.get("viewBox", "").replace(",", " ").split()[2:], {""}),
+        ([root.get("width", ""), root.get("height", "")], set(_UNITS)),
+    ):
+        lengths = [_LENGTH.fullmatch(size) for size in sizes]
+        found = [(float(each[1]), each[2]) for each in lengths if each is not None and each[2] in units]
+        if len(found) == 2 and found[0][1] == found[1][1] and all(0 < size < math.inf for size, _ in found):
+            return found[0][0], found[1][0]
+    return 1, 1
 
 
 def _check_svg(content: bytes) -> None:

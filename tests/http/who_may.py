@@ -68,6 +68,9 @@ GET    /v1/links/{link_id}                 links          | 200     200 scope   
 PATCH  /v1/links/{link_id}                 links          | 200     200 scope   404     404      200
 DELETE /v1/links/{link_id}                 links          | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/qr.svg          links          | 200     200 scope   404     404      200
+GET    /v1/links/{link_id}/qr.png          links          | 200     200 scope   404     404      200
+GET    /v1/links/qr.zip                    links          | 200     200 scope   404     404      200
+GET    /v1/links/qr.html                   links          | 200     200 scope   404     404      200
 POST   /v1/links/{link_id}/explain         links          | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/report          reports        | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/totals          reports        | 200     200 scope   404     404      200

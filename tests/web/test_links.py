@@ -15,7 +15,7 @@ import pytest
 import zxingcpp
 from playwright.sync_api import expect
 
-from tests.http.resources.test_qr import read
+from tests.qr.test_svg import read
 from tests.web.places import EMAIL, PASSWORD, World, new_context, sign_in, sign_up
 from tests.web.test_every_page import Visit
 

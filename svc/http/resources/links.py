@@ -1,17 +1,13 @@
-"""/v1/links: short links and their QR codes."""
+"""/v1/links: short links."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quart import Response
-
 from svc.actors.requests import links as link_requests
 from svc.api import links as api
 from svc.api.cursors import cursor_of, expired, place_in
 from svc.clock import day_of
-from svc.errors import Conflict, NotFound
-from svc.http.resources import qr
 from svc.http.resources.rankings import Rankings
 from svc.http.serving.credentials import require
 from svc.http.serving.visible import readable_link, visible_account, visible_link
@@ -44,7 +40,6 @@ class Links:
         endpoints.read(api.SHOW, self.show)
         endpoints.write(api.CHANGE, self.change)
         endpoints.write(api.DELETE, self.delete)
-        endpoints.read(api.QR_CODE, self.qr_code)
 
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
         """Return the links in one or all accounts, with their clicks in seven days if the caller may read reports."""
@@ -120,16 +115,6 @@ class Links:
         link, account = await visible_link(self._context.store, write.caller, write.id)
         commit = write.commit(_one(account), about=account)
         return await self._context.store.run(commit(links.delete_link(account.id, link.id)))
-
-    async def qr_code(self, read: Read[api.QrQuery]) -> Response:
-        """Return the link's QR code."""
-        link, account = await visible_link(self._context.store, read.caller, read.id)
-        if link.state == "deleted":
-            raise NotFound(links.LINK_DELETED)
-        url = api.short_url(link, account)
-        if url is None:
-            raise Conflict("link_host_required")
-        return Response(qr.svg(f"{url}?q", read.query.size), content_type="image/svg+xml")
 
 
 def _one(account: Account) -> Callable[[Link], api.OneLink]:

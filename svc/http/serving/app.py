@@ -35,6 +35,7 @@ from svc.http.resources.overview import Overview
 from svc.http.resources.password_check import PasswordCheck
 from svc.http.resources.probes import Probes
 from svc.http.resources.push import Push
+from svc.http.resources.qr_codes import QrCodes
 from svc.http.resources.recipients import Recipients
 from svc.http.resources.reports import Reports
 from svc.http.resources.sessions import Sessions
@@ -86,8 +87,8 @@ def create_app(deps: Deps) -> QuartTrio:
     SharedPages(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)
     resources = (
-        Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, Bulk, Explain, Reports, Overview,
-        Totals, Imports, Notes, Mailings, Recipients, Export, Ledger,
+        Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, QrCodes, Bulk, Explain, Reports,
+        Overview, Totals, Imports, Notes, Mailings, Recipients, Export, Ledger,
     )  # fmt: skip
     for resource in resources:
         resource(deps, endpoints)

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 Q = TypeVar("Q", bound=Query)
 
 _LONGEST_KEY = 200
-# Maximum length of a query string in characters. This is enough, because a cursor has at most 200 characters and an id
-# has 25. The server's limit on request heads would allow 16,000.
-_LONGEST_QUERY = 1_000
 
 
 def request_info(credentials: Credentials) -> RequestInfo:
@@ -80,9 +77,9 @@ def idempotency_key(*, required: bool) -> str | None:
 
 def query_of(endpoint: Endpoint[Any, Q]) -> Q:
     """Return the parsed query. Raises Invalid."""
-    if len(request.query_string) > _LONGEST_QUERY:
-        raise Invalid([Issue("", f"the query must have at most {_LONGEST_QUERY} characters")])
     model: type[Any] = endpoint.query or NoQuery
+    if len(request.query_string) > model.most_chars:
+        raise Invalid([Issue("", f"the query must have at most {model.most_chars} characters")])
     query: Q = parse_query(model, request.args.to_dict(flat=False))
     return query
 

@@ -9,8 +9,8 @@ import pytest
 import trio
 
 from svc.actors.requests.links import CODE_ALPHABET, new_code
-from svc.http.resources.qr import svg
 from svc.model import RESERVED_CODES
+from svc.qr.svg import draw_svg
 from svc.store import accounts, links, syncs, totals
 from svc.store.tx import sql
 from svc.worker.pushed import PushedPart
@@ -499,9 +499,9 @@ async def test_qr_code_is_an_svg_of_the_short_url(world):
     path = f"/v1/links/{link['id']}/qr.svg"
     response = await world.call("GET", path, headers=session)
     assert response.headers["Content-Type"] == "image/svg+xml"
-    assert response.raw.decode() == svg("https://go.example.com/abc?q")
-    assert (await world.call("GET", f"{path}?size=64", headers=session)).raw.decode() == svg(
-        "https://go.example.com/abc?q", 64
+    assert response.raw.decode() == draw_svg("https://go.example.com/abc?q")
+    assert (await world.call("GET", f"{path}?size=64", headers=session)).raw.decode() == draw_svg(
+        "https://go.example.com/abc?q", size=64
     )
     for wrong in ("size=63", "size=10000", "size=x", "size=", "size=64&size=65", "width=64"):
         assert (await world.call("GET", f"{path}?{wrong}", headers=session)).code == "invalid_request"

@@ -68,7 +68,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /auth/password-reset/confirm": {"token": "abc", "password": PASSWORD},
 }
 # The queries of requests that need one, with the same placeholders.
-QUERIES = {"GET /v1/notes": "?site_id={site_id}"}
+QUERIES = {
+    "GET /v1/notes": "?site_id={site_id}",
+    "GET /v1/links/qr.zip": "?ids={link_id}",
+    "GET /v1/links/qr.html": "?ids={link_id}",
+}
 UNKNOWN_KEY = "svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg"  # with a valid checksum
 MALFORMED = {
     "no token": "Bearer",

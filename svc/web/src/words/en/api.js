@@ -50,6 +50,7 @@ const issues = {
   too_many_points: (limit) => `Select a longer interval. The chart would have more than ${limit} points.`,
   hours_not_stored: () => "Hours of these days are no longer stored. Select another interval or later days.",
   not_combinable: () => "This value cannot be combined with the other values.",
+  low_contrast: () => "Choose colors that differ more in brightness. The code must be darker than its background.",
   not_readable: (_, message) => `This file cannot be imported: ${message}.`,
   reserved_code: () => "Browsers and bots request this path automatically. Choose another code.",
   weak_password: () =>

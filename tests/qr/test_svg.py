@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 import xml.etree.ElementTree as ET
@@ -14,7 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
-from svc.http.resources.qr import QUIET_ZONE, svg
+from svc.identity.logo import Logo
+from svc.qr.style import QUIET_ZONE, Style
+from svc.qr.svg import draw_svg
+from svc.qr.symbol import symbol_of
+from tests.qr.images import HREF, dark_logo, drawn, on_desk, scan
+from tests.qr.images import photographed as small_print
 
 SVG = "{http://www.w3.org/2000/svg}"
 URL = "https://go.example.com/ab3X9k?q"
@@ -43,7 +49,7 @@ def read(code: str) -> zxingcpp.Barcode:
 
 @pytest.mark.rule("L6")
 def test_scanner_reads_the_url_at_level_m():
-    found = read(svg(URL))
+    found = read(draw_svg(URL))
     assert found.text == URL
     assert found.format == zxingcpp.BarcodeFormat.QRCode
     assert found.ec_level == "M"
@@ -51,9 +57,9 @@ def test_scanner_reads_the_url_at_level_m():
 
 @pytest.mark.rule("L6")
 def test_code_is_one_rect_and_one_path_with_a_quiet_zone_of_four_modules():
-    root = ET.fromstring(svg(URL))
+    root = ET.fromstring(draw_svg(URL))
     assert [child.tag for child in root] == [f"{SVG}rect", f"{SVG}path"]
-    modules = picture(svg(URL), 1)
+    modules = picture(draw_svg(URL), 1)
     dark_rows, dark_columns = np.where(modules == 0)
     assert QUIET_ZONE == 4
     for dark in (dark_rows, dark_columns):
@@ -63,7 +69,7 @@ def test_code_is_one_rect_and_one_path_with_a_quiet_zone_of_four_modules():
 
 @pytest.mark.rule("L6")
 def test_code_without_a_size_scales_to_its_container():
-    root = ET.fromstring(svg(URL))
+    root = ET.fromstring(draw_svg(URL))
     assert "width" not in root.attrib
     assert "height" not in root.attrib
 
@@ -71,9 +77,9 @@ def test_code_without_a_size_scales_to_its_container():
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize("size", [64, 500, 9999])
 def test_size_is_width_and_height_in_pixels(size):
-    root = ET.fromstring(svg(URL, size))
+    root = ET.fromstring(draw_svg(URL, size=size))
     assert root.attrib["width"] == root.attrib["height"] == str(size)
-    assert read(svg(URL, size)).text == URL
+    assert read(draw_svg(URL, size=size)).text == URL
 
 
 @pytest.mark.rule("L6")
@@ -83,7 +89,7 @@ def test_size_is_width_and_height_in_pixels(size):
 )
 def test_every_short_url_can_be_scanned(host, code):
     url = f"https://{host}/{code}?q"
-    found = read(svg(url))
+    found = read(draw_svg(url))
     assert found.text == url
     assert found.ec_level == "M"
 
@@ -138,7 +144,7 @@ PHOTOGRAPHS = list(product([URL, LONGEST], [0, 7, 33, 90, 135, 180, 271.5]))
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize(("url", "size"), SIZES + LARGEST if EVERYTHING else SIZES)
 def test_code_can_be_scanned_at_the_requested_size(url, size):
-    code = svg(url, size)
+    code = draw_svg(url, size=size)
     assert ET.fromstring(code).attrib["width"] == str(size)
     (found,) = zxingcpp.read_barcodes(at_size(code, size))
     assert (found.text, found.ec_level) == (url, "M")
@@ -147,5 +153,58 @@ def test_code_can_be_scanned_at_the_requested_size(url, size):
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize(("url", "degrees"), PHOTOGRAPHS if EVERYTHING else random.Random(SEED).sample(PHOTOGRAPHS, 4))
 def test_code_can_be_scanned_from_a_noisy_photograph_at_any_angle(url, degrees):
-    (found,) = zxingcpp.read_barcodes(photographed(svg(url), degrees, noise=25, seed=int(degrees)))
+    (found,) = zxingcpp.read_barcodes(photographed(draw_svg(url), degrees, noise=25, seed=int(degrees)))
     assert found.text == url
+
+
+def digest(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+@pytest.mark.rule("L6")
+def test_plain_code_is_the_same_as_in_version_0_8():
+    """Digests of the images of version 0.8.0, without a size and with the sizes 64 and 9,999."""
+    digests = {
+        URL: ["154b17f9ce2c9d11", "cba4ce221c3fe68a", "f52110bd1ebb520d"],
+        "https://a.de/abc?q": ["a9ad4e9ceda6f408", "0185f69dbde8c1c9", "edbbe6c85518ed47"],
+        LONGEST: ["ccee1602358a973c", "e597f3f2e809a3f0", "758d5dfe6df1257a"],
+    }
+    for url, expected in digests.items():
+        assert [digest(draw_svg(url, size=size)) for size in (None, 64, 9999)] == expected
+        assert draw_svg(url, Style("#000000", "#ffffff", 4)) == draw_svg(url)
+
+
+STYLED = list(
+    product(
+        [URL, LONGEST],
+        [0, 4, 20],
+        [("#000000", "#ffffff"), ("#0b3d2e", None), ("#7f7f7f", "#ffffff")],
+        [None, dark_logo(256, 256), dark_logo(512, 96), Logo(b'<svg viewBox="0 0 3 4"/>', "svg")],
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "margin", "colors", "logo"), STYLED if EVERYTHING else random.Random(SEED).sample(STYLED, 20)
+)
+def test_scanner_reads_every_style(url, margin, colors, logo):
+    image = drawn(draw_svg(url, Style(colors[0], colors[1], margin, logo)))
+    wide = on_desk(image, max(0, 4 - margin) * 4)
+    assert [(each.text, each.ec_level) for each in scan(wide)] == [(url, "H" if logo else "M")]
+    assert [each.text for each in scan(small_print(wide, wide.width // 4))] == [url]
+
+
+def test_style_is_in_the_drawing():
+    root = ET.fromstring(draw_svg(URL, Style("#123456", None, 7, dark_logo(64, 64)), 300))
+    rect, path, logo = root
+    side = 33 + 2 * 7
+    assert root.attrib == {"width": "300", "height": "300", "viewBox": f"0 0 {side} {side}"}
+    assert rect.attrib == {"width": str(side), "height": str(side), "fill": "none"}
+    assert path.attrib["fill"] == "#123456"
+    assert logo.tag == f"{SVG}image"
+    assert logo.attrib[HREF].startswith("data:image/png;base64,")
+    area = symbol_of(URL, 1).logo_area
+    assert area is not None
+    left, top, width, height = area
+    box = [float(logo.attrib[name]) for name in ("x", "y", "width", "height")]
+    assert box == [left + 7.5, top + 7.5, width - 1, height - 1]

@@ -1,0 +1,188 @@
+"""QR codes of links: one as SVG or PNG, and several in a ZIP file or on a page to print."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from svc.api.ascii_forms import search_forms
+from svc.api.endpoint import HTML_TYPE, ID_PREFIXES, Endpoint
+from svc.api.export import ZIP_TYPE
+from svc.api.fields import DIGITS, Color, ColorOrTransparent, Id, ShortSearch, Wrong
+from svc.api.shape import Query, optional_field
+from svc.ids import ID_PATTERN, is_id
+
+SVG_TYPE, PNG_TYPE = "image/svg+xml", "image/png"
+MAX_IDS = 200
+MAX_IN_ZIP = 500
+MAX_ON_SHEET = 200
+_MAX_MARGIN = 20
+# The largest QR code with the widest margin has 129 modules, with at least 2 pixels each.
+_MIN_SIZE_IN_ZIP = 300
+_DEFAULT_PNG_SIZE = 1024
+_NOT_IN_SPECIFICATION = "This operation is not part of the original API specification."
+_PREFIX = ID_PREFIXES["link_id"]
+
+
+def _ids(value: object) -> tuple[str, ...]:
+    ids = tuple(dict.fromkeys(value.split(","))) if isinstance(value, str) else ()
+    if not ids or not all(is_id(_PREFIX, each) for each in ids):
+        raise Wrong("must be ids of links, separated by commas", "wrong_form")
+    if len(ids) > MAX_IDS:
+        raise Wrong(f"must have at most {MAX_IDS} items", "too_many", MAX_IDS)
+    return ids
+
+
+_AN_ID = f"{_PREFIX}_{ID_PATTERN}"
+Ids = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_ids),
+    WithJsonSchema({"type": "string", "pattern": f"^{_AN_ID}(,{_AN_ID}){{0,{MAX_IDS - 1}}}$"}),
+]
+
+
+class StyleQuery(Query):
+    """The appearance of a QR code."""
+
+    dark: Color = Field(
+        "#000000",
+        description="The color of the modules, with 3 or 6 hexadecimal digits. `#` is optional, and is `%23` in a URL."
+        " It must be darker than `light` by at least 50 % of the difference in brightness between white and black, so"
+        " that scanners can read the QR code.",
+    )
+    light: ColorOrTransparent = Field(
+        "#ffffff",
+        description="The color of the background, or `transparent`, which counts as white.",
+    )
+    logo: Literal["1"] | None = optional_field(
+        "With `1`, the operator's logo is in the center, and the QR code has the error correction level H instead of M."
+    )
+    margin: Annotated[int, Field(ge=0, le=_MAX_MARGIN), DIGITS] = Field(
+        4,
+        description="The width of the margin in modules. Scanners need a light margin of 4 modules. With a smaller"
+        " margin, the surroundings of the image must be light.",
+    )
+
+
+class SvgQuery(StyleQuery):
+    """The size and the appearance of an SVG image."""
+
+    size: Annotated[int, Field(ge=64, le=9999), DIGITS] | None = optional_field(
+        "Width and height in pixels. By default, the image scales to its container."
+    )
+
+
+class PngQuery(StyleQuery):
+    """The size and the appearance of a PNG image."""
+
+    size: Annotated[int, Field(ge=64, le=4096), DIGITS] = Field(
+        _DEFAULT_PNG_SIZE,
+        description="Width and height in pixels. All modules have the same whole number of pixels, at least 2. The"
+        " remaining pixels make the margin wider.",
+    )
+
+
+class SelectionQuery(StyleQuery):
+    """Several links, and the appearance of their QR codes."""
+
+    most_chars: ClassVar[int] = 6_000  # 200 ids have 5,000 characters
+
+    ids: Ids | None = optional_field(
+        f"The ids of up to {MAX_IDS} links, separated by commas. The QR codes are in this order. Cannot be combined"
+        " with `account_id`, `q` or `order`."
+    )
+    account_id: Id | None = optional_field("Only links of this account.")
+    q: ShortSearch = Field("", description="Only links whose code or URL contains this text. Case is ignored.")
+    order: Literal["oldest", "newest", "code"] = Field(
+        "oldest", description="The order of the QR codes: by the creation time of the links, or by code."
+    )
+
+    @property
+    def contains(self) -> tuple[str, ...]:
+        """The forms of `q` to search for in the store."""
+        return search_forms(self.q)
+
+
+class ZipQuery(SelectionQuery):
+    """The links, and the format of the images."""
+
+    format: Literal["svg", "png"] = Field("svg", description="The format of the images.")
+    size: Annotated[int, Field(ge=_MIN_SIZE_IN_ZIP, le=2048), DIGITS] = Field(
+        _DEFAULT_PNG_SIZE,
+        description="Width and height of PNG images in pixels, as in `qr.png`. SVG images have no size.",
+    )
+
+
+class SheetQuery(SelectionQuery):
+    """The links, and the size of the paper."""
+
+    paper: Literal["a4", "letter"] = Field("a4", description="The size of the paper.")
+
+
+_STYLED = (
+    "The QR code contains the short URL with `?q`, so that scans are counted with the source `qr`. Colors without"
+    " enough contrast get the issue `low_contrast`. `logo=1` gets `not_offered` if the service has no logo{more}."
+)
+SVG = Endpoint(
+    method="GET",
+    path="/v1/links/{link_id}/qr.svg",
+    tag="links",
+    summary="Get the link's QR code as SVG",
+    description=_STYLED.format(more=""),
+    scopes=("links",),
+    query=SvgQuery,
+    response=None,
+    media_types=(SVG_TYPE,),
+    codes=("link_host_required",),
+)
+PNG = Endpoint(
+    method="GET",
+    path="/v1/links/{link_id}/qr.png",
+    tag="links",
+    summary="Get the link's QR code as PNG",
+    description=_STYLED.format(more=", or if the logo is not a PNG file that the service can draw")
+    + f" A user can request 30 images per minute. {_NOT_IN_SPECIFICATION}",
+    scopes=("links",),
+    query=PngQuery,
+    response=None,
+    media_types=(PNG_TYPE,),
+    codes=("link_host_required",),
+)
+_SELECTED = (
+    "The selection is either `ids` or a filter as in the list of links. If one of `ids` is not an active link, or if no"
+    " link matches the filter, the response is `not_found`. If more than {most} links match, the response is"
+    " `invalid_request` with the issue `too_many`. "
+)
+_LIMITED = f"A user can request 20 ZIP files and pages per hour, in total. {_NOT_IN_SPECIFICATION}"
+ZIP = Endpoint(
+    method="GET",
+    path="/v1/links/qr.zip",
+    tag="links",
+    summary="Get the QR codes of several links as a ZIP file",
+    description=_SELECTED.format(most=MAX_IN_ZIP)
+    + "The names of the files contain the codes of the links, such as `qr-spring-sale.svg`. If two names differ only in"
+    " case or are equal, a number is added to the second. The service sends the ZIP file while it creates it, so an"
+    f" interrupted download is incomplete. {_LIMITED}",
+    scopes=("links",),
+    query=ZipQuery,
+    response=None,
+    media_types=(ZIP_TYPE,),
+    codes=("not_found", "link_host_required"),
+)
+SHEET = Endpoint(
+    method="GET",
+    path="/v1/links/qr.html",
+    tag="links",
+    summary="Get a page to print with the QR codes of several links",
+    description=_SELECTED.format(most=MAX_ON_SHEET)
+    + "The page is a single HTML file without scripts. It shows three QR codes next to each other, and twelve on a"
+    f" page, with the title (or the code) and the short URL below each. {_LIMITED}",
+    scopes=("links",),
+    query=SheetQuery,
+    response=None,
+    media_types=(HTML_TYPE,),
+    codes=("not_found", "link_host_required"),
+)
+
+ENDPOINTS = (SVG, PNG, ZIP, SHEET)
