@@ -5,7 +5,7 @@ import { htmlOf } from "./html_page.js";
 /**
  * @typedef {object} Texts
  * @property {string} title
- * @property {string} on @property {string} off says that views from this browser are counted, or that they are not
+ * @property {string} on says that views from this browser are counted @property {string} off says that they are not
  * @property {string} turnOff @property {string} turnOn labels of the button
  * @property {string} cookie explains what the cookie stores
  */

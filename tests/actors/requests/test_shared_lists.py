@@ -158,7 +158,7 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
         for _ in range(3):
             assert (await viewers.view(query, path)).body["report"]["breakdowns"] is not None
     assert await viewers.calls() == 3
-    # A second share of the same site uses the result of the first share.
+    # The owner still has reads. The reads that the limit refused to viewers do not count.
     another = await viewers.share(f"/v1/sites/{viewers.site}")
     assert (await viewers.view(WEEK, another)).body["report"]["breakdowns"] is not None
     assert await viewers.calls() == 3
