@@ -29,6 +29,7 @@ from svc.api import (
     shared,
     shares,
     sites,
+    tags,
     totals,
 )
 from svc.api.endpoint import Endpoint, Tag
@@ -61,6 +62,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *links.ENDPOINTS,
     *qr_codes.ENDPOINTS,
     *bulk.ENDPOINTS,
+    *tags.ENDPOINTS,
     *explain.ENDPOINTS,
     *reports.ENDPOINTS,
     *overview.ENDPOINTS,

@@ -44,6 +44,9 @@ ID_PREFIXES: Mapping[str, str] = {
     "session_id": "ses",
 }
 
+# The path parameter that is a text of the user instead of an id.
+TAG_PARAMETER = "tag"
+
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -88,7 +91,7 @@ class Endpoint(Generic[B, Q]):
 
     @cached_property
     def id_name(self) -> str | None:
-        """The name of the path parameter, one of ID_PREFIXES, or None."""
+        """The name of the path parameter, one of ID_PREFIXES or TAG_PARAMETER, or None."""
         match = _PARAMETER.search(self.path)
         return None if match is None else match[1]
 

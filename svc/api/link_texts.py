@@ -27,7 +27,19 @@ TAGS = (
 )
 
 
-def _tag(value: str) -> str:
+TAG_SCHEMA: dict[str, object] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": MAX_TAG_CHARS,
+    "pattern": TAG_PATTERN,
+    "examples": ["spring-sale"],
+}
+
+
+def parse_tag(value: str) -> str:
+    """Return the normalized tag. Raises Wrong."""
+    if not value:
+        raise Wrong("must not be empty", "too_short", 1)
     if re.fullmatch(TAG_PATTERN, value) is None or value.endswith("\n"):
         raise Wrong("must have a letter, digit or symbol, and no commas, slashes or control characters", "wrong_form")
     tag = link_texts.normalize_tag(value)
@@ -60,15 +72,7 @@ LinkNote = Annotated[
 Tag = Annotated[
     str,
     Field(min_length=1, max_length=MAX_TAG_CHARS),
-    AfterValidator(_tag),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_TAG_CHARS,
-            "pattern": TAG_PATTERN,
-            "examples": ["spring-sale"],
-        }
-    ),
+    AfterValidator(parse_tag),
+    WithJsonSchema(TAG_SCHEMA),
 ]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS, fail_fast=True), AfterValidator(_tags)]

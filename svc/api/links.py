@@ -13,7 +13,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch, config_state
 from svc.api.link_rules import Rule, Rules, rules_of
-from svc.api.link_texts import NOTE, TAGS, TITLE, LinkNote, LinkTitle, Tags
+from svc.api.link_texts import NOTE, TAGS, TITLE, LinkNote, LinkTitle, Tag, Tags
 from svc.api.shape import Body, NoBody, Query, ResponseBody, optional_field
 from svc.model import ConfigState, LinkOrder, LinkState
 
@@ -83,8 +83,12 @@ class LinkChange(Body):
 class LinkQuery(Query):
     """Filters, order and page of a list of links. A page has at most 1,000 links."""
 
+    # After percent-encoding, `q` and `tag` have up to 1,080 characters.
+    most_chars: ClassVar[int] = 1_500
+
     account_id: Id | None = optional_field("Only links of this account.")
-    q: ShortSearch = Field("", description="Only links whose code or URL contains this text. Case is ignored.")
+    q: ShortSearch = Field("", description="Only links whose code, URL or title contains this text. Case is ignored.")
+    tag: Tag | None = optional_field("Only links with this tag.")
     order: LinkOrder = Field(
         "oldest",
         description="Sort order: by creation time, by code (ignoring case), or by clicks in the last seven complete UTC"
@@ -97,11 +101,12 @@ class LinkQuery(Query):
     @property
     def listing(self) -> tuple[str | None, ...]:
         """The parameters that must be the same for all pages of this list."""
-        return (self.order, self.account_id, self.q, self.state)
+        tag = () if self.tag is None else (self.tag,)  # cursors without a tag are those of earlier versions
+        return (self.order, self.account_id, self.q, self.state, *tag)
 
     @property
     def contains(self) -> tuple[str, ...]:
-        """The forms of `q` to search for in the store."""
+        """The forms of `q` to search for in codes and URLs."""
         return search_forms(self.q)
 
 

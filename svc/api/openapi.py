@@ -16,9 +16,10 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from svc.api.auth import REFRESH_COOKIE, cookie_name
 from svc.api.contract import ENDPOINTS, TAGS
-from svc.api.endpoint import HTML_TYPE, ID_PREFIXES, JSON_TYPE
+from svc.api.endpoint import HTML_TYPE, ID_PREFIXES, JSON_TYPE, TAG_PARAMETER
 from svc.api.errors import ErrorResponse
 from svc.api.export import ZIP_TYPE
+from svc.api.link_texts import TAG_SCHEMA
 from svc.api.probes import YAML_TYPE
 from svc.api.qr_codes import PNG_TYPE
 from svc.errors import CATALOGUE, ServiceError
@@ -198,8 +199,9 @@ def _description(endpoint: Endpoint[Any, Any]) -> str:
 def _path_parameters(endpoint: Endpoint[Any, Any]) -> Iterable[Json]:
     name = endpoint.id_name
     if name is not None:
-        pattern = rf"^{ID_PREFIXES[name]}_{ID_PATTERN}$"
-        yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
+        is_tag = name == TAG_PARAMETER
+        schema = TAG_SCHEMA if is_tag else {"type": "string", "pattern": rf"^{ID_PREFIXES[name]}_{ID_PATTERN}$"}
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
 
 
 def _query_parameters(endpoint: Endpoint[Any, Any]) -> Iterable[Json]:

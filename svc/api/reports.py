@@ -16,8 +16,8 @@ from svc.model import Compare, ReportPeriod, ShownPeriod, Step, UnavailableReaso
 _FIRST_PERIODS = ("today", "7d", "30d")
 
 
-class RangeQuery(Query):
-    """The period of a report, and its breakdowns."""
+class PeriodQuery(Query):
+    """The period of a report."""
 
     period: ReportPeriod = Field(
         "today",
@@ -40,11 +40,6 @@ class RangeQuery(Query):
     compare: Compare | None = optional_field(
         "Add the counts of the previous period (`previous`), or of the same dates a year earlier (`year`)."
     )
-    breakdowns: Literal["1"] | None = optional_field(
-        "Include the top pages, sources, countries, devices, browsers, operating systems, bots and campaigns. A site's"
-        " report also includes entry pages and arrivals. A link's report also includes targets."
-    )
-    limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
 
     @property
     def is_extended(self) -> bool:
@@ -56,6 +51,16 @@ class RangeQuery(Query):
     def needs_first_day(self) -> bool:
         """True if the report begins on the first day with counts."""
         return self.from_ is None and (self.to is not None or self.period == "all")
+
+
+class RangeQuery(PeriodQuery):
+    """The period of a report, and its breakdowns."""
+
+    breakdowns: Literal["1"] | None = optional_field(
+        "Include the top pages, sources, countries, devices, browsers, operating systems, bots and campaigns. A site's"
+        " report also includes entry pages and arrivals. A link's report also includes targets."
+    )
+    limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
 
 
 class ReportQuery(RangeQuery):

@@ -29,9 +29,16 @@ class Conditions:
     def add_contains(self, texts: Sequence[str], *columns: str) -> None:
         """Require that one of the columns contains one of the texts, ignoring case. If `texts` is empty, do nothing."""
         if texts:
-            patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
-            likes = [f"lower({column}) like lower({each}) escape '\\'" for each in patterns for column in columns]
-            self.add(f"({' or '.join(likes)})")
+            self.add_any(self.contains(texts, *columns))
+
+    def contains(self, texts: Sequence[str], *columns: str) -> list[str]:
+        """Return a condition for each text and column: the column contains the text, ignoring case."""
+        patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
+        return [f"lower({column}) like lower({each}) escape '\\'" for each in patterns for column in columns]
+
+    def add_any(self, conditions: Sequence[str]) -> None:
+        """Require at least one of these conditions."""
+        self.add(f"({' or '.join(conditions)})")
 
     def __str__(self) -> str:
         return " and ".join(self._all) or "1 = 1"

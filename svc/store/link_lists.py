@@ -39,8 +39,9 @@ _PLACES: Mapping[PagedOrder, tuple[str, str, str]] = {
 class LinkFilter:
     """The filter for a list of a user's links. Lists of deleted links include the links of disconnected accounts.
 
-    `contains`: the code or the destination URL must contain at least one of these texts, ignoring case; if empty, all
-    links match. `account_id` and `edge_accounts`: None means any account.
+    `contains`: the code or the destination URL must contain at least one of these texts, ignoring case, or the title
+    must contain the folded text `title_contains`; if empty, all links match. `tag`: a normalized tag. `account_id` and
+    `edge_accounts`: None means any account.
     """
 
     user_id: int
@@ -48,6 +49,13 @@ class LinkFilter:
     edge_accounts: Sequence[str] | None = None
     contains: tuple[str, ...] = ()
     state: LinkState = "active"
+    title_contains: str = ""
+    tag: str | None = None
+
+    @property
+    def has_texts(self) -> bool:
+        """True if the list depends on titles or tags, which change without a new version of the configuration."""
+        return self.tag is not None or bool(self.title_contains)
 
     def conditions(self, parameters: list[Parameter]) -> str:
         """Return the filter as an SQL condition on a row `t` of `links`.
@@ -57,7 +65,13 @@ class LinkFilter:
         deleted = self.state == "deleted"
         conditions = UserConditions(parameters, self.user_id, self.account_id, self.edge_accounts, deleted=deleted)
         conditions.add(f"t.state = {conditions.parameter(self.state)}")
-        conditions.add_contains(self.contains, "t.code", "t.url")
+        likes = conditions.contains(self.contains, "t.code", "t.url")
+        if self.title_contains:
+            likes += conditions.contains((self.title_contains,), "t.title_folded")
+        if likes:
+            conditions.add_any(likes)
+        if self.tag is not None:  # see links.tags_text
+            conditions.add_any(conditions.contains((f" {self.tag} ",), "t.tags"))
         return str(conditions)
 
 

@@ -313,6 +313,15 @@ def oldest_push(account_ids: Sequence[str]) -> Tx[int | None]:
     return as_of
 
 
+def all_pushed_as_of(account_ids: Sequence[str]) -> Tx[int | None]:
+    """Return the earliest `pushed_as_of` of these accounts; None if one of them never pushed."""
+    rows = yield sql(
+        f"select count(*) as n, min(as_of) as as_of from pushed where account_id in ({placeholders(len(account_ids))})",  # noqa: S608  # placeholders only
+        *account_ids,
+    )
+    return rows[0]["as_of"] if rows[0]["n"] == len(account_ids) else None
+
+
 def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
     """Return the hours, in order, that begin in [from_ms, to_ms) and have events refused by the Worker's
     write budget.

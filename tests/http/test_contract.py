@@ -30,7 +30,7 @@ def test_document_is_valid_openapi_3_1_0_and_has_the_api_version():
 @pytest.mark.rule("D1")
 async def test_document_lists_exactly_the_existing_routes(world):
     routes = {
-        (method, re.sub(r"<id:(\w+)>", r"{\1}", rule.rule))
+        (method, re.sub(r"<(?:id|tag):(\w+)>", r"{\1}", rule.rule))
         for rule in world.app.url_map.iter_rules()
         for method in rule.methods - {"HEAD", "OPTIONS"}
     }

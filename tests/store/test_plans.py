@@ -23,6 +23,7 @@ from svc.store import (
     retention,
     shares,
     sites,
+    tags,
     worker_keys,
 )
 from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
@@ -91,6 +92,13 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "links by code": lambda user, account, site, link: list_links(LinkFilter(user), "code"),
     "clicks_7d": lambda user, account, site, link: clicks_7d([link], TODAY),
     "links by clicks": lambda user, account, site, link: ranked_by_clicks(LinkFilter(user), TODAY),
+    "links with a tag": lambda user, account, site, link: list_links(LinkFilter(user, tag="x"), "code"),
+    "links with a title": lambda user, account, site, link: list_links(LinkFilter(user, title_contains="x")),
+    "tags": lambda user, account, site, link: tags.list_tags(LinkFilter(user), TODAY),
+    "the links with a tag": lambda user, account, site, link: tags.tagged(LinkFilter(user, tag="x")),
+    "the first day of a tag": lambda user, account, site, link: tags.first_day(LinkFilter(user, tag="x")),
+    "the days of a tag": lambda user, account, site, link: tags.day_sums(LinkFilter(user, tag="x"), TODAY, TODAY),
+    "the hours of a tag": lambda user, account, site, link: tags.hour_sums(LinkFilter(user, tag="x"), 0, START_MS),
     "a page by clicks": lambda user, account, site, link: listed(LinkFilter(user), [link]),
     "notes": lambda user, account, site, link: notes.list_notes([account, site], TODAY, TODAY, 9, (1, 1, "")),
     "a note": lambda user, account, site, link: notes.get_note(user, "note"),

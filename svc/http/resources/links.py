@@ -11,6 +11,7 @@ from svc.clock import day_of
 from svc.http.resources.rankings import Rankings
 from svc.http.serving.credentials import require
 from svc.http.serving.visible import readable_link, visible_account, visible_link
+from svc.link_texts import folded
 from svc.store import accounts, disconnects, link_lists, links
 from svc.store.link_lists import PLACE_KINDS, LinkFilter, place_of
 
@@ -44,7 +45,15 @@ class Links:
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
         """Return the links in one or all accounts, with their clicks in seven days if the caller may read reports."""
         caller, query, today = read.caller, read.query, day_of(self._context.clock())
-        which = LinkFilter(caller.user.id, query.account_id, caller.edge_accounts, query.contains, query.state)
+        which = LinkFilter(
+            caller.user.id,
+            query.account_id,
+            caller.edge_accounts,
+            query.contains,
+            query.state,
+            title_contains=folded(query.q),
+            tag=query.tag,
+        )
         if query.order == "clicks":
             require(caller, ("reports",), session_only=False)
             page, next_place = await self._page_by_clicks(which, query, today)
@@ -85,9 +94,12 @@ class Links:
         return page, (ranking.name, end) if end < len(ranking) else None
 
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
-        """Return the links' current ranking by clicks, from the cache if the cached ranking is up to date."""
+        """Return the links' current ranking by clicks, from the cache if the cached ranking is up to date.
+
+        A list that depends on titles or tags is ranked again, because their changes have no version.
+        """
         as_of = await self._context.store.read(_depends_on(which, today))
-        kept = self._rankings.current(which, as_of)
+        kept = None if which.has_texts else self._rankings.current(which, as_of)
         if kept is not None:
             return kept
         as_of, link_ids = await self._context.store.read(_ranked(which, today))

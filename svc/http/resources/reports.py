@@ -225,7 +225,7 @@ def _first_open_day(span: Span, created_on: int, stored: Stored) -> int | None:
 
 
 def asked_span(
-    query: api.RangeQuery, first_day: Tx[int | None], created_at: int, now: int, hours_from: int
+    query: api.PeriodQuery, first_day: Tx[int | None], created_at: int, now: int, hours_from: int
 ) -> Tx[Span]:
     """Return the days of a report. `first_day`: reads the first day with counts, if needed. Raises Invalid."""
     counted_from = day_of(created_at)

@@ -16,7 +16,7 @@ from svc.errors import Invalid, Issue
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from svc.api.reports import RangeQuery
+    from svc.api.reports import PeriodQuery
     from svc.model import Compare, Period, ReportPeriod, ShownPeriod, Step
 
 DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
@@ -74,7 +74,7 @@ def span_of(period: Period, now: int) -> Span:
     return Span(period, today - DAYS[period] + 1, today, today, "hour" if period == "today" else "day", today)
 
 
-def chosen_span(query: RangeQuery, now: int, hours_from: int, counted_from: int) -> Span:
+def chosen_span(query: PeriodQuery, now: int, hours_from: int, counted_from: int) -> Span:
     """Return the days that a request asks for. Raises Invalid.
 
     `hours_from`: the first day whose hours are stored. `counted_from`: the first day on which the site or link can have
@@ -132,7 +132,7 @@ def compared_span(span: Span, compare: Compare) -> Span:
     return _shifted(span, _months_before(span.first_day, months), last)
 
 
-def _days(query: RangeQuery, today: int, counted_from: int) -> tuple[int, int]:
+def _days(query: PeriodQuery, today: int, counted_from: int) -> tuple[int, int]:
     """Return the first and the last day. Raises Invalid."""
     if query.from_ is None and query.to is None:
         return _days_of(query.period, today, min(counted_from, today))
@@ -171,7 +171,7 @@ def _step(length: int, hours_stored: bool) -> Step:  # only this module calls th
     return "day" if length <= _MOST_DAYS_BY_DAY else "week" if length <= _MOST_DAYS_BY_WEEK else "month"
 
 
-def _too_long(query: RangeQuery, by: Step) -> Issue:
+def _too_long(query: PeriodQuery, by: Step) -> Issue:
     if query.by is None:
         return Issue("from", f"must be later: the report would have more than {MOST_POINTS} months", "too_early")
     message = f"must not be {by} for this many days: the report would have more than {MOST_POINTS} points"

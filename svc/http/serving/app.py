@@ -42,6 +42,7 @@ from svc.http.resources.sessions import Sessions
 from svc.http.resources.shared import SharedPages
 from svc.http.resources.shares import Shares
 from svc.http.resources.sites import Sites
+from svc.http.resources.tags import Tags
 from svc.http.resources.totals import Totals
 from svc.http.serving.bodies import Bodies
 from svc.http.serving.credentials import Credentials
@@ -87,7 +88,7 @@ def create_app(deps: Deps) -> QuartTrio:
     SharedPages(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)
     resources = (
-        Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, QrCodes, Bulk, Explain, Reports,
+        Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, QrCodes, Bulk, Tags, Explain, Reports,
         Overview, Totals, Imports, Notes, Mailings, Recipients, Export, Ledger,
     )  # fmt: skip
     for resource in resources:

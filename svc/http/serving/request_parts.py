@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import trio
 from quart import request
 
-from svc.api.endpoint import ID_PREFIXES
+from svc.api.endpoint import ID_PREFIXES, TAG_PARAMETER
+from svc.api.fields import Wrong
+from svc.api.link_texts import parse_tag
 from svc.api.shape import NoQuery, Query, parse_query
 from svc.errors import Invalid, Issue, NotFound, ServiceError
 from svc.http.serving.accept_language import preferred_language
@@ -44,13 +46,18 @@ def request_info(credentials: Credentials) -> RequestInfo:
 
 
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
-    """Return the id in the path, or "" if the path contains no id.
+    """Return the id or the normalized tag in the path, or "" if the path contains none.
 
-    If the id is malformed, raises NotFound without querying the store.
+    If the id or tag is malformed, raises NotFound without querying the store.
     """
     name = endpoint.id_name
     if name is None:
         return ""
+    if name == TAG_PARAMETER:
+        try:
+            return parse_tag(path[name])
+        except Wrong:
+            raise NotFound from None
     if not is_id(ID_PREFIXES[name], path[name]):
         raise NotFound
     return path[name]

@@ -9,6 +9,7 @@ from quart.routing import QuartMap, QuartRule
 from werkzeug.routing import BaseConverter
 
 from svc.api.contract import ENDPOINTS
+from svc.api.endpoint import TAG_PARAMETER
 
 if TYPE_CHECKING:
     from svc.api.endpoint import Endpoint
@@ -29,9 +30,10 @@ def routes() -> QuartMap:
     OPTIONS has no route and therefore gets 405, like any other method without a route.
     """
     # Otherwise, the framework would redirect such paths with an HTML page.
-    rules = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id})
+    rules = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id, "tag": _Tag})
     for endpoint in ENDPOINTS:
-        path = endpoint.path.replace("{", "<id:").replace("}", ">")
+        kind = "tag" if endpoint.id_name == TAG_PARAMETER else "id"
+        path = endpoint.path.replace("{", f"<{kind}:").replace("}", ">")
         rules.add(QuartRule(path, methods=[endpoint.method], endpoint=name_of(endpoint)))
     return rules
 
@@ -50,3 +52,7 @@ class _Id(BaseConverter):
     """
 
     regex = rf"(?!(?:{'|'.join(sorted(_fixed_segments()))})\Z)[^/]+"
+
+
+class _Tag(BaseConverter):
+    """The URL converter for tags in paths. A tag can be any segment, because no fixed segment occurs in its place."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -89,6 +90,7 @@ ABSENT = {
     "account_id": f"acc_{'a' * 20}",
     "site_id": f"site_{'a' * 20}",
     "link_id": f"lnk_{'a' * 20}",
+    "tag": "absent",
     "note_id": f"note_{'a' * 20}",
     "share_id": f"shr_{'a' * 20}",
     "key_id": f"key_{'a' * 20}",
@@ -109,7 +111,8 @@ async def new_place(world: World, *, confirmed: bool = True) -> Place:
     """Create a user with an account, a site, a link, a note, a share, a key and a session."""
     user = await world.user(plan="api")
     account = await world.account(user, f"{user.id:032x}", link_host="go.example.com")
-    site, link = makers.new_site(user.id, account.id), makers.new_link(user.id, account.id)
+    site = makers.new_site(user.id, account.id)
+    link = replace(makers.new_link(user.id, account.id), tags=(f"tag-{user.id}",))
     note = makers.new_note(user.id, account.id, site.id)
     share, secret = makers.new_share(user.id, account.id, site.id), new_id("shs")
     await world.store.run(_furnish(user.id, site, link, note, confirmed))
@@ -122,6 +125,7 @@ async def new_place(world: World, *, confirmed: bool = True) -> Place:
         "account_id": account.id,
         "site_id": site.id,
         "link_id": link.id,
+        "tag": link.tags[0],
         "note_id": note.id,
         "share_id": share.id,
         "secret": secret,
