@@ -102,7 +102,7 @@ class Place:
 
 @asynccontextmanager
 async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
-    """Run a service on this database engine. The PostgreSQL server uses the same cores as the service."""
+    """Run a service on this store, with an account and its links."""
     async with open_store(config) as store:
         await store.run(users.add_user(_EMAIL, hash_password(_PASSWORD), NOW))
         user_id = await add_user(store)
@@ -124,7 +124,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def on(engine: Engine) -> AsyncIterator[Place]:
-    """Run a service on this database engine. The PostgreSQL server uses the same cores."""
+    """Run a service on this database engine. The PostgreSQL server uses the same cores as the service."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         async with new_config(engine) as config, open_place(config, Path(folder)) as place:
             yield place

@@ -156,7 +156,7 @@ async def _working_token(
 
 
 async def _leave_pending(context: Context, account: Account, refusal: ServiceError) -> ServiceError:
-    """Returns `refusal`. Its details now contain the names of the tokens that may still be valid.
+    """Keep the connect operation pending, so that the user can continue it. Store the refusal as the account's error.
 
     Returns `refusal`. Its details now contain the names of the tokens that may still be valid.
     """

@@ -179,7 +179,7 @@ async def _create_path_route(access: Access, site: Site, path: str) -> _RouteRes
 
 
 async def recreate_route(access: Access, site: Site, path: str) -> None:
-    """Create a deleted route for one of the site's paths again.
+    """Create a route again that was deleted, for one of the site's paths.
 
     Raises EdgeUnavailable, or EdgeRefused with the code route_conflict or zone_not_active.
     """

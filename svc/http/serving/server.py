@@ -225,8 +225,8 @@ class Connection:
         self._idle = True  # True between two requests, and before the first one
         self._stopping = False  # True if the service is shutting down
         self._half_closed = False  # True if the client will send nothing more, and is waiting for the response
-        # The time since which the server has been waiting for the client to complete its request or to read the
-        # response. None if the server is not waiting for the client.
+        # The time at which the server began to wait for the client to complete its request or to read the response.
+        # None if the server is not waiting for the client.
         self.waits_since: float | None = trio.current_time()
         self._answered = False  # True when a response that ends the connection was sent
         self._broken = False

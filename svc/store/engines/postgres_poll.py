@@ -88,7 +88,7 @@ class _Poll:
 def _is_temporary(error: Exception) -> bool:
     """Return True if the error may be temporary, because it depends on the state of the server.
 
-    An example of an error that is not temporary is a wrong password.
+    A wrong password, for example, is not temporary.
     """
     passing = (asyncpg.PostgresConnectionError, *SERVER_FAILURES)
     return isinstance(error, passing) or not isinstance(error, asyncpg.PostgresError)

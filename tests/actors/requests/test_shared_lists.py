@@ -158,7 +158,7 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
         for _ in range(3):
             assert (await viewers.view(query, path)).body["report"]["breakdowns"] is not None
     assert await viewers.calls() == 3
-    # The owner still has reads. The reads that the limit refused to viewers do not count.
+    # A second share of the same site uses the result of the first share.
     another = await viewers.share(f"/v1/sites/{viewers.site}")
     assert (await viewers.view(WEEK, another)).body["report"]["breakdowns"] is not None
     assert await viewers.calls() == 3
@@ -170,7 +170,7 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
     assert len(read) == LIST_READS_PER_MINUTE - 3
     assert await viewers.calls() == LIST_READS_PER_MINUTE
     assert all("lists_at" in response.body for response in found if response not in read)
-    # The owner still has reads, because reads of viewers that the limit refused do not count.
+    # The owner still has reads. The reads that the limit refused to viewers do not count.
     own = await viewers.service.call("GET", f"/v1/sites/{viewers.site}/report?period=month&breakdowns=1")
     assert own.body["report"]["breakdowns"] is not None
     viewers.service.clock.advance_s(60)
