@@ -21,9 +21,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Load:
-    """The result of a load test: requests per second, and the CPU time of the server process per request in
-    microseconds.
-    """
+    """The result of a load test: requests per second, and the server's CPU time per request in microseconds."""
 
     per_second: float
     cpu_us: float

@@ -100,8 +100,9 @@ class Access:
         return f"Access({self.edge_account_id!r})"
 
     def settling(self, seconds: float) -> Access:
-        """Return an Access object for a new token. For `seconds`, this object keeps retrying calls that fail with 401
-        or 403.
+        """Return an Access object for a new token.
+
+        For `seconds`, this object keeps retrying calls that fail with 401 or 403.
 
         According to users of Cloudflare, it can take about a minute until a new token works everywhere. With other
         tokens, such calls are retried only a few times (responses.CREDENTIAL_WAITS).
@@ -109,8 +110,9 @@ class Access:
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 
     def awaited(self) -> Access:
-        """Return an Access object for a request that a user is waiting for. Its calls may use the reserved part of the
-        token's rate limit.
+        """Return an Access object for a request that a user is waiting for.
+
+        Its calls may use the reserved part of the token's rate limit.
         """
         return Access(self._client, replace(self._bearer, awaited=True), self._settling_until)
 

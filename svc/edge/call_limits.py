@@ -49,8 +49,9 @@ class CallLimits:
             self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:
-        """Count a call before it is sent. If the call would exceed the token's limit, return the failure, otherwise
-        None.
+        """Count a call before it is sent.
+
+        If the call would exceed the token's limit, return the failure, otherwise None.
 
         This method does not wait, because callers schedule their own retries.
         """

@@ -70,8 +70,9 @@ class FairLimiter:
             self.release(request)
 
     def enqueue(self, request: SlotRequest) -> None:
-        """Queue a call. `request.granted` is set when the call gets a slot, which happens immediately if a slot is
-        free.
+        """Queue a call.
+
+        `request.granted` is set when the call gets a slot, which happens immediately if a slot is free.
         """
         self._waiting.setdefault(request.edge_account_id, deque()).append(request)
         self._give()

@@ -99,8 +99,9 @@ class Blocked(EdgeRefused):
 
 
 class Shape(BaseModel):
-    """The base class of response models. The models ignore unknown fields, and their validation errors do not show
-    values.
+    """The base class of response models.
+
+    The models ignore unknown fields, and their validation errors do not show values.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -287,8 +288,9 @@ def too_large(status: int, *, repeatable: bool) -> Failed:
 
 
 def unreadable(problem: ValidationError, status: int, *, repeatable: bool) -> Failed:
-    """Return the failure for a result that cannot be parsed. The message contains the names of the fields, but not
-    their values.
+    """Return the failure for a result that cannot be parsed.
+
+    The message contains the names of the fields, but not their values.
     """
     places = sorted({".".join(str(part) for part in issue["loc"]) for issue in problem.errors(include_input=False)})
     what = f"Cloudflare's response has an unknown format at {', '.join(places[:5])}"
@@ -296,8 +298,9 @@ def unreadable(problem: ValidationError, status: int, *, repeatable: bool) -> Fa
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Parse a Retry-After header as seconds. Return None if the header is absent, or is a date (Cloudflare sends no
-    dates).
+    """Parse a Retry-After header as seconds.
+
+    Return None if the header is absent, or is a date (Cloudflare sends no dates).
     """
     try:
         value = float(retry_after or "")

@@ -171,8 +171,9 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
 
 
 def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
-    """Return the permissions in these policies as (effect, group id, resource). How policies group them does not
-    matter.
+    """Return the permissions in these policies as (effect, group id, resource).
+
+    How policies group them does not matter.
     """
     return frozenset(
         (policy.effect, group_id, resource)

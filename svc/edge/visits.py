@@ -56,8 +56,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """The result if a host sent no HTTP response. `said`: the private address, or the reason why the certificate is not
-    valid.
+    """The result if a host sent no HTTP response.
+
+    `said`: the private address, or the reason why the certificate is not valid.
     """
 
     reason: FailedBy

@@ -49,8 +49,9 @@ class Upload:
 
 @dataclass(frozen=True)
 class Script:
-    """A script as listed by Cloudflare. `etag` changes with the script's code, and is None if Cloudflare did not report
-    it.
+    """A script as listed by Cloudflare.
+
+    `etag` changes with the script's code, and is None if Cloudflare did not report it.
     """
 
     name: str
@@ -136,8 +137,9 @@ async def has_subdomain(access: Access) -> bool:
 
 
 async def register_subdomain(access: Access, name: str) -> None:
-    """Register the account's workers.dev subdomain permanently. Raises EdgeRefused with name_taken if the name is in
-    use.
+    """Register the account's workers.dev subdomain permanently.
+
+    Raises EdgeRefused with name_taken if the name is in use.
     """
     await access.find(_Subdomain, f"{access.account_path}/workers/subdomains/{name}", _FREE)
     path, body = f"{access.account_path}/workers/subdomain", {"subdomain": name}

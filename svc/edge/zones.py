@@ -106,8 +106,9 @@ async def account_name(access: Access) -> str:
 
 
 async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bool]:
-    """Return the zones that the token can see, sorted by name, at most `limit`. The second value is True if there are
-    more.
+    """Return the zones that the token can see, sorted by name, at most `limit`.
+
+    The second value is True if there are more.
     """
     query: dict[str, str | int] = {"account.id": access.edge_account_id, "order": "name", "direction": "asc"}
     listed = await access.collect(_Zone, "/zones", query, limit + 1)

@@ -19,8 +19,9 @@ _HASHER = PasswordHasher()
 
 
 def normalized(password: str) -> str:
-    """Return the password in Unicode form NFKC, because systems encode the same text differently (ä, full-width
-    letters).
+    """Return the password in Unicode form NFKC.
+
+    This is necessary because systems encode the same text differently (ä, full-width letters).
 
     Spaces and upper case are kept.
     """

@@ -98,8 +98,7 @@ class Vault:
 
 
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
-    """Return the vault for the configured key file, after checking that it can decrypt all secrets in `sealed` (by
-    owner id).
+    """Return the vault for the key file, after checking that it can decrypt all of `sealed` (by owner id).
 
     If there is no key file and `sealed` is empty, the function creates a file with a new key (mode 0600). If `make` is
     False, it does not create a file, and the returned vault cannot encrypt secrets. Raises ConfigError if the file is

@@ -225,8 +225,7 @@ class _Tally:
     def breakdowns(
         self, first_day: int, lists: Sequence[VisitList], months: MonthSums
     ) -> dict[Dimension, dict[str, int]]:
-        """Return the sum of each breakdown over all months, and over the days from `first_day` on that are not in these
-        months.
+        """Return the sum of each breakdown over all months and over other days from `first_day` on.
 
         `lists`: the breakdowns that the target can have. A breakdown is missing from the result if an older Worker
         without this breakdown counted all of the days.

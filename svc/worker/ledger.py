@@ -226,10 +226,10 @@ def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
 
 
 def target_statements(day: int, target: str) -> list[Statement]:
-    """Return the subset of `statements` for one site or link, without the target's lines in `event_page` and the final
-    state.
+    """Return the subset of `statements` for one site or link.
 
-    A report reads these with other statements (svc/worker/counts.py).
+    The target's lines in `event_page` and the final state are not included, because a report reads them with other
+    statements (svc/worker/counts.py).
     """
     text = f'"{day_text(day)}"'
     return [

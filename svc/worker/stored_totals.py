@@ -79,8 +79,9 @@ def days_statement(first_day: int, after: TargetCounts | None) -> Statement:
 
 
 def queued_statement(before_day: int, after: Row | None) -> Statement:
-    """Return the statement that reads the next final parts in the outbox for days before `before_day`, after row
-    `after`.
+    """Return the statement that reads the next final parts in the outbox.
+
+    The parts are for days before `before_day` and come after the row `after`.
     """
     return _QUEUED, [str(before_day), "-1" if after is None else str(after["id"])]
 

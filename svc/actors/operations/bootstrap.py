@@ -270,8 +270,9 @@ async def clean_up(
 
 
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
-    """Make the last calls with the bootstrap token, which delete the replaced token, late tokens, and the bootstrap
-    token.
+    """Delete the replaced token, late tokens, and the bootstrap token.
+
+    These are the last calls with the bootstrap token.
 
     A late token was created by an earlier attempt whose response was lost. If a deletion fails, the account keeps the
     warning that was stored with the working token.

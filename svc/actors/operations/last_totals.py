@@ -65,8 +65,9 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 
 
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
-    """Return the totals of the closed days since `first_day`, and the counts of the open days. (The Worker closes a day
-    when it adds no more events to it.)
+    """Return the totals of the closed days since `first_day`, and the counts of the open days.
+
+    The Worker closes a day when it adds no more events to the day.
 
     The Worker may have deleted closed days. The result contains such a day only if the day is still queued for a push.
     The store already has all others.

@@ -81,8 +81,7 @@ def zone_not_found(host: str) -> ServiceError:
 def obstacles(
     host: str, zone: Zone | None, records: HostRecords | None, *, for_links: bool = False
 ) -> tuple[ErrorNote, ...]:
-    """Return the problems that prevent requests to `host` from reaching the Worker, as notes with codes from
-    SiteWarning.
+    """Return the problems that prevent requests to `host` from reaching the Worker, with codes from SiteWarning.
 
     `zone`, `records`: None if unknown. `for_links`: True for a link host, which does not need an origin server.
     """

@@ -42,8 +42,7 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
 
 
 def is_behind(account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the Worker's configuration version is higher than the recorded version, or if the store was
-    restored.
+    """Return True if the Worker's configuration version is above the recorded one, or if the store was restored.
 
     A restored store may lack totals that the Worker has already pushed.
     """

@@ -72,8 +72,9 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
 
 
 def _table_in(source: Source) -> str:
-    """Return the name of the file with the daily totals. Raises NotReadable if a ZIP archive has no file with a known
-    name.
+    """Return the name of the file with the daily totals.
+
+    Raises NotReadable if a ZIP archive has no file with a known name.
 
     In a ZIP archive, this is the file with a known name. Otherwise, it is the only file.
     """
@@ -218,9 +219,7 @@ def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
-    """Read a table with one row per event: Umami Cloud's export, or Umami's database table `website_event` (`pageview`
-    in v1).
-    """
+    """Read a table with one row per event: Umami Cloud's export, or the table `website_event` (`pageview` in v1)."""
     websites: set[str] = set()
     for line, [of_website, at, session, kind] in table.rows("website_id", "created_at", "session_id", "event_type"):
         if website is not None and of_website.lower() != website.lower():

@@ -93,15 +93,17 @@ def read_lists(source: Source, lists: MonthLists, refused: Refused) -> None:
 def _listed(
     dimension: Dimension, column: str, counts: tuple[str, ...], key_of: Callable[[str], str], row: Mapping[str, str]
 ) -> list[tuple[Dimension, str, int]]:
-    """Return the entry of a list's row. `column`: the column of the key. `counts`: the columns of the count, in order
-    of preference.
+    """Return the entry of a list's row.
+
+    `column`: the column of the key. `counts`: the columns of the count, in order of preference.
     """
     return [(dimension, key_of(row.get(column, "")), _count(row, counts))]
 
 
 def _visits(row: Mapping[str, str]) -> list[tuple[Dimension, str, int]]:
-    """Return the source and the campaign of a row's visits. All further views of a visit are internal, as in the
-    Worker.
+    """Return the source and the campaign of a row's visits.
+
+    All further views of a visit are internal, as in the Worker.
     """
     visits = _count(row, _VISITS)
     views = read_count("pageviews", row["pageviews"]) if "pageviews" in row else visits

@@ -29,9 +29,7 @@ _BATCH_CHARACTERS = 1 << 21
 
 
 class Name(NamedTuple):
-    """The name of a site or link: its kind (`site` or `link`), its host or code, and its Cloudflare account id, if
-    known.
-    """
+    """The name of a site or link: kind (`site` or `link`), host or code, and Cloudflare account id if known."""
 
     kind: str
     name: str

@@ -115,9 +115,7 @@ async def with_site_and_link(service, zone):
 
 
 async def redirects(service, zone):
-    """Return True if the link redirects to its target in a new isolate (a running copy of the Worker) with empty
-    caches.
-    """
+    """Return True if the link redirects in a new isolate (a running copy of the Worker) with empty caches."""
     await service.emulator.new_isolates()
     visit = await service.emulator.visit(f"go.{zone}", "/code")
     return visit.status == 302 and visit.headers["location"] == "https://example.org/"

@@ -34,9 +34,7 @@ async def ask(service, method, path, body=None, key=None):
 
 
 async def repeat_while_held(service, *request):
-    """Send a request whose call is held, repeat the request, release the call, and return the response to the
-    repetition.
-    """
+    """Send a request whose call is held, repeat the request, and release the call. Return the second response."""
     responses = []
 
     async def repeat():
