@@ -131,7 +131,7 @@ async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
 async def month_runs() -> AsyncIterator[Row]:
     """Measure the cron runs that add up a month of many targets, in the real runtime.
 
-    The CPU time is that of the runtime's process with its database calls, but without the database.
+    The CPU time includes the runtime's calls of the database, but not the database.
     """
     async with open_bare() as bare:
         await bare.configure({})

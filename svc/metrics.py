@@ -68,7 +68,7 @@ class GaugeMetric(Metric):
 
 @dataclass(frozen=True, eq=False)
 class HistogramMetric(Metric):
-    """A histogram. `buckets` are the upper bounds, in the unit in the metric's name."""
+    """A histogram. `buckets` are the upper bounds. The metric's name contains the unit."""
 
     buckets: tuple[float, ...] = ()
 
@@ -322,7 +322,7 @@ class Metrics(prometheus.registry.Collector):
         self._child(metric, labels).inc(by)
 
     def observe(self, metric: HistogramMetric, value: float, *labels: str) -> None:
-        """Add an observation to a histogram, in the unit in the metric's name."""
+        """Add an observation to a histogram. The metric's name contains the unit."""
         self._child(metric, labels).observe(value)
 
     def set(self, metric: GaugeMetric, value: float, *labels: str) -> None:

@@ -231,7 +231,7 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 
     The function finds them by id and by name.
 
-    A recently created token may not be in Cloudflare's list yet, so its name stays in its operation's row. Raises
+    A recently created token may not be in Cloudflare's list yet, so the operation's row keeps the token's name. Raises
     ServiceError with the code orphan_not_deleted, or EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))

@@ -4,7 +4,7 @@ A file begins with lines that start with `#`. They name the property and the per
 table of a chart has one metric and the column `Nth day`, which counts from `# Start date: YYYYMMDD`. A table with the
 dimension `Date` has days like 20260131, and may have a row with totals. Metrics have either their English names in the
 web interface, or their names in the Data API (`screenPageViews`, `totalUsers`). Google does not document the format.
-The source is programs in public repositories that read such files.
+The format is taken from programs in public repositories that read such files.
 """
 
 from __future__ import annotations

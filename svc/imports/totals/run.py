@@ -152,9 +152,9 @@ def import_target(
     """Import the days under this target's name in the file. Without `apply`, only compare them with the store.
 
     A file can have days of several targets with the same name, such as a site in two accounts. Days of another target
-    that exists in this service are skipped, because that target has them. `days_of`: the days by the target's id in the
-    file ("" without ids). `estimates`: the days whose counts are estimates. Raises NotFound if the account is no longer
-    connected.
+    that exists in this service are skipped, because they are stored for that target. `days_of`: the days by the
+    target's id in the file ("" without ids). `estimates`: the days whose counts are estimates. Raises NotFound if the
+    account is no longer connected.
     """
     known = yield from known_targets([target_id for target_id in days_of if target_id not in {"", target.id}])
     days: dict[int, Counts] = {}

@@ -37,7 +37,7 @@ class Name(NamedTuple):
 
 
 class Refused:
-    """The number of invalid lines. For the first hundred of them, also the line number and the reason.
+    """The number of invalid lines, with the line number and the reason for the first hundred.
 
     `most`: the maximum number of invalid lines. None means no limit.
     """
