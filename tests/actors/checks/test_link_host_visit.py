@@ -78,7 +78,7 @@ def log(place):
 
 @pytest.fixture
 async def service(place, log):
-    """A service with the visitor that logs.
+    """A service whose requests to link hosts are logged.
 
     It requests the fixture `log`, because Pytest-trio would otherwise set up both at the same time.
     """
