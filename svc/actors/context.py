@@ -68,7 +68,8 @@ class Context:
     async def stored_response(self, commit: Commit[Any, R]) -> R | None:
         """Return the stored response if this request repeats an earlier one, otherwise None.
 
-        Call this if work calls Cloudflare before the transaction that would find the stored response.
+        Call this if the work calls Cloudflare first, because only a later transaction of the work would find the stored
+        response.
         """
         try:
             return await self.store.read(commit(_not_yet()))

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 # An automatic repair. Raises EdgeRefused if a person has to repair the difference, and EdgeUnavailable if the next
 # check should try again.
 Repair = Callable[[], Awaitable[None]]
-# Identifies what a finding is about: its type (the subject), and the facts that distinguish it from others of that
-# type.
+# The thing that a finding is about: its type (the subject), and the facts that distinguish it from others of that type.
 About = tuple[str, ...]
 
 _NAMES = {"worker": SCRIPT_NAME, "database": DATABASE_NAME}
@@ -56,13 +55,16 @@ class Finding:
 
     @property
     def about(self) -> About:
-        """The identity of what the finding is about. Two findings about the same thing have the same identity."""
+        """The thing that the finding is about.
+
+        The values of two findings are equal if they are about the same thing.
+        """
         names = sorted(finding.names_in(THINGS[self.subject]))
         return (self.subject, *(self.facts[name] for name in names))
 
     @property
     def thing(self) -> str:
-        """The name of what the finding is about, such as "the route go.example.com/*"."""
+        """The name of the thing that the finding is about, such as "the route go.example.com/*"."""
         return finding.fill(THINGS[self.subject], self._all_facts)
 
     @property

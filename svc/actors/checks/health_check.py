@@ -72,7 +72,7 @@ class Checked:
 
 
 async def check_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Check the account if a check is due. Repair findings if possible.
+    """Check the account if a check is due, and repair findings that can be repaired automatically.
 
     The most severe finding that was not repaired becomes the account's error.
 

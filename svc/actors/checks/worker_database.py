@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.syncs import Synced
 
-# A Worker pushes once an hour, even without counts, and stores the time of its next push. If this time is so long ago,
-# the cron trigger has stopped.
+# A Worker pushes once an hour, even without counts, and stores the time of its next push. If this time passed more than
+# two hours ago, the cron trigger has stopped.
 STOPPED_MS = 2 * HOUR_MS
 # To count the configuration's rows, D1 reads all of them, and the free plan allows five million row reads per day. The
 # counts read at most this many rows per day. Large configurations are an exception: they are counted
@@ -176,7 +176,7 @@ def _configuration(
         return []
     version = state.meta.config_version
     if recovery.is_behind(account, state.meta):
-        # the sync runs because the version is new
+        # a sync runs, because the configuration has a new version
         repair = findings.repair_by(context, partial(bump_version, account.id))
         return [Finding("configuration_newer", "resource_drift", repair=repair)]
     if version < account.synced_version:

@@ -97,7 +97,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 
 @contextmanager
 def explain_still_valid() -> Iterator[None]:
-    """Return a context manager that adds a hint to final refusals from its block.
+    """Return a context manager that adds a hint to the final refusals that its block raises.
 
     The hint says that the bootstrap token is still valid and how to delete it.
     """
@@ -200,7 +200,7 @@ async def mint(
 
 
 def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bool = False) -> ServiceError:
-    """Return the error for a bootstrap token that can grant only permissions that it has itself."""
+    """Return the error for a bootstrap token that lacks a permission that it has to grant."""
     return ServiceError(
         "bootstrap_permission_error",
         "The bootstrap token cannot grant permissions that it does not hold; details.missing names them.",

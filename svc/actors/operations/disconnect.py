@@ -140,7 +140,7 @@ def with_operator_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
 
 
 def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """Return a transaction that ends a disconnect that was interrupted, so that its request no longer waits.
+    """Return a transaction that ends a disconnect whose request is no longer waiting for it.
 
     The transaction also records the event that the request would have recorded.
     """

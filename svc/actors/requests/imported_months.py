@@ -36,7 +36,7 @@ async def write(context: Context, account_id: str, site_id: str, rows: Mapping[i
     """Write the rows of a site's imported months. The write can be repeated. Run this in the account's task.
 
     Skips months that the Worker has deleted because of their age. `rows`: the JSON of each row, by month. Raises
-    NotFound, Conflict account_not_ready, EdgeError.
+    NotFound, EdgeError, or Conflict with the code account_not_ready.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     account_state.check_state(account, SERVING, "breakdowns are stored in its Worker's database")

@@ -114,7 +114,7 @@ def _check_certificate(zone: Zone, wanted: LinkHostRequest) -> None:
 def _check_no_website(zone: Zone, records: HostRecords, wanted: LinkHostRequest) -> None:
     """Raise Conflict with the code link_host_is_website if the host serves a website.
 
-    The route would make it unreachable.
+    The route would make the website unreachable.
 
     The website becomes reachable again when the route is removed, because the service does not change any DNS records.
     """

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A call may take effect although its response was lost. If the route is not found afterwards, the service searches for
-# the route again after this time.
+# A call may create a route although its response was lost. If a route to remove is not found, the service therefore
+# searches for the route again after this time.
 _LATE_MS = 300_000
 
 
@@ -179,7 +179,7 @@ async def _create_path_route(access: Access, site: Site, path: str) -> _RouteRes
 
 
 async def recreate_route(access: Access, site: Site, path: str) -> None:
-    """Create a route again that was deleted, for one of the site's paths.
+    """Recreate a deleted route for one of the site's paths.
 
     Raises EdgeUnavailable, or EdgeRefused with the code route_conflict or zone_not_active.
     """
@@ -200,7 +200,7 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class _RouteResult:
-    """The result of creating a route. `warning`: the zone is inactive, so Cloudflare refused the route."""
+    """The result of creating a route. `warning`: set if Cloudflare refused the route because the zone is inactive."""
 
     zone_id: str
     state: RouteState

@@ -18,7 +18,7 @@ SITES_ZONE = "days in the site's time zone in {} are read as UTC days"
 
 @dataclass(frozen=True)
 class Reading:
-    """A description, for the operator, of how a file was read. `notes`: explanations of how the product counts."""
+    """Explains to the operator how a file was read. `notes`: explanations of how the product counts."""
 
     product: str
     columns: tuple[str, ...]
