@@ -41,8 +41,8 @@ export const BROWSERS = [
 ];
 
 /**
- * Matches iPad browsers that request desktop pages. Safari is an exception, because it sends the user agent of a Mac
- * then.
+ * Matches iPad browsers that request desktop pages. Safari is an exception, because it then sends the user agent of a
+ * Mac.
  */
 export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 

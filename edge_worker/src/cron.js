@@ -38,7 +38,7 @@ const FOLD_CHARS = 1_000_000;
 /** An hour is closed only after this grace period. Events are written within 30 s, or their write is retried. */
 const HOUR_GRACE_MS = 2 * MINUTE_MS;
 
-/** A day is closed only after this grace period, so that writes that an outage at midnight delays still count. */
+/** A day is closed only after this grace period, so that writes still count if an outage at midnight delays them. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
 /** If there is nothing else to write, the time of a run is recorded at this interval. */

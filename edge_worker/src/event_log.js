@@ -85,7 +85,7 @@ export function readLines(lines) {
   try {
     return JSON.parse(`[${lines.slice(0, -1).replaceAll("\n", ",")}]`);
   } catch {
-    // Only other programs can cause this, by changing the row. Valid lines of the row still count.
+    // A line is only invalid if another program has changed the row. The valid lines of the row still count.
     return lines
       .replace(/\n$/, "")
       .split("\n")

@@ -58,7 +58,7 @@ async def list_routes(access: Access, zone_id: str) -> list[Route]:
 async def create(access: Access, zone_id: str, pattern: str, script: str, *, fail_open: bool) -> Route:
     """Create a route.
 
-    The call is never retried. Raises EdgeRefused with the code route_conflict if the pattern has a route.
+    The call is never retried. Raises EdgeRefused with the code route_conflict if the pattern already has a route.
 
     `fail_open` is not in the API schema, only in Cloudflare's changelog. The returned route shows whether Cloudflare
     set it.

@@ -68,7 +68,8 @@ class PermissionGroup:
     id: str
     name: str
     scopes: tuple[str, ...]
-    selectable: bool = True  # only a hint: whether the calling token can grant it is certain after a token was created
+    # only a hint; only the creation of a token shows whether the calling token can grant the group
+    selectable: bool = True
 
 
 @dataclass(frozen=True)

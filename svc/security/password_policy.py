@@ -1,7 +1,7 @@
 """Password rules (NIST SP 800-63B): passwords must have a minimum length and must not be easy to guess.
 
-Rules about the kinds of characters do not exist. Easy to guess are common passwords, words and names, the names of the
-product and the user, and repeated characters.
+There are no rules about the kinds of characters. Common passwords are easy to guess, as are words and names, the names
+of the product and the user, and repeated characters.
 
 The lists of common passwords come from the package zxcvbn. The service does not use zxcvbn's strength estimate, because
 it would keep 14 MB in memory and take 60 ms of CPU time for some passwords. In addition, zxcvbn keeps the user inputs
@@ -22,7 +22,7 @@ SHORTEST = 8
 # The maximum number of characters. The maximum limits the time for hashing.
 LONGEST = 200
 
-# Names of the product that a password may contain, without other characters than letters.
+# Names of the product. A password must not consist of such a name with added digits and punctuation.
 _PRODUCT = ("svc", "svcedge", "pagecounter", "pagecounters", "shortlink", "shortlinks")
 # Shorter names are not compared. A password with only one or two letters consists mostly of other characters, so it
 # does not resemble a name.

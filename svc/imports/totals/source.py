@@ -1,7 +1,7 @@
 """Reads an export from a plain file, a gzip file or a ZIP archive, without unpacking the export to disk.
 
-Exports can be large, because they are decompressed and read row by row. `MAX_ROW_CHARS` (svc/imports/reader.py) limits
-the length of a row.
+Exports may be larger than the memory, because they are decompressed and read row by row. `MAX_ROW_CHARS`
+(svc/imports/reader.py) limits the length of a row.
 """
 
 from __future__ import annotations

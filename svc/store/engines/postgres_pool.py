@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Pool:
     """At most `size` connections, opened when needed and kept until they break. Use it only on the loop's thread.
 
-    `open_connection` receives a callback, and must call it with the new connection as soon as this is open. `cut` can
-    then close the connection while it is still being prepared.
+    `open_connection` receives a callback, and must call it with the new connection as soon as the connection is open.
+    `cut` can then close the connection while it is still being prepared.
     """
 
     def __init__(
