@@ -96,7 +96,7 @@ async def _first_response(worker: InstalledWorker, ask: Callable[[], Awaitable[N
 async def import_usage() -> AsyncIterator[Row]:
     """Measure an import of links while an isolate serves other links.
 
-    The rows are written like the service writes them.
+    The rows are written as the service writes them.
     """
     async with open_installed_worker(BUNDLE) as worker:
         await worker.configure({"host": {"host": LINK_HOST}})

@@ -1,4 +1,4 @@
-"""Tests of the supervisor: one call at a time per account, isolated crashes, and no caller waits forever at shutdown.
+"""Tests that the supervisor runs one call at a time per account, isolates crashes, and ends all waits at shutdown.
 
 The store is real. Tests with an account define their own duties. Time is also real, but events determine the order, so
 no test depends on time.

@@ -1,4 +1,4 @@
-"""Test the functions for tokens, zones, Workers, databases and routes against the emulator."""
+"""Tests of the functions for tokens, zones, Workers, databases and routes, with the emulator."""
 
 from __future__ import annotations
 

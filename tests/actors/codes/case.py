@@ -149,7 +149,7 @@ class Case:
     # -------------------------------------------------------------------------------------------------- the user
 
     async def post(self, path: str, body: Any = None) -> Response:
-        """Send a POST request to a path below the account's."""
+        """Send a POST request to a path below the path of the account."""
         return await self.service.call("POST", f"/v1/accounts/{(await self.service.account()).id}{path}", body)
 
     async def restart_after(self, days: float) -> None:

@@ -109,7 +109,8 @@ async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one)
         nursery.start_soon(one)
-    # A renewal that arrives during another gets `operation_in_progress`. A renewal that is already waiting gets `used`.
+    # A renewal that arrives during another gets `operation_in_progress`. If it was already waiting, it gets
+    # `invalid_bootstrap`, because the token has been used.
     assert sorted(codes, key=str) in ([None, "invalid_bootstrap"], [None, "operation_in_progress"])
     assert await service.token_names() == [(await service.account()).token_name]
 

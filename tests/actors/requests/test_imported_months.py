@@ -1,4 +1,4 @@
-"""An import of the lists in Plausible's export, from the request to the report, with a real database of the Worker."""
+"""Tests of imports of the lists in Plausible's export, from request to report, with a real database of a Worker."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
             today: (Counts(1, 0, 1), now // HOUR_MS * HOUR_MS, False),
         }
         assert await worker_versions(service) == {(await service.account()).config_version}
-        # The command runs during the service, like after a recovery with other tools.
+        # The command runs while the service is running, as after a recovery with other tools.
         before = (await service.account()).config_version
         assert await service.store.run(syncs.mark_restored(now)) == 1
         await eventually(caught_up)
