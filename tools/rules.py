@@ -19,7 +19,7 @@ def rules() -> list[str]:
 
 
 def named() -> set[str]:
-    """Return the rule numbers with which tests are marked."""
+    """Return the numbers of the rules that have at least one marked test."""
     found: set[str] = set()
     for folder in (ROOT / "tests", ROOT / "edge_worker" / "test"):
         for pattern, files in ((_IN_PYTHON, folder.rglob("*.py")), (_IN_JAVASCRIPT, folder.rglob("*.js"))):

@@ -126,7 +126,7 @@ def _manifest(archive: tarfile.TarFile) -> Manifest:
         if isinstance(data, dict) and isinstance(data.get("format"), int) and data["format"] > FORMAT:
             raise BadBackup(f"its format {data['format']} needs a newer program; this program supports format {FORMAT}")
         manifest = Manifest.model_validate(data)
-    except ValueError as error:  # this includes pydantic.ValidationError
+    except ValueError as error:  # includes pydantic.ValidationError
         raise BadBackup("its manifest cannot be read") from error
     if STORE not in manifest.parts:
         raise BadBackup("its manifest lists no store")

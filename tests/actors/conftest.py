@@ -154,7 +154,7 @@ class Service:
         Return the account as the API shows it.
         """
 
-        async def poll() -> bool | None:  # this reads the store, because a request takes ten times as long
+        async def poll() -> bool | None:  # reads the store, because a request takes ten times as long
             return (await self.account()).state not in ("pending", "installing") or None
 
         await eventually(poll)

@@ -206,7 +206,7 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
                     return True if account.state == "no_connection" else None
 
                 await eventually(poll)
-        assert (await store.read(the_error())).code == "worker_silent"  # this error does not come from a crash
+        assert (await store.read(the_error())).code == "worker_silent"  # a crash has another code
     assert "actor crashed" not in caplog.text
 
 

@@ -214,7 +214,7 @@ async def test_event_appears_only_after_all_lower_numbers(
     def hold() -> Tx[None]:
         yield sql("select pg_advisory_xact_lock(44)")
         held.set()
-        yield sql("select pg_sleep(60)")  # this ends only when it is cancelled
+        yield sql("select pg_sleep(60)")  # runs until the transaction is cancelled
 
     async def holder() -> None:
         with let_go:

@@ -118,7 +118,7 @@ def map_case(context: Any, case: Any) -> Any:
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
     """Insert values that were not known before: the credential, and resources that only this request uses."""
-    if AS not in (case.headers or {}):  # this is an example in the document
+    if AS not in (case.headers or {}):  # the case is an example in the document
         with_caller(case, next(IN_TURN), {})
     kind, label = case.headers[AS], case.operation.label
     credential = CALLERS.headers(kind)

@@ -148,7 +148,7 @@ async def _working_token(
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
-        raise  # this is not a refusal, so the user can repeat the request to continue
+        raise  # not a refusal, so the user can repeat the request to continue
     except ServiceError as refusal:
         if refusal.status >= _SERVER_ERROR and refusal.code not in _FINAL:
             raise await _leave_pending(context, account, refusal) from None

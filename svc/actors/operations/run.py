@@ -84,7 +84,7 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
         with trio.fail_after(_ATTEMPT_S):
             await _attempt(context, work, operation)
     except StoreUnavailable:
-        raise  # this is not a failure of the operation
+        raise  # a failure of the store, and not of the operation
     except DailyLimit as error:  # D1 refuses writes until midnight UTC, and the operation cannot wait that long
         failure = ErrorNote("cloudflare_error", error.message, {**(error.details or {}), **_TRANSIENT})
     except (EdgeUnavailable, trio.TooSlowError) as error:

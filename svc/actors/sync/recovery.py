@@ -107,7 +107,7 @@ async def _read_back_totals(
     # A cron run may have deleted a day during the read, so the counts of some sites or links may be missing. Do not
     # mark such a day as complete.
     kept_from = (await read_meta(access, database_id)).kept_from
-    # Store the oldest part first. If this is interrupted, the stored totals are complete up to the newest stored day.
+    # Store the oldest part first. If the loop is interrupted, the totals are complete up to the newest stored day.
     for part in _build_parts(days, hours, meta, kept_from):
         await context.store.run(totals.ingest(account.id, [part], context.clock()))
 

@@ -297,7 +297,7 @@ async def test_link_host_without_certificate_is_refused(service, zone):
     assert (await service.shown())["link_host"] is None
     assert (await put_link_host(service, host, has_certificate=True)).status == 202
     await link_host_once(service, "active")
-    assert (await put_link_host(service, host)).status == 202  # this is already the link host
+    assert (await put_link_host(service, host)).status == 202  # the host is already the link host
 
     await service.emulator.set_zone(service.customer.account_id, zone, type="partial")
     assert (await put_link_host(service, f"go.us.{zone}")).status == 202
@@ -374,7 +374,7 @@ async def test_website_at_the_main_host_is_replaced_on_request_and_restored(serv
     # a Worker that does not know the link host lets the website respond
     await eventually(lambda: nothing_to_sync(service))
     assert (await service.emulator.visit(host, "/")).body != "the website"
-    assert (await put_link_host(service, host)).status == 202  # this is already the link host
+    assert (await put_link_host(service, host)).status == 202  # the host is already the link host
 
     left = await service.call("DELETE", f"/v1/accounts/{(await service.account()).id}")
     assert (left.status, left.body["left"]) == (200, [])

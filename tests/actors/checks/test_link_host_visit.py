@@ -130,7 +130,7 @@ async def test_new_link_host_is_requested_once_when_it_is_live(log, service, zon
     [(host, path)] = log.visits
     assert (host, len(path)) == (f"go.{zone}", 33)
     await pass_s(service, 3_000)
-    await put_link_host(service, host)  # this is already the link host
+    await put_link_host(service, host)  # the host is already the link host
     await pass_s(service, LIVE_S)
     assert len(log.visits) == 1
     assert ((await host_of(service)).visit_at, await shown_error(service)) == (None, None)

@@ -115,7 +115,7 @@ async def test_daily_check_finds_what_pushes_cannot_reveal_and_hourly_checks_fol
             service.supervisor.wake(service.customer.account_id)
             await service.idle()
         assert (await count_checks(service), (await service.account()).state) == (0, "ready")
-    place.timing["health_well_every_s"] = 0.5  # this is the length of a "day"
+    place.timing["health_well_every_s"] = 0.5  # the length of a "day" in this test
     async with place.running() as service:
 
         async def in_state(state):

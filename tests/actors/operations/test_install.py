@@ -31,7 +31,7 @@ async def test_update_that_failed_after_its_upload_is_completed_by_an_install(pl
         await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="GET", status=400, code=10026)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
-        # this is true after the upload
+        # the values after the upload
         assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)
         shown = await install_again(service, "ready")
         assert shown["error"] is None
@@ -181,14 +181,14 @@ async def test_install_blocked_by_a_rate_limit_is_retried_after_the_block(servic
     await service.ready()
     await service.confirmed()
     await service.idle()
-    # this is longer than a call waits automatically
+    # the block lasts longer than a call waits automatically
     await service.emulator.set_failure_settings(rate_limit=1, rate_window_s=8)
     await service.emulator.forget_requests()
     response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
     assert response.status == 202, response.raw
     while not (blocked := [call for call in await service.emulator.requests() if call["status"] == 429]):
         pass
-    await service.emulator.set_failure_settings(rate_limit=1000)  # this does not end the current block
+    await service.emulator.set_failure_settings(rate_limit=1000)  # a higher limit does not end the current block
     await service.settled("ready")
     assert [call for call in await service.emulator.requests() if call["status"] == 429] == blocked
 

@@ -126,7 +126,7 @@ async def test_failed_read_is_not_repeated_for_five_minutes(viewers):
     await viewers.service.emulator.fault("html", "*/query", times=None, status=502)
     failed = await viewers.view()
     assert failed.body["report"]["unavailable"] == "cloudflare"
-    calls = await viewers.calls()  # this includes the retries of the read
+    calls = await viewers.calls()  # includes the retries of the read
     assert calls >= 1
     await viewers.service.emulator.clear_faults()
     viewers.service.clock.advance_s(LISTS_S - 60)
