@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-# systemd creates a private folder in this folder for each unit with credentials.
+# For each unit with credentials, systemd creates a private folder below this path.
 _CREDENTIALS = Path("/run/credentials")
 
 
