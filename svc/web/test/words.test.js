@@ -87,22 +87,39 @@ test("German findings use only facts that the service supplies", () => {
   }
 });
 
-test("pages of the first load do not use texts that load later", () => {
-  const source = new URL("../src/", import.meta.url);
+const SOURCE = new URL("../src/", import.meta.url);
+
+/** @param {string} path of a module @returns {Map<string, string>} the module and its static imports, by URL */
+function modulesOf(path) {
   /** @type {Map<string, string>} */
   const found = new Map();
-  /** @param {URL} file read with its static imports */
+  /** @param {URL} file */
   const read = (file) => {
     if (found.has(file.href)) return;
     const text = readFileSync(file, "utf8");
     found.set(file.href, text);
-    for (const [, path = ""] of text.matchAll(/from "(\.[^"]+\.jsx?)"/g)) read(new URL(path, file));
+    for (const [, path = ""] of text.matchAll(/(?:from|^import) "(\.[^"]+\.jsx?)"/gm)) read(new URL(path, file));
   };
-  read(new URL("main.jsx", source));
-  assert.ok(found.size > 20 && !found.has(new URL("pages/rest.jsx", source).href));
-  const late = new RegExp(`t\\(\\)\\.(${Object.keys({ ...rest, ...forReports, ...forLinks }).join("|")})\\b`);
-  assert.deepEqual(
-    [...found].filter(([, text]) => late.test(text)).map(([path]) => path),
-    [],
-  );
+  read(new URL(path, SOURCE));
+  return found;
+}
+
+/** @param {Map<string, string>} modules @param {object} words @returns {string[]} the modules that use these groups */
+function usersOf(modules, words) {
+  const groups = Object.keys(words).join("|");
+  const uses = new RegExp(`t\\(\\)\\.(${groups})\\b|\\{[^{}]*\\b(${groups})\\b[^{}]*\\} = t\\(\\)`);
+  return [...modules].filter(([, text]) => uses.test(text)).map(([path]) => path);
+}
+
+test("pages of the first load do not use texts that load later", () => {
+  const found = modulesOf("main.jsx");
+  assert.ok(found.size > 20 && !found.has(new URL("pages/rest.jsx", SOURCE).href));
+  assert.deepEqual(usersOf(found, { ...rest, ...forReports, ...forLinks }), []);
+});
+
+test("only the pages of links use the texts of links", () => {
+  const found = modulesOf("pages/rest.jsx");
+  assert.ok(found.size > 50 && !found.has(new URL("pages/link-pages.jsx", SOURCE).href));
+  assert.deepEqual(usersOf(found, forLinks), []);
+  assert.notDeepEqual(usersOf(modulesOf("pages/link-pages.jsx"), forLinks), []);
 });

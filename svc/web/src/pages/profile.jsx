@@ -85,13 +85,13 @@ function Facts({ caller: { user, plan } }) {
 /** @param {{caller: Caller}} props */
 function Limits({ caller: { limits, use } }) {
   const words = t().profile;
-  const { accounts, sites, links, keys } = t();
+  const { nav } = t().common;
   /** @type {["accounts" | "sites" | "links" | "keys", string][]} */
   const counted = [
-    ["accounts", accounts.title],
-    ["sites", sites.title],
-    ["links", links.title],
-    ["keys", keys.title],
+    ["accounts", nav.accounts],
+    ["sites", nav.sites],
+    ["links", nav.links],
+    ["keys", nav.keys],
   ];
   return (
     <section aria-labelledby="limits">
