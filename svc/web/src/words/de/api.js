@@ -58,9 +58,9 @@ const api = {
     hours_not_stored: () =>
       "Die Stunden dieser Tage sind nicht mehr gespeichert. Wählen Sie ein anderes Intervall oder spätere Tage.",
     not_combinable: () => "Dieser Wert lässt sich nicht mit den anderen kombinieren.",
+    not_readable: (_, message) => `Diese Datei kann nicht importiert werden: ${message}.`,
     low_contrast: () =>
       "Wählen Sie Farben mit mehr Helligkeitsunterschied. Der Code muss dunkler sein als sein Hintergrund.",
-    not_readable: (_, message) => `Diese Datei kann nicht importiert werden: ${message}.`,
     reserved_code: () =>
       "Programme rufen diesen Pfad automatisch ab, und jeder Abruf würde als Klick gezählt. Wählen Sie einen anderen Code.",
     weak_password: () =>
