@@ -11,6 +11,8 @@ HELP := svc/web/help/rendered.json
 DOCS := $(shell find docs/use docs/operate -name '*.md') docs/README.md
 WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js -not -name german.js -not -name import-columns.js -not -name known-sources.js) \
 	$(addprefix svc/web/,build.js index.html share.html favicon.svg pages.json) edge_worker/tools/licences.js
+# The documents in every package, which `svc docs` shows.
+DOCUMENTS := svc/documents/CHANGELOG.md
 WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,build.js patterns.js licences.js)
 # With this variable, each process that the tests start would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -114,11 +116,11 @@ artefacts: dist/svc units ## build all of them twice, compare, and test each (ne
 	$(PY) -m pytest -v -rP -o faulthandler_timeout=0 tests/artefacts/every.py
 
 # Also builds the folder build/svc, which goes into the package.
-dist/svc: svc/bundle/manifest.json svc/web/dist/manifest.json packaging/svc.spec packaging/entry.py packaging/build.py \
+dist/svc: svc/bundle/manifest.json svc/web/dist/manifest.json $(DOCUMENTS) packaging/svc.spec packaging/entry.py packaging/build.py \
 		packaging/licences.py requirements.lock LICENSE config.toml $(shell find svc -name '*.py' -o -name '*.sql' | grep -v node_modules) .venv/.made
 	$(PY) packaging/build.py binary
 
-build: svc/bundle/manifest.json svc/web/dist/manifest.json ## the Python environment, the worker bundle, the web application and the documentation at /help
+build: svc/bundle/manifest.json svc/web/dist/manifest.json $(DOCUMENTS) ## the Python environment, the worker bundle, the web application and the documentation at /help
 
 svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
 	$(NODE) edge_worker/tools/build.js svc/bundle
@@ -128,6 +130,9 @@ svc/web/dist/manifest.json: $(WEB) $(WIRE) $(HELP) svc/web/node_modules/.made
 
 $(HELP): $(DOCS) $(wildcard svc/web/help/*.py) .venv/.made
 	$(PY) -m svc.web.help $(HELP)
+
+$(DOCUMENTS): $(shell find docs -type f) CHANGELOG.md packaging/documents.py .venv/.made
+	$(PY) packaging/documents.py $(@D)
 
 $(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/remaining_resource.py svc/model.py svc/security/token_page.py \
 		$(wildcard svc/german/*.py svc/api/*.py) $(addprefix svc/imports/,reader.py links/table.py links/restrictions.py) svc/worker/known_sources.py .venv/.made
@@ -157,4 +162,4 @@ lock: ## update the lock files (needs uv on the path)
 	$(LOCK) --constraint requirements-dev.lock --upgrade -o requirements.lock
 
 clean: ## remove everything that make built
-	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(HELP) $(WIRE) svc/web/src/remedies.js svc/web/src/german.js svc/web/src/import-columns.js svc/web/src/known-sources.js var build dist
+	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/documents svc/web/dist $(HELP) $(WIRE) svc/web/src/remedies.js svc/web/src/german.js svc/web/src/import-columns.js svc/web/src/known-sources.js var build dist

@@ -6,6 +6,7 @@ SOURCE_DATE_EPOCH if it is set, and no paths of the build machine are included.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import platform
@@ -82,7 +83,7 @@ def wheel() -> Path:
 
 
 def deb() -> None:
-    """Build dist/svc_….deb: the program as a folder, systemd units, a configuration and the operators' documents."""
+    """Build dist/svc_….deb: the program as a folder, systemd units, a configuration and the documentation."""
     _require_tools("dpkg-deb", package="dpkg")
     if not FOLDER.exists():
         binary()
@@ -93,8 +94,7 @@ def deb() -> None:
     for name, place in _UNITS.items():
         _copy(PACKAGING / "systemd" / name, root / place if place.endswith(".conf") else root / place / name)
     _copy(PACKAGING / "debian/config.toml", root / "etc/svc/config.toml")
-    copy_documents(root / "usr/share/doc/svc")
-    _copy(FOLDER / "_internal/svc/licences.txt", root / "usr/share/doc/svc/copyright")
+    _add_documents(root / "usr/share/doc/svc")
     files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     sums = "".join(f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in files)
     control = root / "DEBIAN"
@@ -123,7 +123,6 @@ def image() -> None:
         _copy(PACKAGING / name, context / "packaging" / name)
     for name in ("requirements.lock", "config.toml", "LICENSE"):
         _copy(ROOT / name, context / name)
-    copy_documents(context / "documents")
     _normalize(context)
     arguments = {
         # The wheelhouse has wheels for this version of Python.
@@ -142,14 +141,17 @@ def image() -> None:
     _run("buildah", "push", "--quiet", f"svc:{VERSION}", f"docker-archive:{archive}:svc:{VERSION}")
 
 
-def copy_documents(folder: Path) -> None:
-    """Copy the operators' documents, which are the shared data of the wheel, into the folder."""
-    for source, place in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"].items():
-        path, to = ROOT / source, folder / Path(place).relative_to("share/doc/svc")
-        if path.is_dir():
-            shutil.copytree(path, to)
-        else:
-            _copy(path, to)
+def _add_documents(folder: Path) -> None:
+    """Fill /usr/share/doc/svc of the package with the documents, the compressed changelog and the licences.
+
+    The program has its own copy of the documents, because Debian's policy (12.3) does not allow programs to need files
+    in /usr/share/doc. The policy (12.7) also asks for a compressed changelog.
+    """
+    shutil.copytree(ROOT / "svc/documents", folder)
+    changelog = folder / "CHANGELOG.md"
+    (folder / "changelog.gz").write_bytes(gzip.compress(changelog.read_bytes(), 9, mtime=0))
+    changelog.unlink()
+    _copy(FOLDER / "_internal/svc/licences.txt", folder / "copyright")
 
 
 def _wheelhouse(folder: Path) -> None:

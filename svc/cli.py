@@ -73,6 +73,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     from svc.commands import (
         accounts,
         backup,
+        docs,
         imports,
         licences,
         moderation,
@@ -86,7 +87,8 @@ def parser_of_all() -> argparse.ArgumentParser:
     )
 
     return _parser(
-        setup, serving, health, backup, store, platform, rollouts, imports, users, accounts, moderation, vault, licences
+        *(setup, serving, health, backup, store, platform, rollouts, imports, users, accounts, moderation, vault),
+        *(docs, licences),
     )
 
 

@@ -10,12 +10,12 @@ import stat
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from importlib.metadata import distributions, version
 from importlib.util import module_from_spec, spec_from_file_location
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -25,10 +25,13 @@ from edge_worker.harness.service import environment
 from svc.config import load
 from tests.command_runs import api_with_a_clock
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 ROOT = Path(__file__).parents[1]
 
 
-BUILT = {"worker": "svc/bundle", "web application": "svc/web/dist"}
+BUILT = {"worker": "svc/bundle", "web application": "svc/web/dist", "documentation": "svc/documents"}
 
 
 def copy_of(folder: Path, *, without: str = "", compiled: bool = False) -> Path:
@@ -37,10 +40,9 @@ def copy_of(folder: Path, *, without: str = "", compiled: bool = False) -> Path:
     `without`: the key in BUILT of the part to omit, or "all". `compiled`: also copy compiled files, so that a service
     that runs from the copy need not compile them.
     """
-    names = ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
+    names = ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore")
     for name in names:
         shutil.copy(ROOT / name, folder)
-    shutil.copytree(ROOT / "docs", folder / "docs")
     left_out = {ROOT / path for name, path in BUILT.items() if without in (name, "all")}
 
     def unwanted(place: str, names: list[str]) -> set[str]:
@@ -88,13 +90,12 @@ def test_package_contains_all_files_that_the_service_reads(tmp_path, kind):
     [package] = (tmp_path / "dist").iterdir()
     ours = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "svc").rglob("*") if path.is_file()}
     assert {"svc/bundle/manifest.json", "svc/bundle/svc-edge.js", "svc/web/dist/index.html"} <= ours
+    assert {"svc/documents/CHANGELOG.md", "svc/documents/operate/install.md"} <= ours
     documentation = [f"svc/web/dist/help/{folder}/{name}" for folder in ("use", "operate") for name in pages_in(folder)]
     assert {"svc/web/dist/llms.txt", "svc/web/dist/help/missing.html", *documentation} <= ours
     read = {path for path in ours if not path.startswith("svc/web/") or path.startswith("svc/web/dist/")}
     assert (read | {"svc/web/pages.json"}) - files_of(package) == set()
     if kind == "wheel":
-        documents = f"svc-{version('svc')}.data/data/share/doc/svc"
-        assert {f"{documents}/{place}" for place in documents_of_operators().values()} <= files_of(package)
         # a package does not need the sources of the web application or the documentation
         assert not [path for path in files_of(package) if path.startswith(("svc/web/src/", "svc/web/help/"))]
 
@@ -105,43 +106,39 @@ def pages_in(folder: str) -> list[str]:
     return [f"{stem}.{kind}" for stem in stems for kind in ("html", "md")]
 
 
-def documents_of_operators() -> dict[str, str]:
-    """Return the documents in a package as paths in the package's documents folder, by source path."""
-    shared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    found = {}
-    for source, place in shared["shared-data"].items():
-        files = [path for path in (ROOT / source).rglob("*") if path.is_file()] or [ROOT / source]
-        for path in files:
-            inside = path.relative_to(ROOT / source).as_posix()
-            found[path.relative_to(ROOT).as_posix()] = f"{place.removeprefix('share/doc/svc/')}/{inside}".removesuffix(
-                "/."
-            )
-    return found
-
-
-def test_links_between_packaged_documents_work():
-    found = documents_of_operators()
-    for folder in ("docs/use", "docs/operate"):
-        assert {f"{folder}/{path.name}" for path in (ROOT / folder).glob("*.md")} <= set(found)
-    assert {"CHANGELOG.md", "docs/operate/prometheus/svc.rules.yml", "docs/operate/grafana/svc.json"} <= set(found)
-    places = set(found.values())
-    for source, place in found.items():
-        if source.endswith(".md") and source.startswith("docs/"):
-            for link in re.findall(r"\]\(([^)#\s]+)", (ROOT / source).read_text()):
-                if "://" not in link:
-                    assert os.path.normpath(Path(place).parent / link) in places, f"{source}: {link}"
-
-
-def test_deb_and_image_have_the_documents_of_the_wheel(tmp_path):
-    spec = spec_from_file_location("build", ROOT / "packaging/build.py")
+def load_script(name: str) -> ModuleType:
+    """Return a script in packaging/, which is not a package, as a module."""
+    spec = spec_from_file_location(name, ROOT / f"packaging/{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    build = module_from_spec(spec)
-    spec.loader.exec_module(build)
-    build.copy_documents(tmp_path)
-    copied = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert copied == set(documents_of_operators().values())
-    assert "COPY documents /usr/share/doc/svc" in (ROOT / "packaging/Dockerfile").read_text()
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_documents_are_complete_and_their_links_work(tmp_path):
+    load_script("documents").copy_documents(tmp_path)
+    places = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    for folder in ("use", "operate"):
+        assert {f"{folder}/{path.name}" for path in (ROOT / "docs" / folder).glob("*.md")} <= places
+    assert {"CHANGELOG.md", "operate/prometheus/svc.rules.yml", "operate/grafana/svc.json"} <= places
+    for place in places:
+        if place.endswith(".md"):
+            for link in re.findall(r"\]\(([^)#\s]+)", (tmp_path / place).read_text()):
+                if "://" not in link:
+                    assert os.path.normpath(Path(place).parent / link) in places, f"{place}: {link}"
+    moved = (tmp_path / "CHANGELOG.md").read_text()
+    assert "[Privacy](use/privacy.md)" in moved
+    assert " Versioning explains" in moved  # a link to a page that is not packaged
+
+
+def test_make_build_has_copied_the_current_documents(tmp_path):
+    load_script("documents").copy_documents(tmp_path)
+    assert contents_of(ROOT / "svc/documents") == contents_of(tmp_path)
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_documented_image_versions_are_current():
@@ -278,11 +275,7 @@ def test_packaged_configuration_is_valid():
 
 
 def test_distribution_requires_all_licence_texts(tmp_path, monkeypatch):
-    spec = spec_from_file_location("licences", ROOT / "packaging/licences.py")
-    assert spec is not None
-    assert spec.loader is not None
-    licences = module_from_spec(spec)
-    spec.loader.exec_module(licences)
+    licences = load_script("licences")
     lock = (ROOT / "requirements.lock").read_text()
     needed = {licences.plain(name) for name in re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)}
     texts = "\n" + licences.texts(ROOT, needed, [])

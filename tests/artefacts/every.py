@@ -5,6 +5,7 @@ These tests need root to create root file systems, mounts and containers. `make 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -135,7 +136,13 @@ async def test_package_runs_on_fresh_debian(tree: Path, emulator: Emulator) -> N
     licences = shell(tree, "svc licences")
     assert licences == (tree / "usr/share/doc/svc/copyright").read_text()
     assert "library of the build system" not in licences
-    assert (tree / "usr/share/doc/svc/operate/README.md").exists()
+    documents = tree / "usr/share/doc/svc"
+    assert (documents / "operate/README.md").exists()
+    changelog = gzip.decompress((documents / "changelog.gz").read_bytes()).decode()
+    assert changelog == shell(tree, "svc docs CHANGELOG")
+    shell(tree, BLOCKS["svc docs"])
+    excluded = ("--exclude=CHANGELOG.md", "--exclude=changelog.gz", "--exclude=copyright")
+    assert run("diff", "--recursive", *excluded, tree / "root/svc-docs", documents) == ""
     shell(tree, BLOCKS["sudo svc init --yes --replace --config /etc/svc/config.toml \\"])
     api = f"export SVC_EDGE_API_BASE_URL={emulator.api}\n"
     assert "FAIL" not in shell(tree, api + BLOCKS["sudo -u svc svc check --config /etc/svc/config.toml"])
@@ -163,6 +170,9 @@ async def test_image_runs_under_runc(installed: Path, tmp_path: Path, emulator: 
     place = container(installed, tmp_path / "data")
     licences = (installed / "bundle/rootfs/usr/lib/svc/_internal/svc/licences.txt").read_text()
     assert re.findall("^(?:svc|Python|pyinstaller|preact) [0-9.]+\n=", licences, re.MULTILINE)
+    root = installed / "bundle/rootfs"
+    documents = (root / "usr/share/doc/svc").readlink()
+    assert (root / "usr/share/doc" / documents / "operate/install.md").exists()
     await journey(emulator, place)
 
 

@@ -71,6 +71,9 @@ def test_binary_has_version_licences_and_bundled_files(tmp_path: Path) -> None:
     assert len(wanted) > 30
     wanted += [f"svc {version('svc')}", "Python 3.", "pyinstaller ", "isbot ", "preact "]
     assert [title for title in wanted if not re.search(rf"^{re.escape(title)}.*\n=+\n\n", licences, re.MULTILINE)] == []
+    for name in ("operate/install.md", "operate/prometheus/svc.rules.yml", "operate/grafana/svc.json"):
+        assert run("docs", name).stdout == (BINARY.parents[1] / "docs" / name).read_text()
+    assert run("docs", "CHANGELOG").stdout.startswith("# Changelog\n")
     found = run("check").stdout
     assert "ok   worker bundle" in found
     assert "ok   web application" in found
