@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Emulator
 
 DIST = ROOT / "dist"
-BLOCKS = {block.name: block.text for name in ("install.md", "first-start.md") for block in blocks(name)}
+BLOCKS = {block.name: block.text for name in ("install.md", "first-start.md", "uninstall.md") for block in blocks(name)}
 # Each test takes up to two minutes on an idle machine.
 pytestmark = pytest.mark.timeout(1_800)
 # The newest glibc version that the binary may require.
@@ -113,6 +113,9 @@ async def test_binary_runs_on_debian_without_python(tree: Path, emulator: Emulat
     program = in_tree(tree, "1000:1000", "/usr/local/bin/svc", "serve")
     await journey(emulator, Place(program, folder, dict(zip(PLACES, inside, strict=True))))
     assert not list((tree / "tmp").iterdir())  # the unpacked files were removed, although one run was killed
+    shell(tree, "HOME=/root\n" + BLOCKS["sudo rm /usr/local/bin/svc"])
+    assert not (tree / "usr/local/bin/svc").exists()
+    assert not (tree / "root/svc").is_dir()
 
 
 def test_unusable_temporary_folder_fails_with_documented_message(tree: Path) -> None:
@@ -160,10 +163,19 @@ async def test_package_runs_on_fresh_debian(tree: Path, emulator: Emulator) -> N
     [serve] = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
     program = in_tree(tree, "svc:svc", "env", *unset, *serve.split())
     await journey(emulator, Place(program, tree / "var/lib/svc", {}, has_user=True))
-    shell(tree, "apt-get purge --yes svc")
+    (tree / "etc/svc/vault.key").write_text("a key that the operator has moved here")
+    shell(tree, BLOCKS["sudo apt-get purge svc"].replace("purge", "purge --yes"))
     assert (tree / "var/lib/svc/svc.db").exists()
-    assert not (tree / "etc/svc").exists()
+    assert [path.name for path in (tree / "etc/svc").iterdir()] == ["vault.key"]
     assert not (tree / "usr/lib/svc").exists()
+    changes = tree / "etc/systemd/system/svc.service.d"
+    changes.mkdir(parents=True)
+    (changes / "override.conf").write_text("[Service]\nNice=1\n")
+    uid = str((tree / "var/lib/svc").stat().st_uid)
+    shell(tree, BLOCKS["sudo rm -rf /var/lib/svc /etc/svc"])
+    remaining = ("find", tree, "-xdev", "(", "-name", "svc", "-o", "-name", "svc[.-]*", "-o", "-uid", uid, ")")
+    assert [path for path in run(*remaining).splitlines() if not path.startswith(f"{tree}/root/")] == []
+    assert "svc" not in (tree / "etc/passwd").read_text() + (tree / "etc/group").read_text()
 
 
 async def test_image_runs_under_runc(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
@@ -185,6 +197,8 @@ async def test_wheel_runs_in_empty_environment(installed: Path, tmp_path: Path, 
     assert run("sh", "-euc", f"cd {installed}\n{script}", **offline).splitlines()[-1].startswith("svc 0.")
     program = Program(lambda environ: [installed / "svc-environment/bin/svc", "serve"])
     await journey(emulator, Place(program, tmp_path / "svc", {}))
+    run("sh", "-euc", f"cd {installed}\n{BLOCKS['rm -r svc-environment']}")
+    assert [path.suffix for path in installed.iterdir()] == [".whl"]
 
 
 def test_no_file_requires_newer_glibc() -> None:
