@@ -32,7 +32,7 @@ EACH_CORE = +$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-s
 LINTS := python-lint types worker-lint web-lint
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-busy test-profile check lint $(LINTS) shots pictures bench fuzz units prose rules build env clean \
-	binary wheel deb image artefacts worker-tests web-tests
+	binary wheel deb image release artefacts worker-tests web-tests
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -112,6 +112,11 @@ deb: dist/svc ## build dist/svc_….deb, for Debian and Ubuntu
 	$(PY) packaging/build.py deb
 image: build ## build dist/svc-image.tar, for Docker or Podman
 	$(PY) packaging/build.py image
+release: env ## build all of them, and write dist/svc-VERSION with sums and bills of materials (VERSION=0.8.0, KEY=… signs)
+	@$(PY) packaging/release_check.py "$(VERSION)" $(KEY)
+	$(MAKE) binary wheel deb image
+	@$(PY) packaging/release_check.py "$(VERSION)" $(KEY)
+	@$(PY) packaging/release.py "$(VERSION)" $(KEY)
 artefacts: dist/svc units ## build all of them twice, compare, and test each (needs root on Debian, mmdebstrap, buildah, umoci, runc)
 	$(PY) -m pytest -v -rP -o faulthandler_timeout=0 tests/artefacts/every.py
 

