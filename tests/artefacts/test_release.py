@@ -90,7 +90,7 @@ def shell(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 def validate(*bills: Path) -> subprocess.CompletedProcess[str]:
     """Run the validation that the page names, in this checkout."""
     assert "`.venv/bin/python packaging/sbom.py`" in (ROOT / "docs/operate/verify.md").read_text()
-    command = [sys.executable, "packaging/sbom.py", *bills]
+    command: list[str | Path] = [sys.executable, "packaging/sbom.py", *bills]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -150,7 +150,9 @@ def test_release_contains_every_artefact_unchanged(built: Path) -> None:
     assert {path.name for path in folder.iterdir()} == expected
     with tarfile.open(folder / bundle) as archive:
         assert archive.getnames() == [f"svc-{VERSION}-worker/{name}" for name in ("manifest.json", "svc-edge.js")]
-        assert archive.extractfile(f"svc-{VERSION}-worker/svc-edge.js").read() == b"the content of svc-edge.js"
+        file = archive.extractfile(f"svc-{VERSION}-worker/svc-edge.js")
+        assert file is not None
+        assert file.read() == b"the content of svc-edge.js"
     assert (
         folder / f"svc-{VERSION}-notes.md"
     ).read_text() == f"# svc {VERSION}\n\nThe first release.\n\n- It counts.\n"
@@ -201,7 +203,7 @@ def test_bill_lists_bundled_components_with_version_licence_and_hash(built: Path
 )
 def test_bill_lists_the_javascript_packages_that_are_not_for_development(built: Path, ending: str, folders: list[str]):
     _, components = bill_of(built, ending)
-    bundled = {}
+    bundled: dict[str, dict[str, str]] = {}
     for folder in folders:
         named = json.loads((ROOT / folder / "package.json").read_text())["dependencies"]
         locked = json.loads((ROOT / folder / "package-lock.json").read_text())["packages"]
