@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType
 from cyclonedx.model.component import Component, ComponentType
-from licences import plain
 from packageurl import PackageURL
 from packaging.markers import Marker
+
+from licences import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -27,7 +27,6 @@ from components import (
 )
 from release_check import Refused, arguments, section_of
 from sbom import problem_of, write_bill
-
 from svc.api import openapi
 
 if TYPE_CHECKING:
