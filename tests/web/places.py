@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 EMAIL, PASSWORD = "you@example.com", "a long password"
 LINK_OWNER = "links@example.com"
+TAG = "landing"
 WIDTHS = (1180, 390, 320)
 THEMES = ("light", "dark")
 HEIGHT = 844
@@ -119,6 +120,7 @@ def states() -> list[str]:
         "/sites/:id?period=12mo&compare=year&bots=on",
         "/sites/:id?source=google.com",
         "/links/:id?period=month&by=week",
+        f"/links?tag={TAG}",
     ]
 
 
@@ -406,6 +408,7 @@ async def _furnish(
             site = (await service.call("POST", "/v1/sites", body, expect=202))["site"]
             rule = {"countries": ["DE", "AT"], "devices": ["mobile"], "url": "https://shop.example/unterwegs"}
             body = {"account_id": account, "code": "hello", "url": "https://shop.example/landing", "rules": [rule]}
+            body["tags"] = [TAG]
             link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
             await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
             key = {"scopes": ["links", "reports"], "name": "nightly report", "allow_ips": ["192.0.2.0/24"]}
@@ -416,7 +419,7 @@ async def _furnish(
             await platform.set_usage(customer.account_id, yesterday, rows_written=84_000)
             for plan in ("paid", "free"):
                 await service.call("PATCH", f"/v1/accounts/{account}", {"plan": plan})
-            return {"accounts": account, "sites": site["id"], "links": link["id"]}
+            return {"accounts": account, "sites": site["id"], "links": link["id"], "tags": TAG}
 
 
 async def _be_visited(service: Service, platform: Emulator, account_id: str, site: dict[str, Any], sent: Tally) -> None:

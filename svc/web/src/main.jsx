@@ -64,6 +64,7 @@ const PAGES = {
   "/links/import": laterForLinks("ImportLinks"),
   "/links/:id": LinkReport,
   "/links/:id/edit": laterForLinks("EditLink"),
+  "/tags/:id": laterForLinks("TagReport"),
   "/keys": later("Keys"),
   "/events": later("Events"),
   "/profile": later("Profile"),

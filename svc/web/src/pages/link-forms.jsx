@@ -11,11 +11,13 @@ import { address, go } from "../router.js";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { ImportTotals } from "../ui/import-totals.jsx";
+import { LinkFacts } from "../ui/link-facts.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
+import { TextFields, useTexts } from "../ui/link-texts.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
-import { asDrafts, asRules } from "../rule-drafts.js";
 import { Leads, RulesEditor } from "../ui/rules.jsx";
+import { asDrafts, asRules } from "../rule-drafts.js";
 import { UTM, utmOf, withUtm } from "../utm.js";
 import { bare } from "../short-url.js";
 import { t } from "../words.js";
@@ -44,8 +46,7 @@ const unplaced = (error) => {
 
 export function NewLink() {
   const words = t().links;
-  const rules = useSignal(asDrafts([]));
-  const url = useSignal(pasted());
+  const draft = useDraft({ url: pasted() });
   const code = useSignal("");
   return (
     <Page title={t().link.add}>
@@ -55,15 +56,15 @@ export function NewLink() {
             submit={words.make}
             more={cancel("/links")}
             renderError={unplaced}
-            send={async ({ url = "", code = "" }, key) => {
-              const body = { account_id, url: url.trim(), code: code.trim() || null, rules: asRules(rules.value) };
+            send={async ({ code = "" }, key) => {
+              const body = { account_id, code: code.trim() || null, ...bodyOf(draft, null) };
               const { link } = await call("POST /v1/links", { body, key });
               await announce(link);
-              changed("/v1/links");
+              changed("/v1/links", "/v1/tags");
               go(`/links/${link.id}`);
             }}
           >
-            <Target url={url} />
+            <Target url={draft.url} />
             <div class="short-link">
               <Field
                 name="code"
@@ -77,14 +78,48 @@ export function NewLink() {
                 onInput={(/** @type {any} */ event) => (code.value = event.currentTarget.value)}
               />
             </div>
-            <Preview host={host} code={code.value.trim()} url={url.value.trim()} />
-            <RulesEditor rules={rules} />
+            <Preview host={host} code={code.value.trim()} url={draft.url.value.trim()} />
+            <More draft={draft} />
           </Form>
         )}
       </WithLinkHost>
     </Page>
   );
 }
+
+/**
+ * The fields of a link in a form.
+ * @typedef {ReturnType<typeof useDraft>} Draft
+ * @param {Partial<Link>} link the initial values
+ */
+function useDraft(link) {
+  return {
+    url: useSignal(link.url ?? ""),
+    rules: useSignal(asDrafts(link.rules ?? [])),
+    texts: useTexts(link),
+  };
+}
+
+/**
+ * @template {"" | null} E
+ * @param {Draft} draft
+ * @param {E} empty the value of an empty field: "" to remove the stored value, null for a new link
+ */
+const bodyOf = ({ url, rules, texts: { title, tags, note } }, empty) => ({
+  url: url.value.trim(),
+  rules: asRules(rules.value),
+  title: title.value.trim() || empty,
+  tags: tags.value,
+  note: note.value.trim() || empty,
+});
+
+/** @param {{draft: Draft}} props the fields after the destination */
+const More = ({ draft }) => (
+  <>
+    <TextFields texts={draft.texts} />
+    <RulesEditor rules={draft.rules} />
+  </>
+);
 
 /** @param {{host: string, code: string, url: string}} props a preview of the link; nothing without a destination */
 const Preview = ({ host, code, url }) =>
@@ -166,79 +201,86 @@ export function EditLink({ id }) {
 
 const CHANGED_ELSEWHERE = "changed_elsewhere";
 
-/** @param {Link} a @param {Link} b @returns {boolean} true if their destinations are the same */
-const same = (a, b) => JSON.stringify([a.url, a.rules]) === JSON.stringify([b.url, b.rules]);
+/** @param {Link} link @returns {string} the fields that the form edits */
+const editable = ({ url, rules, title, tags, note }) => JSON.stringify([url, rules, title, tags, note]);
 
-/**
- * The edit form. If the link was changed elsewhere after the form was opened, the form shows that change before it
- * overwrites it.
- * @param {{link: Link}} props
- */
+/** @param {{link: Link}} props the edit form, which starts again with the version that the user chooses */
 function Change({ link }) {
-  const words = t().links;
-  const base = useSignal(link);
-  const theirs = useSignal(/** @type {Link | null} */ (null));
-  const round = useSignal(0);
-  const rules = useSignal(asDrafts(link.rules));
-  const url = useSignal(link.url);
-  useLayoutEffect(() => {
-    document.getElementById("conflict")?.focus();
-  }, [theirs.value]);
-
-  const take = () => {
-    if (!theirs.value) return;
-    rules.value = asDrafts(theirs.value.rules);
-    url.value = theirs.value.url;
-    base.value = theirs.value;
-    theirs.value = null;
-    round.value += 1;
-  };
+  const chosen = useSignal({ link, round: 0 });
   return (
     <>
       <p class="lead">
-        <strong>{bare(link)}</strong> <span class="hint">{words.codeStays}</span>
+        <strong>{bare(link)}</strong> <span class="hint">{t().links.codeStays}</span>
       </p>
-      <Form
-        key={round.value}
-        submit={words.save}
-        more={cancel(`/links/${link.id}`)}
-        renderError={(error) =>
-          error.code === CHANGED_ELSEWHERE && theirs.value ? (
-            <Note kind="watch">
-              <p role="alert">
-                <strong id="conflict" tabIndex={-1}>
-                  {words.meanwhile.said}
-                </strong>
-              </p>
-              <p>{words.meanwhile.now}</p>
-              <Leads link={theirs.value} />
-              <p>{words.meanwhile.choose}</p>
-              <p class="actions">
-                <button type="button" class="quiet" onClick={take}>
-                  {words.meanwhile.take}
-                </button>
-              </p>
-            </Note>
-          ) : (
-            unplaced(error)
-          )
-        }
-        send={async ({ url = "" }, key) => {
-          const now = (await call("GET /v1/links/{link_id}", { link_id: link.id })).link;
-          if (!same(now, base.value)) {
-            base.value = now;
-            theirs.value = now;
-            throw new ApiError(CHANGED_ELSEWHERE);
-          }
-          const body = { url: url.trim(), rules: asRules(rules.value) };
-          await call("PATCH /v1/links/{link_id}", { link_id: link.id, body, key });
-          changed("/v1/links");
-          go(`/links/${link.id}`);
-        }}
-      >
-        <Target url={url} />
-        <RulesEditor rules={rules} />
-      </Form>
+      <ChangeForm
+        key={chosen.value.round}
+        link={chosen.value.link}
+        take={(theirs) => (chosen.value = { link: theirs, round: chosen.value.round + 1 })}
+      />
     </>
+  );
+}
+
+/**
+ * If the link was changed elsewhere after the form was opened, the form shows that change before it overwrites it.
+ * @param {{link: Link, take: (theirs: Link) => void}} props `take`: called with the changed link if the user chooses it
+ */
+function ChangeForm({ link, take }) {
+  const words = t().links;
+  const base = useSignal(link);
+  const theirs = useSignal(/** @type {Link | null} */ (null));
+  const draft = useDraft(link);
+  useLayoutEffect(() => {
+    document.getElementById("conflict")?.focus();
+  }, [theirs.value]);
+  return (
+    <Form
+      submit={words.save}
+      more={cancel(`/links/${link.id}`)}
+      renderError={(error) =>
+        error.code === CHANGED_ELSEWHERE && theirs.value ? (
+          <Conflict link={theirs.value} take={() => theirs.value && take(theirs.value)} />
+        ) : (
+          unplaced(error)
+        )
+      }
+      send={async (_, key) => {
+        const now = (await call("GET /v1/links/{link_id}", { link_id: link.id })).link;
+        if (editable(now) !== editable(base.value)) {
+          base.value = now;
+          theirs.value = now;
+          throw new ApiError(CHANGED_ELSEWHERE);
+        }
+        await call("PATCH /v1/links/{link_id}", { link_id: link.id, body: bodyOf(draft, ""), key });
+        changed("/v1/links", "/v1/tags");
+        go(`/links/${link.id}`);
+      }}
+    >
+      <Target url={draft.url} />
+      <More draft={draft} />
+    </Form>
+  );
+}
+
+/** @param {{link: Link, take: () => void}} props the version that was saved elsewhere */
+function Conflict({ link, take }) {
+  const words = t().links.meanwhile;
+  return (
+    <Note kind="watch">
+      <p role="alert">
+        <strong id="conflict" tabIndex={-1}>
+          {words.said}
+        </strong>
+      </p>
+      <p>{words.now}</p>
+      <LinkFacts link={link} />
+      <Leads link={link} />
+      <p>{words.choose}</p>
+      <p class="actions">
+        <button type="button" class="quiet" onClick={take}>
+          {words.take}
+        </button>
+      </p>
+    </Note>
   );
 }

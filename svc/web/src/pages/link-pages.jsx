@@ -9,6 +9,8 @@ add(english);
 export { EditLink, NewLink } from "./link-forms.jsx";
 export { ImportLinks } from "./link-import.jsx";
 export { Links } from "./links.jsx";
+export { TagReport } from "./tag.jsx";
 export { CreatedLink } from "../ui/created-link.jsx";
 export { DeleteLink } from "../ui/delete-link.jsx";
+export { LinkFacts } from "../ui/link-facts.jsx";
 export { Leading } from "../ui/try-link.jsx";

@@ -17,6 +17,7 @@ import { t } from "../words.js";
 
 const CreatedLink = laterForLinks("CreatedLink", { part: true });
 const DeleteLink = laterForLinks("DeleteLink", { part: true });
+const LinkFacts = laterForLinks("LinkFacts", { part: true });
 const Leading = laterForLinks("Leading", { part: true });
 const NotFound = later("NotFound");
 
@@ -35,6 +36,7 @@ export function LinkReport({ id }) {
       <Loaded read={read} rows={2}>
         {({ link: found }) => <Head link={found} />}
       </Loaded>
+      {link && <LinkFacts link={link} />}
       {link && <Leading link={link} />}
       {link && <Report kind="link" id={id} name={link.code} accountId={link.account_id} />}
     </Page>

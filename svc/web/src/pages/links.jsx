@@ -4,26 +4,25 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
-import { days, number } from "../format.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { address, setSearch, visit } from "../router.js";
-import { lastWeek } from "../series.js";
 import { Choice } from "../ui/choice.jsx";
 import { ListChoices } from "../ui/list-choices.jsx";
-import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
-import { DataTable } from "../ui/data-table.jsx";
+import { underWay } from "../ui/link-acts.jsx";
+import { LinkTable } from "../ui/link-table.jsx";
 import { FILTERS_FROM, PAGE, useMore } from "../ui/more.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { Empty, KeyHint, Loaded, Page } from "../ui/parts.jsx";
+import { TagFilter } from "../ui/tag-filter.jsx";
 import { t } from "../words.js";
 
 /**
  * @typedef {import("../wire").Link} Link
  * @typedef {"newest" | "clicks" | "code" | "oldest"} Order
  * @typedef {"active" | "deleted"} Which
- * @typedef {{q: string, order: Order, account_id: string, state: Which}} Wanted the query of the URL
+ * @typedef {{q: string, tag: string, order: Order, account_id: string, state: Which}} Wanted the query of the URL
  */
 
 const SEARCH_AFTER_MS = 250;
@@ -38,6 +37,7 @@ function wanted() {
   const order = search.get("order") ?? "";
   return {
     q: search.get("q") ?? "",
+    tag: search.get("tag") ?? "",
     order: /** @type {Order} */ (order in t().links.orders ? order : "newest"),
     account_id: search.get("account_id") ?? "",
     state: search.get("state") === "deleted" ? "deleted" : "active",
@@ -52,7 +52,7 @@ const whileAnyIsUnderWay = ({ links }, polls, since_ms) =>
 
 export function Links() {
   const words = t().links;
-  const { q, order, account_id, state } = wanted();
+  const asked = wanted();
   const accounts = useResource("GET /v1/accounts", {});
   useKeys([{ keys: "n", says: words.newKey, does: () => visit("/links/new") }]);
   return (
@@ -69,7 +69,7 @@ export function Links() {
         </span>
       }
     >
-      {accounts.data?.accounts.length === 0 && state === "active" ? (
+      {accounts.data?.accounts.length === 0 && asked.state === "active" ? (
         <>
           <NoAccount>{words.noAccount}</NoAccount>
           <p>
@@ -77,7 +77,7 @@ export function Links() {
           </p>
         </>
       ) : (
-        <Found wanted={{ q, order, account_id, state }} accounts={accounts.data?.accounts ?? []} />
+        <Found wanted={asked} accounts={accounts.data?.accounts ?? []} />
       )}
     </Page>
   );
@@ -135,9 +135,9 @@ function Search({ q }) {
  * The search field, the filters and the results. Previous results stay visible until new results have loaded.
  * @param {{wanted: Wanted, accounts: import("../wire").Account[]}} props
  */
-function Found({ wanted: { q, order, account_id, state }, accounts }) {
+function Found({ wanted: { q, tag, order, account_id, state }, accounts }) {
   const words = t().links;
-  const params = { q: q.slice(0, LONGEST_Q), order, account_id, state, limit: PAGE };
+  const params = { q: q.slice(0, LONGEST_Q), tag, order, account_id, state, limit: PAGE };
   const read = useKept(useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay }));
   const { rows, begin, more } = useMore({
     read,
@@ -146,17 +146,13 @@ function Found({ wanted: { q, order, account_id, state }, accounts }) {
     next: (cursor) => call("GET /v1/links", { ...params, cursor }),
   });
   useKeys([{ keys: "r", says: t().common.shortcuts.again, does: begin }]);
-  const isPlain = q === "" && order === "newest" && account_id === "" && state === "active";
+  const isPlain = q === "" && tag === "" && order === "newest" && account_id === "" && state === "active";
   const choices = rows.length >= FILTERS_FROM || !isPlain;
   return (
     <>
       <div class="link-search">
         <Search q={q} />
-        {choices && (
-          <>
-            <ListChoices words={words} order={order} state={state} />
-          </>
-        )}
+        {choices && <ListChoices words={words} order={order} state={state} />}
         {choices && accounts.length > 1 && (
           <Choice
             label={words.account}
@@ -166,10 +162,11 @@ function Found({ wanted: { q, order, account_id, state }, accounts }) {
           />
         )}
       </div>
+      <TagFilter tag={tag} />
       <Loaded read={read} rows={8}>
         {() => (
           <div aria-busy={read.loading}>
-            {rows.length === 0 ? <Nothing q={q} state={state} /> : <Table links={rows} />}
+            {rows.length === 0 ? <Nothing q={q} tag={tag} state={state} /> : <LinkTable links={rows} />}
             {more}
             {!choices && (
               <p class="small after">
@@ -183,10 +180,10 @@ function Found({ wanted: { q, order, account_id, state }, accounts }) {
   );
 }
 
-/** @param {{q: string, state: Which}} props */
-function Nothing({ q, state }) {
+/** @param {{q: string, tag: string, state: Which}} props */
+function Nothing({ q, tag, state }) {
   const words = t().links;
-  if (q === "") {
+  if (q === "" && tag === "") {
     return (
       <Empty>
         <p>{state === "deleted" ? words.noneDeleted : words.none}</p>
@@ -202,56 +199,12 @@ function Nothing({ q, state }) {
   }
   return (
     <Empty>
-      <p>{words.noneFound(q)}</p>
+      <p>{q === "" ? t().linkFields.noneTagged(tag) : words.noneFound(q)}</p>
       <p>
-        <button type="button" class="quiet" onClick={() => setSearch({ q: null })}>
+        <button type="button" class="quiet" onClick={() => setSearch({ q: null, tag: null })}>
           {words.showAll}
         </button>
       </p>
     </Empty>
-  );
-}
-
-/** @param {Link} link @returns {boolean} true if the worker serves the current version to visitors */
-const isLive = ({ state, config, error, disabled }) => state === "active" && config === "synced" && !error && !disabled;
-
-/** @param {Link} link renders the link's status, or nothing if visitors get the current version */
-const shownState = (link) => !isLive(link) && <LinkState link={link} />;
-
-/** @param {{links: Link[]}} props */
-function Table({ links }) {
-  const words = t().links;
-  const { columns } = words;
-  const { from, to } = lastWeek(Date.now());
-  useLinkKeys();
-  return (
-    <DataTable
-      label={words.title}
-      rows={links}
-      id={({ id }) => id}
-      columns={[
-        { label: columns.link, cell: (link) => <a href={`/links/${link.id}`}>{link.code}</a> },
-        {
-          label: columns.target,
-          cell: ({ url, rules }) => (
-            <span class="target">
-              <span class="clip">{url.replace(/^https:\/\//, "")}</span>
-              {rules.length > 0 && <span class="small">{t().link.andRules(rules.length)}</span>}
-            </span>
-          ),
-        },
-        {
-          label: columns.clicks(days(from, to)),
-          kind: "number primary",
-          cell: ({ clicks_7d }) => number(clicks_7d ?? 0),
-        },
-        ...(links.every(isLive) ? [] : [{ label: columns.state, cell: shownState }]),
-        {
-          label: columns.acts,
-          kind: "bare",
-          cell: (link) => link.state === "active" && <LinkActs link={link} icons />,
-        },
-      ]}
-    />
   );
 }

@@ -19,7 +19,7 @@ export function DeleteLink({ link, close }) {
       send={async (key) => {
         await call("DELETE /v1/links/{link_id}", { link_id: link.id, body: {}, key });
         go("/links");
-        changed("/v1/links");
+        changed("/v1/links", "/v1/tags");
       }}
     >
       <p>{words.text}</p>

@@ -57,7 +57,7 @@ function useFound(q) {
     links: (links.data?.links ?? []).map((link) => ({
       href: `/links/${link.id}`,
       name: bare(link),
-      about: link.url,
+      about: link.title ?? link.url,
     })),
     busy: sites.loading || links.loading,
     error: sites.error ?? links.error,

@@ -12,7 +12,7 @@ import { t } from "../words.js";
 import { Choice } from "./choice.jsx";
 
 /**
- * @typedef {import("../wire").Report} Report
+ * @typedef {Pick<import("../wire").Report, "period" | "from" | "to" | "by">} Report
  * @typedef {import("../range.js").Range} Range
  */
 

@@ -224,8 +224,11 @@ const nothing = (counts) => !counts || counts.views + counts.bots === 0;
 const livePace = ({ report }) =>
   report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : report.period === "today" ? LIVE_AGAIN_MS : null;
 
-/** @param {{report: What}} props the days, the time of the last count, and what is missing */
-function Counted({ report }) {
+/**
+ * @param {{report: Pick<What, "from" | "to" | "as_of" | "series" | "comparison"> & {incomplete?: boolean}}} props shows
+ *   the days, the time of the last count, and what is missing
+ */
+export function Counted({ report }) {
   const words = t().report;
   const { comparison } = report;
   const isRunning = runningSlot(slotsOf({ ...report, by: "day" }), Date.now()) >= 0;

@@ -1,5 +1,6 @@
 /** English texts that only the components in pages/link-pages.jsx use. They load with these. */
 
+import linkFields from "./en/link-fields.js";
 import links from "./en/links.js";
 
-export default { links };
+export default { linkFields, links };

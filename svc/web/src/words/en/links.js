@@ -13,7 +13,7 @@ const links = {
   edit: "Edit link",
   save: "Save changes",
   search: "Search",
-  searchHint: "Code or URL",
+  searchHint: "Title, code or URL",
   shorten: "Press Enter to shorten this URL",
   order: "Sort by",
   orders: { newest: "Newest", clicks: "Most clicks", code: "Code", oldest: "Oldest" },
@@ -23,7 +23,7 @@ const links = {
   account: "Account",
   allAccounts: "All accounts",
   columns: {
-    link: "Code",
+    link: "Link",
     target: "Destination",
     clicks: (/** @type {string} */ days) => `Clicks, ${days}`,
     state: "Status",

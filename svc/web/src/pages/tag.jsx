@@ -1,0 +1,90 @@
+/** The report of a tag: the sums over the links that have the tag now. */
+
+import { useRef } from "preact/hooks";
+
+import { useKept } from "../kept.js";
+import { useKeys } from "../keys.js";
+import { changed, comparisonOf, rangeOf } from "../range.js";
+import { useResource } from "../resource.js";
+import { address, go, setSearch } from "../router.js";
+import { isCompared, slotsOf } from "../series.js";
+import { Chart } from "../ui/chart.jsx";
+import { Empty, Loaded, Page } from "../ui/parts.jsx";
+import { Periods } from "../ui/periods.jsx";
+import { RangePicker, RangeProblem } from "../ui/report-parts.jsx";
+import { Counted } from "../ui/report.jsx";
+import { tagged } from "../ui/tags.jsx";
+import { Totals } from "../ui/totals.jsx";
+import { t } from "../words.js";
+
+/** @param {{id: string}} props `id`: the tag */
+export function TagReport({ id: tag }) {
+  const words = t().linkFields;
+  const search = address.value.searchParams;
+  const range = rangeOf(search);
+  const compare = comparisonOf(search);
+  const bots = search.get("bots") === "on";
+  // If the comparison is turned on again, the previous comparison is restored.
+  const last = useRef(compare);
+  last.current = compare ?? last.current;
+  const toggle = {
+    compared: () => go(changed(search, { compare: compare ? "off" : last.current === "year" ? "year" : undefined })),
+    bots: () => setSearch({ bots: bots ? null : "on" }),
+  };
+  const numbers = useResource("GET /v1/tags/{tag}/report", { tag, ...range, ...(compare && { compare }) });
+  const read = useKept(numbers);
+  const invalid = numbers.error?.code === "invalid_request" ? numbers.error : null;
+  const report = read.data?.report;
+  useKeys([
+    ...(search.get("period") === "all" ? [] : [{ keys: "x", says: t().report.compare, does: toggle.compared }]),
+    { keys: "r", says: t().common.shortcuts.again, does: read.again },
+  ]);
+  return (
+    <Page
+      title={words.tagTitle(tag)}
+      head={
+        <a class="button quiet" href={tagged(tag)}>
+          {words.showTagged}
+        </a>
+      }
+    >
+      <p class="hint">{words.tagExplain}</p>
+      <div class="report">
+        <Periods current={range.period} />
+        <div class="range-place">
+          {(report || numbers.error) && <RangePicker report={invalid ? undefined : report} />}
+        </div>
+        {invalid ? (
+          <RangeProblem error={invalid} />
+        ) : (
+          <Loaded read={read} rows={8}>
+            {({ report }) => (
+              <div aria-busy={read.loading}>
+                <Totals kind="link" report={report} compared={compare !== undefined} />
+                <Counted report={report} />
+                {report.totals.views + report.totals.bots === 0 && !isCompared(report.comparison) ? (
+                  <Empty>
+                    <p>{t().report.nothing.link}</p>
+                  </Empty>
+                ) : (
+                  <Chart
+                    kind="link"
+                    by={report.by ?? "day"}
+                    slots={slotsOf(report)}
+                    compared={compare !== undefined}
+                    comparison={
+                      report.period === "all" ? "" : (t().report.comparisons[last.current ?? "previous"] ?? "")
+                    }
+                    bots={bots}
+                    toggle={toggle}
+                    more={null}
+                  />
+                )}
+              </div>
+            )}
+          </Loaded>
+        )}
+      </div>
+    </Page>
+  );
+}
