@@ -117,8 +117,8 @@ release: env ## build all of them, and write dist/svc-VERSION with sums and bill
 	$(MAKE) binary wheel deb image
 	@$(PY) packaging/release_check.py "$(VERSION)" $(KEY)
 	@$(PY) packaging/release.py "$(VERSION)" $(KEY)
-artefacts: dist/svc units ## build all of them twice, compare, and test each (needs root on Debian, mmdebstrap, buildah, umoci, runc)
-	$(PY) -m pytest -v -rP -o faulthandler_timeout=0 tests/artefacts/every.py
+artefacts: dist/svc units ## build all of them twice, compare, and test each and the web servers of tls.md (needs root on Debian, mmdebstrap, buildah, umoci, runc, caddy, nginx)
+	$(PY) -m pytest -v -rP -o faulthandler_timeout=0 tests/artefacts/every.py tests/artefacts/proxies.py
 
 # Also builds the folder build/svc, which goes into the package.
 dist/svc: svc/bundle/manifest.json svc/web/dist/manifest.json $(DOCUMENTS) packaging/svc.spec packaging/entry.py packaging/build.py \

@@ -15,7 +15,7 @@ from tests.artefacts.journey import Place
 ROOT = Path(__file__).parents[2]
 # Cached, because each takes half a minute to build.
 _TREES = ROOT / "build/trees"
-_TOOLS = ("mmdebstrap", "buildah", "umoci", "runc", "dpkg-deb", "objdump")
+_TOOLS = ("mmdebstrap", "buildah", "umoci", "runc", "dpkg-deb", "objdump", "caddy", "nginx")
 # Packages for the local base images. They replace the public images, so that no registry is needed.
 IMAGES = {"python": ("python3", "python3-venv", "libpython3-stdlib", "libpython3-dev", "binutils"), "system": ()}
 # The path settings for a service that is not installed. Installed artefacts have their own defaults.
@@ -37,7 +37,8 @@ def missing_tools() -> str:
     if os.geteuid() or "debian" not in platform.freedesktop_os_release()["ID"]:
         return "make artefacts needs Debian and root, because it builds root file systems of the same release"
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
-    problem = f"make artefacts needs {', '.join(missing)}; run: apt-get install mmdebstrap buildah umoci runc binutils"
+    packages = "mmdebstrap buildah umoci runc binutils caddy nginx-light"
+    problem = f"make artefacts needs {', '.join(missing)}; run: apt-get install {packages}"
     return problem if missing else ""
 
 

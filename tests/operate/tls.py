@@ -1,4 +1,4 @@
-"""Steps of docs/operate/tls.md. They need a web server."""
+"""Steps of docs/operate/tls.md. tests/artefacts/proxies.py runs the configurations with real web servers."""
 
 from tests.operate.documents import by_hand
 
