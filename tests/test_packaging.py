@@ -12,18 +12,20 @@ import sys
 import tarfile
 import zipfile
 from importlib.metadata import distributions, version
+from importlib.resources import files
 from importlib.util import module_from_spec, spec_from_file_location
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
+import jsonschema
 import pytest
 import yaml
 
 from edge_worker.harness.service import environment
 from svc.config import load
-from tests.command_runs import api_with_a_clock
+from tests.command_runs import api_with_a_clock, environment_of, svc
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -211,6 +213,51 @@ def test_compose_file_has_valid_settings():
     assert IPv4Address(caddy) not in IPv4Network(network["ip_range"])
     assert IPv4Network(network["ip_range"]).subnet_of(IPv4Network(network["subnet"]))
     assert network["gateway"] != caddy
+
+
+def test_compose_file_follows_the_schema():
+    schema = json.loads(files("check_jsonschema.builtin_schemas").joinpath("vendor/compose-spec.json").read_text())
+    compose = yaml.safe_load((ROOT / "packaging/compose.yaml").read_text())
+    jsonschema.validate(compose, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**compose, "services": {"svc": {"imagee": "svc"}}}, schema)
+
+
+def test_backup_container_keeps_newest_backups(tmp_path):
+    compose = yaml.safe_load((ROOT / "packaging/compose.yaml").read_text())
+    backup = compose["services"]["backup"]
+    assert backup["environment"] == compose["services"]["svc"]["environment"]
+    [script] = backup["command"]
+    unit = (ROOT / "packaging/systemd/svc-backup.service").read_text()
+    commands = re.findall(r"-c '(rm .*|ls .*)'", unit)
+    assert [command in script for command in commands] == [True, True]
+    store = f"sqlite:///{tmp_path}/svc.db"
+    settings = {"SVC_STORE_URL": store, "SVC_VAULT_KEY_FILE": f"{tmp_path}/vault.key"}
+    assert (
+        svc(tmp_path, "user", "add", "a@example.com", "--password-stdin", text="a long password", **settings).returncode
+        == 0
+    )
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    for day in range(10, 25):
+        (folder / f"svc-202001{day}T000000Z.tar").write_text("an old backup")
+    (folder / "svc-20200125T000000Z.tar.part").write_text("an interrupted backup")
+    once = script.replace("$$", "$").replace("/var/lib/svc", str(tmp_path)).replace("sleep 86400", "exit 0")
+    environ = {**environment_of(settings), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    run_once = subprocess.run(
+        [*backup["entrypoint"], once],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert run_once.returncode == 0, run_once.stderr
+    kept = sorted(path.name for path in folder.iterdir())
+    assert kept[:13] == [f"svc-202001{day}T000000Z.tar" for day in range(12, 25)]
+    assert len(kept) == 14
+    assert svc(tmp_path, "verify", str(folder / kept[-1]), **settings).returncode == 0
 
 
 def make_root(root: Path) -> None:
