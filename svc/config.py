@@ -313,6 +313,12 @@ class LimitsConfig(_Section):
         return {"accounts": self.accounts, "sites": self.sites, "links": self.links, "keys": self.keys_of(plan)}
 
 
+class LinksConfig(_Section):
+    """Settings for links."""
+
+    check_targets: bool = True
+
+
 class TimingConfig(_Section):
     """Intervals and lifetimes. Short values speed up tests and demonstrations."""
 
@@ -346,6 +352,7 @@ class Config(_Section):
     auth: AuthConfig = AuthConfig()
     metrics: MetricsConfig = MetricsConfig()
     web: WebConfig = WebConfig()
+    links: LinksConfig = LinksConfig()
     limits: LimitsConfig = LimitsConfig()
     timing: TimingConfig = TimingConfig()
 

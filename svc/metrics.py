@@ -27,7 +27,7 @@ import prometheus_client.registry
 import trio
 
 from svc.errors import CATALOGUE
-from svc.model import AccountState, OperationKind, RolloutState
+from svc.model import TARGET_PROBLEMS, AccountState, OperationKind, RolloutState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -250,6 +250,15 @@ CHORE_SECONDS = HistogramMetric(
 )
 CHORE_ROWS = CounterMetric("svc_housekeeping_rows_total", "Expired rows deleted.", {"chore": NAMES})
 
+# -------------------------------------------------------------------------------------------------------------- links
+
+TARGET_CHECKS = CounterMetric(
+    "svc_link_target_checks_total",
+    "Requests to the targets of links. `unclear`: the request says nothing about the target; other results except"
+    " `works` are problems.",
+    {"result": ("works", "unclear", *TARGET_PROBLEMS)},
+)
+
 # ---------------------------------------------------------------------------------------------------------------- mail
 
 MAIL_WAITING = GaugeMetric("svc_mail_waiting", "Emails waiting to be sent.")
@@ -298,6 +307,7 @@ TABLE: Mapping[str, tuple[Metric, ...]] = {
         STORE_UP, STORE_BYTES, STORE_COMMIT, STORE_READ, STORE_WAIT, STORE_WAITING, STORE_GROUP, STORE_FAILURES,
         CHORE_SECONDS, CHORE_ROWS, BACKUP_AGE,
     ),
+    "Links": (TARGET_CHECKS,),
     "Mail": (MAIL_WAITING, MAIL_OLDEST, MAIL_TRIES, MAIL_EXPIRED, MAIL_AWAY),
     "Process": (BUILD, LOOP_LAG, TASKS, LOG_LINES),
 }  # fmt: skip

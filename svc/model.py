@@ -111,6 +111,10 @@ SITE_WARNINGS: tuple[SiteWarning, ...] = get_args(SiteWarning)
 SiteState = Literal[RouteState, "deleted"]
 SiteOrder = Literal["oldest", "newest", "host"]
 LinkState = Literal["active", "deleted"]
+# Why a target of a link is broken: the response has status 404 or 410, there is no secure connection, or its host does
+# not exist.
+TargetProblem = Literal["http_404", "http_410", "tls_failed", "unknown_host"]
+TARGET_PROBLEMS: tuple[TargetProblem, ...] = get_args(TargetProblem)
 TargetKind = Literal["site", "link", "account"]
 NoteTarget = TargetKind  # the object whose reports show a note
 # Kinds of notes that the service writes; see `svc.api.note_texts`.
@@ -783,8 +787,26 @@ class LinkChange(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
+class BrokenTarget:
+    """A target of a link whose requests have had a problem for at least a day.
+
+    `problem`: the problem of the last request. `since`: the first request with a problem. `checked_at`: the last
+    request. Times are epoch ms.
+    """
+
+    url: str
+    problem: TargetProblem
+    since: int
+    checked_at: int
+
+
+@dataclass(frozen=True)
 class Link:
-    """A short link."""
+    """A short link.
+
+    `broken_targets`: those of its targets that are broken; see `store/broken_targets.py`. Transactions on links leave
+    it empty, unless they say otherwise.
+    """
 
     id: str
     account_id: str
@@ -801,6 +823,11 @@ class Link:
     title: str | None = None
     note: str | None = None
     tags: tuple[str, ...] = ()  # normalized (link_texts.normalize_tag), sorted, without duplicates
+    broken_targets: tuple[BrokenTarget, ...] = ()
+
+    def targets(self) -> list[tuple[str, str]]:
+        """Return all URLs to which clicks can lead, each with the path of its field (`url`, `rules.0.url`, …)."""
+        return [("url", self.url), *((f"rules.{n}.url", rule.url) for n, rule in enumerate(self.rules))]
 
     def redirects_like(self, other: Link) -> bool:
         """Return True if the links differ at most in the fields that the Worker does not have."""
@@ -813,8 +840,7 @@ class Link:
 
     def targets_on(self, host: str) -> list[str]:
         """Return the paths of the fields (`url`, `rules.0.url`, …) that contain a URL on `host`."""
-        targets = [("url", self.url), *((f"rules.{n}.url", rule.url) for n, rule in enumerate(self.rules))]
-        return [name for name, url in targets if url_host(url) == host]
+        return [name for name, url in self.targets() if url_host(url) == host]
 
 
 @dataclass(frozen=True)

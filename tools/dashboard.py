@@ -181,6 +181,9 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         Panel("Rows deleted", "short", ((rate("svc_housekeeping_rows_total", "chore"), "{{chore}}"),)),
         Panel("Housekeeping, mean", "s", ((mean("svc_housekeeping_seconds", "chore"), "{{chore}}"),)),
     ),
+    "Links": (
+        Panel("Requests to targets", "reqps", ((rate("svc_link_target_checks_total", "result"), "{{result}}"),)),
+    ),
     "Mail": (
         Panel("Waiting", "short", (("svc_mail_waiting", "emails"),)),
         Panel("Oldest email", "s", (("svc_mail_oldest_seconds", "age"),)),

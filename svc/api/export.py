@@ -11,6 +11,7 @@ from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, Moment, MonthsKept
 from svc.api.link_rules import Rule
+from svc.api.links import BrokenTarget
 from svc.api.mailings import Mailings as ShownMailings
 from svc.api.mailings import Recipient
 from svc.api.notes import text_of
@@ -159,6 +160,7 @@ class Link(ResponseBody):
     tags: tuple[str, ...]
     state: LinkState
     created_at: Moment
+    broken_targets: tuple[BrokenTarget, ...]
 
     @classmethod
     def from_model(cls, link: model.Link, edge_account_id: str) -> Link:
@@ -175,6 +177,7 @@ class Link(ResponseBody):
             tags=link.tags,
             state=link.state,
             created_at=link.created_at,
+            broken_targets=tuple(BrokenTarget.model_validate(each) for each in link.broken_targets),
         )
 
 
@@ -325,8 +328,8 @@ sites.json         Sites: host, exclusions (excluded_paths, excluded_networks,
 sites.csv          The sites as a table; each list of exclusions is a JSON list in its cell.
 links.json         Short links: code, target (url), rules, title, note and tags. Links with
                    the state "deleted" no longer redirect, and other links may use their
-                   codes.
-links.csv          The links as a table; rules and tags are JSON lists in their cells. An
+                   codes. broken_targets lists the targets that no longer exist.
+links.csv          The links as a table; each list is a JSON list in its cell. An
                    apostrophe precedes a title or note that begins with =, +, - or @, so
                    that spreadsheets do not treat it as a formula.
 notes.json         Notes on days. A note with site_id or link_id is on that site or link, any

@@ -15,7 +15,7 @@ from svc.api.fields import DIGITS, Count, Cursor, HttpsUrl, Id, LinkCode, Moment
 from svc.api.link_rules import Rule, Rules, rules_of
 from svc.api.link_texts import NOTE, TAGS, TITLE, LinkNote, LinkTitle, Tag, Tags
 from svc.api.shape import Body, NoBody, Query, ResponseBody, optional_field
-from svc.model import ConfigState, LinkOrder, LinkState
+from svc.model import ConfigState, LinkOrder, LinkState, TargetProblem
 
 _URL = "The target of clicks that match no rule. The target cannot be on the link host."
 CODE = (
@@ -95,6 +95,7 @@ class LinkQuery(Query):
         " days. Sorting by clicks requires the scope `reports`.",
     )
     state: LinkState = Field("active", description="Only active links, or only deleted links.")
+    broken: bool = Field(False, description="Only links with `broken_targets`.")
     limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of links.")
     cursor: Cursor | None = optional_field("`next_cursor` of the previous page. All other parameters must be the same.")
 
@@ -102,12 +103,25 @@ class LinkQuery(Query):
     def listing(self) -> tuple[str | None, ...]:
         """The parameters that must be the same for all pages of this list."""
         tag = () if self.tag is None else (self.tag,)  # cursors without a tag are those of earlier versions
-        return (self.order, self.account_id, self.q, self.state, *tag)
+        filters = (self.tag, "broken") if self.broken else tag
+        return (self.order, self.account_id, self.q, self.state, *filters)
 
     @property
     def contains(self) -> tuple[str, ...]:
         """The forms of `q` to search for in codes and URLs."""
         return search_forms(self.q)
+
+
+class BrokenTarget(ResponseBody):
+    """A target whose requests by the service have had a problem for at least a day."""
+
+    url: str
+    problem: TargetProblem = Field(
+        description="The target's status is 404 or 410, there is no secure connection to its host, or its host does not"
+        " exist."
+    )
+    since: Moment = Field(description="The time of the first request with a problem.")
+    checked_at: Moment = Field(description="The time of the last request.")
 
 
 class Link(ResponseBody):
@@ -142,6 +156,10 @@ class Link(ResponseBody):
         "Clicks by people in the last seven complete UTC days. Present only in lists, and only with the scope"
         " `reports`."
     )
+    broken_targets: tuple[BrokenTarget, ...] | None = optional_field(
+        "Present if the service has found targets of the link that no longer exist. The service requests each target"
+        " once a week."
+    )
 
     @classmethod
     def from_model(
@@ -171,6 +189,7 @@ class Link(ResponseBody):
             created_at=link.created_at,
             disabled=Disabled.from_model(link.disabled),
             clicks_7d=clicks_7d,
+            broken_targets=tuple(BrokenTarget.model_validate(each) for each in link.broken_targets) or None,
         )
 
 

@@ -24,7 +24,10 @@ class User(ResponseBody):
     id: int
     email: str
     email_confirmed: bool
-    notify: bool = Field(description="Send an email when an account needs attention and when it has recovered.")
+    notify: bool = Field(
+        description="Send an email when an account needs attention and when it has recovered, and at most one email a"
+        " day about broken targets of links."
+    )
     language: Language | None = Field(
         description="The language of emails to the user. Null if the user has not chosen one. Each email is then in"
         " the language of the request that caused it, or in English if there was no such request."
@@ -72,7 +75,8 @@ class ChangeMe(Body):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     notify: bool | None = optional_field(
-        "Send an email when an account needs attention and when it has recovered. Emails that were not sent because"
+        "Send an email when an account needs attention and when it has recovered, and at most one email a day about"
+        " broken targets of links. Emails that were not sent because"
         " `notify` was false are not sent later. Default: unchanged."
     )
     language: Language | None = Field(

@@ -72,6 +72,7 @@ class SiteGroup(Group):
 class LinkGroup(Group):
     """The summed counts of all links, and the first links in the requested order."""
 
+    broken: Count = Field(description="The number of links with `broken_targets`.")
     entries: tuple[LinkEntry, ...]
 
 

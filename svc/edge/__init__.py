@@ -6,6 +6,7 @@ responses      classifies responses as results or failures, and decides whether 
 call_limits    limits on the rate of calls
 fair_limiter   shares the concurrent calls fairly between accounts and users
 endpoints      names the area of a path, for the metrics
+target_visits  requests to the targets of links, with their redirects
 visits         requests to users' sites, such as test views (all other requests go to the API)
 
 Each of the other modules contains the calls for one part of the API: `tokens`, `workers`, `d1`, `routes`, `zones`,

@@ -34,6 +34,7 @@ _RAY, _MITIGATED = "cf-ray", "cf-mitigated"
 # These errors mean that this machine has no route to the address, for example because the machine has no IPv6 address.
 _NO_NETWORK = frozenset({errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETDOWN})
 
+Scheme = Literal["https", "http"]
 # Reasons why a host did not send an HTTP response. `unchecked` means that the problem may not be the host's.
 FailedBy = Literal["not_resolved", "not_public", "not_connected", "certificate", "not_http", "unchecked"]
 
@@ -73,21 +74,30 @@ class Visitor:
     cookies or read the body.
 
     `emulated_edge`: the URL of an emulated Cloudflare that receives all requests, for tests and demonstrations, or ""
-    for none. `lookup`: resolves a host. `port`, `tls`: the port of the hosts, and the TLS context for them. The other
-    fields are timeouts: `connect_s` for the connection to each address, `response_s` for each part of a response, and
-    `longest_s` for the whole request.
+    for none. `user_agent`, `accept`: headers of the requests. `lookup`: resolves a host. `port`, `tls`: the port of the
+    hosts, and the TLS context for them. `plain_port`: the port for requests without TLS. The other fields are timeouts:
+    `connect_s` for the connection to each address, `response_s` for each part of a response, and `longest_s` for the
+    whole request.
     """
 
     emulated_edge: str = ""
+    user_agent: str = USER_AGENT
+    accept: str = "text/html"
     lookup: Lookup = system_lookup
     port: int = 443
+    plain_port: int = 80
     tls: Callable[[], ssl.SSLContext] = trusted
     connect_s: float = 3.0
     response_s: float = 5.0
     longest_s: float = 20.0
 
-    async def get(self, host: str, path: str) -> Answer | NoAnswer:
-        """Send one GET request for https://`host``path`, and return the response."""
+    async def get(
+        self, host: str, path: str, *, scheme: Scheme = "https", port: int | None = None
+    ) -> Answer | NoAnswer:
+        """Send one GET request for https://`host``path`, and return the response.
+
+        `scheme`: "http" for a request without TLS. `port`: None for the scheme's port.
+        """
         with trio.move_on_after(self.longest_s):
             if self.emulated_edge:
                 return await self._ask(self.emulated_edge, host, path)
@@ -99,39 +109,45 @@ class Visitor:
                 return NoAnswer("not_public", str(error))
             except LookupFailed as error:
                 return NoAnswer("unchecked", str(error))
-            return await self.get_from(addresses, host, path)
+            return await self.get_from(addresses, host, path, scheme=scheme, port=port)
         return NoAnswer("not_http")
 
-    async def get_from(self, addresses: Sequence[str], host: str, path: str) -> Answer | NoAnswer:
+    async def get_from(
+        self, addresses: Sequence[str], host: str, path: str, *, scheme: Scheme = "https", port: int | None = None
+    ) -> Answer | NoAnswer:
         """Send the request to the first of these addresses that accepts a connection. The addresses are not checked."""
         failed = NoAnswer("unchecked", "no network")
+        usual_port = self.port if scheme == "https" else self.plain_port
+        named = host if port is None else f"{host}:{port}"
         for address in addresses:
-            origin = f"https://[{address}]:{self.port}" if ":" in address else f"https://{address}:{self.port}"
-            answer = await self._ask(origin, host, path)
+            literal = f"[{address}]" if ":" in address else address
+            answer = await self._ask(f"{scheme}://{literal}:{port or usual_port}", host, path, named)
             if isinstance(answer, Answer) or answer.reason not in ("not_connected", "unchecked"):
                 return answer
             if answer.reason == "not_connected":
                 failed = answer
         return failed
 
-    async def _ask(self, origin: str, host: str, path: str) -> Answer | NoAnswer:
-        """Send the request to `origin`, an address with scheme and port. The certificate must be valid for `host`."""
+    async def _ask(self, origin: str, host: str, path: str, named: str = "") -> Answer | NoAnswer:
+        """Send the request to `origin`, an address with scheme and port. The certificate must be valid for `host`.
+
+        `named`: the host with its port, if the request names one.
+        """
         headers = {
-            "Host": host,
-            "User-Agent": USER_AGENT,
-            "Accept": "text/html",
+            "Host": named or host,
+            "User-Agent": self.user_agent,
+            "Accept": self.accept,
             "Accept-Language": "en",
             "Connection": "close",
         }
         timeout = httpx.Timeout(self.response_s, connect=self.connect_s)
-        async with httpx.AsyncClient(
-            timeout=timeout, verify=self.tls(), trust_env=False, follow_redirects=False
-        ) as client:
-            # httpcore uses this name for SNI and for the check of the certificate, because the URL contains only an
-            # address.
-            request = client.build_request("GET", f"{origin}{path}", headers=headers, extensions={"sni_hostname": host})
+        # httpcore uses `sni_hostname` in place of the URL's address for SNI and to check the certificate.
+        extensions = {"sni_hostname": host, "timeout": timeout.as_dict()}
+        request = httpx.Request("GET", f"{origin}{path}", headers=headers, extensions=extensions)
+        # A client would parse the header Location, and raise an error for a location that it does not support.
+        async with httpx.AsyncHTTPTransport(verify=self.tls(), trust_env=False) as transport:
             try:
-                response = await client.send(request, stream=True)
+                response = await transport.handle_async_request(request)
             except httpx.HTTPError as error:
                 return _reason(error)
             try:

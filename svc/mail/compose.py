@@ -18,7 +18,7 @@ from svc.mail.messages import Link, Service
 from svc.mail.report import Addressee, report_email
 from svc.model import DEFAULT_LANGUAGE
 from svc.remaining_resource import RemainingResource
-from svc.store import accounts, email_changes, invitations, mailings, outbox, users
+from svc.store import accounts, broken_targets, email_changes, invitations, mailings, outbox, users
 from svc.store.tx import constant
 
 if TYPE_CHECKING:
@@ -304,6 +304,19 @@ def _report(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     return Composed(report_email(row.facts["report"], to, draft.terms.service), None, found.recipient.id)
 
 
+def _broken_targets(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose the email about broken targets of links, unless none of them is still broken."""
+    user = yield from _get_user(row)
+    found = yield from broken_targets.still_broken(row.facts["targets"])
+    if user is None or not user.notify or user.disabled_at is not None or not found:
+        return None
+    link = f"{draft.terms.service_url}/links?state=broken"
+    email = messages.about_broken_targets(
+        _language(row, user), row.address, found, row.facts["more"], link, mail_id=row.id
+    )
+    return Composed(email, user)
+
+
 def _recipient_and_user(row: Waiting) -> Tx[tuple[Subscription | None, User | None]]:
     """Return the recipient of an email report and the user who sends it. None: removed, disabled or being deleted."""
     if not (yield from mailings.lock_recipient(row.facts["recipient"])):
@@ -355,4 +368,5 @@ _KINDS: Mapping[MailKind, Callable[[Waiting, Draft], Tx[Composed | None]]] = {
     "email_change_notice": _email_change_notice,
     "report_confirm": _report_confirm,
     "report": _report,
+    "broken_targets": _broken_targets,
 }

@@ -12,6 +12,15 @@ _MONTHS = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 
+_BROKEN_TARGETS = (
+    "These targets of your links have had a problem for at least a day:\n\n{targets}\n\n"
+    "Open each target in a browser. If the target doesn't work, change the link or fix the page. If the target works,"
+    " its server rejects our requests, and you can ignore the problem.\n\n"
+    "View the links:\n\n{link}\n\n"
+    "You get at most one of these emails a day, and each problem is reported once. You can turn off these emails in"
+    " your profile, or with PATCH /v1/me."
+)
+
 ENGLISH = Words(
     language="en",
     formats=Formats(
@@ -168,6 +177,15 @@ ENGLISH = Words(
         "Confirm or decline",
     ),
     several_sites="several sites",
+    broken_target=Text("Your link {code} has a broken target", _BROKEN_TARGETS, "View the links"),
+    broken_targets=Text("Broken targets of your links: {count}", _BROKEN_TARGETS, "View the links"),
+    target_problems={
+        "http_404": "page not found, status 404",
+        "http_410": "page deleted, status 410",
+        "tls_failed": "no secure connection",
+        "unknown_host": "the host name does not exist",
+    },
+    more_broken_targets="Number of further broken targets: {count}",
     report=REPORT,
     errors=CATALOGUE,
     findings=finding.ENGLISH,

@@ -12,6 +12,15 @@ _MONTHS = (
     "Juli", "August", "September", "Oktober", "November", "Dezember",
 )  # fmt: skip
 
+_BROKEN_TARGETS = (
+    "Diese Ziele Ihrer Links haben seit mindestens einem Tag ein Problem:\n\n{targets}\n\n"
+    "Öffnen Sie jedes Ziel in einem Browser. Wenn es nicht funktioniert, ändern Sie den Link oder die Seite. Wenn es"
+    " funktioniert, weist der Server unsere Anfragen ab, und Sie können das Problem ignorieren.\n\n"
+    "Links ansehen:\n\n{link}\n\n"
+    "Sie erhalten höchstens eine dieser E-Mails pro Tag, und jedes Problem wird nur einmal gemeldet. In Ihrem Profil"
+    " oder mit PATCH /v1/me können Sie diese E-Mails abschalten."
+)
+
 GERMAN = Words(
     language="de",
     formats=Formats(
@@ -181,6 +190,15 @@ GERMAN = Words(
         "Zustimmen oder ablehnen",
     ),
     several_sites="mehrere Websites",
+    broken_target=Text("Ein Ziel Ihres Links {code} ist nicht erreichbar", _BROKEN_TARGETS, "Links ansehen"),
+    broken_targets=Text("Nicht erreichbare Ziele Ihrer Links: {count}", _BROKEN_TARGETS, "Links ansehen"),
+    target_problems={
+        "http_404": "Seite nicht gefunden, Status 404",
+        "http_410": "Seite gelöscht, Status 410",
+        "tls_failed": "keine sichere Verbindung möglich",
+        "unknown_host": "Hostname existiert nicht",
+    },
+    more_broken_targets="Anzahl weiterer nicht erreichbarer Ziele: {count}",
     report=REPORT,
     errors=GERMAN_ERRORS,
     findings=GERMAN_FINDINGS,

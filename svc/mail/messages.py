@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from svc.mail.words import Problem, Text, Words
     from svc.model import Language
     from svc.remaining_resource import RemainingResource
+    from svc.store.broken_targets import BrokenLink
 
 WORDS: Mapping[Language, Words] = {"en": ENGLISH, "de": GERMAN}
 
@@ -255,6 +256,24 @@ def about_target(language: Language, to: str, facts: Mapping[str, Any], link: st
     subject, text, button = (words.enabled if reason is None else words.disabled)[facts["kind"]]
     text = text.format(name=name, reason=shown_text(reason or "", MAX_REASON_CHARS), link=link)
     return Email(to, subject.format(name=name), text, id=mail_id, language=language, button=button)
+
+
+def about_broken_targets(
+    language: Language, to: str, broken: Sequence[BrokenLink], more: int, link: str, *, mail_id: str = ""
+) -> Email:
+    """Create the email about broken targets of links. `more`: the number of targets that are not listed."""
+    words = WORDS[language]
+    lines = [
+        f"{f'{each.host}/' if each.host else ''}{each.code}: {each.target.url}"
+        f" ({words.target_problems[each.target.problem]})"
+        for each in broken
+    ]
+    listed = _listed(lines)
+    if more:
+        listed += f"\n\n{words.more_broken_targets.format(count=words.number(more))}"
+    subject, text, button = words.broken_target if len(broken) + more == 1 else words.broken_targets
+    subject = subject.format(code=broken[0].code, count=words.number(len(broken) + more))
+    return Email(to, subject, text.format(targets=listed, link=link), id=mail_id, language=language, button=button)
 
 
 def _with_link(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.errors import Code
-    from svc.model import Language, MailingKind, Metric, NoteKind, Suggestion
+    from svc.model import Language, MailingKind, Metric, NoteKind, Suggestion, TargetProblem
 
 # The account problems that are reported by email. All except the last two are account states.
 Problem = Literal["revoked", "permission_error", "resource_drift", "no_connection", "token_expires_soon", "over"]
@@ -122,8 +122,9 @@ class Words:
     any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do
     about a limit, by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion.
     `report_confirm`: asks a recipient of email reports to confirm; `several_sites`: the subject of reports about an
-    account. `remaining`: sentences about resources that a disconnect could not remove. The web application also uses
-    the texts in `errors`, `findings` and `remaining`.
+    account. `broken_target`, `broken_targets`: one or several targets of links are broken; `target_problems`: what is
+    wrong with a target. `remaining`: sentences about resources that a disconnect could not remove. The web application
+    also uses the texts in `errors`, `findings` and `remaining`.
     """
 
     language: Language
@@ -160,6 +161,10 @@ class Words:
     upgrade: str
     report_confirm: Text
     several_sites: str
+    broken_target: Text
+    broken_targets: Text
+    target_problems: Mapping[TargetProblem, str]
+    more_broken_targets: str
     report: ReportWords
     errors: Mapping[Code, ErrorText]
     findings: finding.Phrases

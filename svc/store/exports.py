@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from svc.model import LinkState
+from svc.store.broken_targets import with_broken_targets
 from svc.store.events import event_of
 from svc.store.links import link_of
 from svc.store.notes import note_of
@@ -47,7 +48,7 @@ def links_page(user_id: int, made_until: int, after: Link | None = None) -> Tx[l
     """Return a page of the user's links, like `sites_page`."""
     begun = (0, "") if after is None else (after.created_at, after.id)
     rows = yield sql(_LINKS, user_id, made_until, *begun, PAGE)
-    return [link_of(row) for row in rows]
+    return (yield from with_broken_targets([link_of(row) for row in rows]))
 
 
 def notes_page(user_id: int, made_until: int, after: Note | None = None) -> Tx[list[Note]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from svc.store.broken_targets import HAS_BROKEN_TARGET
 from svc.store.links import link_of
 from svc.store.tx import Tx, placeholders, sql
 from svc.store.user_lists import DAYS_SHOWN, UserConditions
@@ -40,8 +41,8 @@ class LinkFilter:
     """The filter for a list of a user's links. Lists of deleted links include the links of disconnected accounts.
 
     `contains`: the code or the destination URL must contain at least one of these texts, ignoring case, or the title
-    must contain the folded text `title_contains`; if empty, all links match. `tag`: a normalized tag. `account_id` and
-    `edge_accounts`: None means any account.
+    must contain the folded text `title_contains`; if empty, all links match. `tag`: a normalized tag. `broken`: only
+    links with broken targets. `account_id` and `edge_accounts`: None means any account.
     """
 
     user_id: int
@@ -51,6 +52,7 @@ class LinkFilter:
     state: LinkState = "active"
     title_contains: str = ""
     tag: str | None = None
+    broken: bool = False
 
     @property
     def has_texts(self) -> bool:
@@ -72,6 +74,8 @@ class LinkFilter:
             conditions.add_any(likes)
         if self.tag is not None:  # see links.tags_text
             conditions.add_any(conditions.contains((f" {self.tag} ",), "t.tags"))
+        if self.broken:
+            conditions.add(HAS_BROKEN_TARGET)
         return str(conditions)
 
 

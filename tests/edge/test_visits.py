@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import socket
-import ssl
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
-import trio
 import trustme
 
 from svc.edge.visits import USER_AGENT, Answer, NoAnswer, Visitor
+from tests.tls_server import LONG, Server, sends, serving, trusting
 
 HOST = "go.example.com"
-LONG = {"connect_s": 30.0, "response_s": 30.0, "longest_s": 60.0}
 NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Security-Policy: default-src 'none'\r\ncf-ray: 1-AMS\r\n\r\n"
 
 
@@ -25,61 +21,8 @@ def authority():
     return trustme.CA()
 
 
-@dataclass
-class Server:
-    """A server on the loopback interface. `requests`: the first bytes of each connection."""
-
-    address: str
-    port: int
-    requests: list[bytes] = field(default_factory=list)
-
-
-@asynccontextmanager
-async def serving(respond, certificate=None, address="127.0.0.1"):
-    """Start a server that calls `respond(stream)` for each connection when its request has arrived.
-
-    With a certificate, it uses TLS.
-    """
-    context = None
-    if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        certificate.configure_cert(context)
-
-    async with trio.open_nursery() as nursery:
-        [listener] = await trio.open_tcp_listeners(0, host=address)
-        server = Server(address, listener.socket.getsockname()[1])
-
-        async def accept(stream):
-            async with stream:
-                try:
-                    if context is not None:
-                        stream = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
-                    server.requests.append(await stream.receive_some(65_536))
-                    await respond(stream)
-                except trio.BrokenResourceError:
-                    pass  # the client has closed the connection
-
-        nursery.start_soon(trio.serve_listeners, accept, [listener])
-        yield server
-        nursery.cancel_scope.cancel()
-
-
-def sends(data):
-    """Return a function that sends these bytes and closes the connection."""
-
-    async def respond(stream):
-        await stream.send_all(data)
-
-    return respond
-
-
 def visitor(server, authority, **more):
-    def trusting():
-        context = ssl.create_default_context()
-        authority.configure_trust(context)
-        return context
-
-    return Visitor(port=server.port, tls=trusting, **{**LONG, **more})
+    return Visitor(port=server.port, tls=trusting(authority), **{**LONG, **more})
 
 
 async def visit(respond, authority, *, certificate=None, address="127.0.0.1", **more):
@@ -110,6 +53,15 @@ async def test_redirect_is_not_followed_and_cookies_are_not_kept(authority):
     assert b"cookie" not in b"".join(server.requests).lower()
 
 
+@pytest.mark.parametrize("location", ["mailto:a@example.com", "app:open", "https://[bad/", "https://a\x00b/"])
+async def test_redirect_to_something_else_is_a_response(authority, location):
+    redirect = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\n\r\n".encode()
+    if "\x00" in location:
+        assert (await visit(sends(redirect), authority))[0] == NoAnswer("not_http")
+    else:
+        assert (await visit(sends(redirect), authority))[0].location == location
+
+
 async def test_challenge_and_response_of_another_server(authority):
     challenge, _ = await visit(sends(b"HTTP/1.1 403 No\r\ncf-ray: 1\r\ncf-mitigated: challenge\r\n\r\n"), authority)
     assert challenge == Answer(403, "", "", through_cloudflare=True, is_challenge=True)
@@ -120,7 +72,7 @@ async def test_challenge_and_response_of_another_server(authority):
 async def test_endless_body_is_not_read(authority):
     sent = 0
 
-    async def respond(stream):
+    async def respond(stream, _):
         nonlocal sent
         await stream.send_all(NOT_FOUND)
         while True:
@@ -132,17 +84,17 @@ async def test_endless_body_is_not_read(authority):
     assert sent < 64 * 1024 * 1024
 
 
-async def endless_headers(stream):
+async def endless_headers(stream, _):
     await stream.send_all(b"HTTP/1.1 200 OK\r\n")
     while True:
         await stream.send_all(b"X-More: and more\r\n" * 1_000)
 
 
-async def silence(stream):
+async def silence(stream, _):
     await stream.receive_some()
 
 
-async def stalled(stream):
+async def stalled(stream, _):
     await stream.send_all(b"HTTP/1.1 200")
     await stream.receive_some()
 
@@ -219,7 +171,7 @@ async def test_private_address_is_not_requested(authority, address):
 class Recorder(Visitor):
     """A Visitor that returns the addresses and does not connect to them."""
 
-    async def get_from(self, addresses, host, path):
+    async def get_from(self, addresses, host, path, **_):
         return NoAnswer("not_connected", " ".join(addresses))
 
 

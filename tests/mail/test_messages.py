@@ -25,8 +25,9 @@ from svc.mail.messages import WORDS, Link, Service
 from svc.mail.report import Addressee, report_email
 from svc.mail.transport import _READABLE, _WIRE, message_of
 from svc.mail.words import Formats, Problem, TargetKind
-from svc.model import LANGUAGES, Metric
+from svc.model import LANGUAGES, TARGET_PROBLEMS, BrokenTarget, Metric
 from svc.remaining_resource import LeftKind, LeftWhy, RemainingResource
+from svc.store.broken_targets import BrokenLink
 from tests.mail.reports import every_report
 
 if TYPE_CHECKING:
@@ -79,6 +80,11 @@ def every_email(language: Language) -> Iterator[tuple[str, Email]]:
         yield f"enabled {kind}", messages.about_target(language, ANN, facts, PAGE)
         for reason in ("Phishing", "x" * 5_000, "a\nb\N{RIGHT-TO-LEFT OVERRIDE}c"):
             yield f"disabled {kind}", messages.about_target(language, ANN, {**facts, "reason": reason}, PAGE)
+    for problem in TARGET_PROBLEMS:
+        target = BrokenTarget("https://shop.example/sale", problem, 1_795_233_600_000, 1_795_233_600_000)
+        for host, more in ((None, 0), ("go.shop.example", 0), ("go.shop.example", 1_200)):
+            broken = [BrokenLink("sale", host, target)] * (1 if not more else 20)
+            yield f"broken target, {problem}", messages.about_broken_targets(language, ANN, broken, more, PAGE)
     for name, notice in every_notice():
         yield name, messages.about_account(language, ANN, NAME, notice, PAGE)
 

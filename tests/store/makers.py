@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 from svc.clock import day_of
 from svc.ids import digest, new_id
 from svc.model import Link, Note, Share, Site
-from svc.store import accounts, link_hosts, links, notes, operations, shares, sites, users
+from svc.store import accounts, link_hosts, links, notes, operations, shares, sites, target_checks, users
 from svc.store.mailings import Settings, Wanted, new_mailing, put_mailing
 from svc.store.sessions import Issued, Session
+from svc.store.tx import sql
 from tests.clock import START_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import Mailing, MailingTarget, NoteTarget, TargetKind
+    from svc.model import Mailing, MailingTarget, NoteTarget, TargetKind, TargetProblem
     from svc.store.tx import Tx
 
 _numbers = count(1)
@@ -173,7 +174,18 @@ def a_mailing(
     return (yield from put_mailing(user, unset, settings, None, at))
 
 
-def a_link(account_id: str, code: str = "sale26") -> Tx[str]:
-    """Add a link and return its id."""
+def a_link(account_id: str, code: str = "sale26", **more: Any) -> Tx[str]:
+    """Add a link and return its id. `more`: fields that differ from those of `new_link`."""
     user_id = yield from owner_of(account_id)
-    return (yield from links.add_link(new_link(user_id, account_id, code), 1_000)).id
+    return (yield from links.add_link(replace(new_link(user_id, account_id, code), **more), 1_000)).id
+
+
+def a_broken_target(url: str, problem: TargetProblem = "http_404", now: int = START_MS) -> Tx[None]:
+    """Record two requests with this problem for a URL of links: one a day before `now`, and one at `now`."""
+    while (yield from target_checks.list_targets(now, lambda _: 0)):
+        pass
+    for at in (now - target_checks.CONFIRM_MS, now):
+        yield sql("update target_checks set due_at = $2 where digest = $1", target_checks.target_digest(url), at)
+        check = target_checks.Check(target_checks.target_digest(url), url, at)
+        assert (yield from target_checks.claim(check, at))
+        yield from target_checks.record(check, at, problem, at)

@@ -11,6 +11,7 @@ from svc.http.resources.reports import _stored
 from svc.http.resources.spans import span_of
 from svc.store import (
     accounts,
+    broken_targets,
     disabled_objects,
     events,
     exports,
@@ -24,6 +25,7 @@ from svc.store import (
     shares,
     sites,
     tags,
+    target_checks,
     worker_keys,
 )
 from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
@@ -58,8 +60,10 @@ LARGE = (
     "mailings",
     "mailing_recipients",
     "mailing_tokens",
+    "target_checks",
+    "link_targets",
 )
-ALIASES = ("s", "t", "d", "e", "m", "r", "k", "f")
+ALIASES = ("s", "t", "d", "e", "m", "r", "k", "f", "b", "c", "l")
 
 
 def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
@@ -112,6 +116,11 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "email reports that are due": lambda user, account, site, link: mailing_schedule.due(
         period_due("weekly", due_day("weekly", TODAY)), START_MS, 9
     ),
+    "links with broken targets": lambda user, account, site, link: list_links(LinkFilter(user, broken=True)),
+    "their number": lambda user, account, site, link: broken_targets.count_links(user),
+    "broken targets of links": lambda user, account, site, link: broken_targets.still_broken([(link, "digest")]),
+    "targets that are due": lambda user, account, site, link: target_checks.due(START_MS, 9),
+    "targets with a wrong time": lambda user, account, site, link: target_checks.has_wrong_times(START_MS),
     "events": lambda user, account, site, link: events.page(user, "newest", None, 100),
     "events of an account": lambda user, account, site, link: events.page(user, "oldest", 1, 100, ["e"], own=False),
     "events of an export": lambda user, account, site, link: exports.events_page(user, START_MS),
@@ -158,7 +167,7 @@ async def test_export_page_reads_rows_in_index_order(tmp_path: Path, page: Calla
         user_id = await store.read(owner_of(account_id))
         plans: list[str] = []
         await store.read(explained(page(user_id, START_MS), plans))
-    searches = [line for line in plans if line.startswith("SEARCH")]
+    searches = [line for line in plans if line.startswith(("SEARCH sites", "SEARCH links"))]
     assert searches, plans
     assert all("created_at" in line for line in searches), plans
     assert not scans(plans), plans
@@ -174,3 +183,15 @@ async def test_retention_finds_old_rows_by_index(tmp_path: Path, delete: Callabl
         assert await store.run(explained(delete(START_MS - 40 * DAY_MS), plans)) == 0
     assert any("INDEX" in line and "age" in line for line in plans), plans
     assert not scans(plans), plans
+
+
+async def test_links_to_check_and_users_to_notify_have_their_own_indexes(tmp_path: Path) -> None:
+    """These indexes contain only the rows with work to do, so they are read as a whole."""
+    async with open_store(sqlite_config(tmp_path)) as store:
+        plans: list[str] = []
+        await store.read(explained(target_checks.has_unlisted(), plans))
+        await store.read(explained(broken_targets.users_to_notify(TODAY), plans))
+    scanned = [line for line in plans if line.startswith("SCAN")]
+    assert len(scanned) == 2
+    assert "links_unlisted" in scanned[0]
+    assert "link_targets_broken" in scanned[1]

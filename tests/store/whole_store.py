@@ -12,6 +12,7 @@ from svc.ids import new_id, new_secret
 from svc.model import Event, Key, ObsoleteRoute
 from svc.remaining_resource import RemainingResource
 from svc.store import (
+    broken_targets,
     devices,
     disconnect_requests,
     disconnects,
@@ -33,7 +34,17 @@ from svc.store.totals import ingest
 from svc.store.tx import sql
 from svc.worker.pushed import PushedHour, PushedPart
 from tests.clock import START_MS
-from tests.store.makers import a_link, a_mailing, a_note, a_share, a_site, a_user, an_account, new_session
+from tests.store.makers import (
+    a_broken_target,
+    a_link,
+    a_mailing,
+    a_note,
+    a_share,
+    a_site,
+    a_user,
+    an_account,
+    new_session,
+)
 
 if TYPE_CHECKING:
     from svc.store.tx import Tx
@@ -46,7 +57,7 @@ def _tables(verb: str) -> set[str]:
 
 TABLES = sorted(_tables("create") - _tables("drop"))
 # Tables whose rows do not belong to users.
-OF_NOBODY = {"serving", "rollouts", "invitations", "invitation_tokens", "deletion_results"}
+OF_NOBODY = {"serving", "rollouts", "invitations", "invitation_tokens", "deletion_results", "target_checks"}
 
 # The rows by table. A row is a tuple of (column, value) pairs. The counter contains how often each row occurs.
 Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]
@@ -88,6 +99,8 @@ def user_with_all_rows() -> Tx[int]:
         operation, "svc-op_old", [RemainingResource("worker", "changed", {"worker": "svc-edge"})], START_MS
     )
     yield from _an_account_with_all(user_id, new_secret())
+    yield from a_broken_target("https://shop.example.com/sale")
+    yield from broken_targets.notify(user_id, day_of(START_MS), START_MS)
     return user_id
 
 

@@ -4,6 +4,7 @@ rollout                updates the accounts' Workers: first a few, then all othe
 housekeeping           deletes expired data
 user_deletions         deletes users: disconnects their accounts, then deletes their totals
 operator_disconnects   disconnects accounts for the operator
+target_checks          requests the targets of links, and notifies users of broken targets
 notifications          sends emails when an account has problems and when they are resolved
 advice                 computes daily advice about the limits of an account's Cloudflare plan
 """

@@ -12,7 +12,7 @@ from svc.http.resources.rankings import Rankings
 from svc.http.serving.credentials import require
 from svc.http.serving.visible import readable_link, visible_account, visible_link
 from svc.link_texts import folded
-from svc.store import accounts, disconnects, link_lists, links
+from svc.store import accounts, broken_targets, disconnects, link_lists, links
 from svc.store.link_lists import PLACE_KINDS, LinkFilter, place_of
 
 if TYPE_CHECKING:
@@ -53,13 +53,16 @@ class Links:
             query.state,
             title_contains=folded(query.q),
             tag=query.tag,
+            broken=query.broken,
         )
         if query.order == "clicks":
             require(caller, ("reports",), session_only=False)
             page, next_place = await self._page_by_clicks(which, query, today)
         else:
             page, next_place = await self._page(which, query, query.order)
-        own, clicks = await self._context.store.read(_around(caller, page, today, deleted=query.state == "deleted"))
+        page, own, clicks = await self._context.store.read(
+            _around(caller, page, today, deleted=query.state == "deleted")
+        )
         return api.LinkList(
             links=tuple(
                 api.Link.from_model(link, own[link.account_id], None if clicks is None else clicks.get(link.id, 0))
@@ -114,13 +117,15 @@ class Links:
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
         """Return a link."""
         link, account = await readable_link(self._context.store, read.caller, read.id)
+        [link] = await self._context.store.peek(broken_targets.with_broken_targets([link]))
         return api.OneLink(link=api.Link.from_model(link, account))
 
     async def change(self, write: Write[api.LinkChange]) -> StoredResponse:
         """Change some of a link's fields."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         commit = write.commit(_one(account), about=account)
-        return await self._context.store.run(commit(links.change_link(account.id, link.id, write.body.to_model())))
+        changed = broken_targets.with_broken_target(links.change_link(account.id, link.id, write.body.to_model()))
+        return await self._context.store.run(commit(changed))
 
     async def delete(self, write: Write[NoBody]) -> StoredResponse:
         """Delete a link."""
@@ -136,8 +141,8 @@ def _one(account: Account) -> Callable[[Link], api.OneLink]:
 
 def _around(
     caller: Caller, page: Sequence[Link], today: int, *, deleted: bool
-) -> Tx[tuple[dict[str, Account | FormerAccount], dict[str, int] | None]]:
-    """Return the caller's accounts by id, and the clicks of the page's links by id.
+) -> Tx[tuple[list[Link], dict[str, Account | FormerAccount], dict[str, int] | None]]:
+    """Return the page's links with their broken targets, the caller's accounts by id, and the links' clicks by id.
 
     If `deleted` is True, disconnected accounts are included. The clicks are None if the caller may not read reports.
     """
@@ -149,15 +154,20 @@ def _around(
     clicks: dict[str, int] | None = None
     if caller.has_any_scope("reports"):
         clicks = yield from link_lists.clicks_7d([link.id for link in page], today)
-    return own, clicks
+    return (yield from broken_targets.with_broken_targets(page)), own, clicks
 
 
 def _depends_on(which: LinkFilter, today: int) -> Tx[Hashable]:
-    """Return a value that changes whenever the ranking may change: the day, and the accounts' versions and
-    last pushes.
+    """Return a value that changes whenever the ranking may change: the day, the number of links with broken targets,
+    and the accounts' versions and last pushes.
     """
     own = yield from accounts.list_accounts(which.user_id)
-    return today, tuple((account.id, account.config_version, account.push and account.push.at) for account in own)
+    broken = (yield from broken_targets.count_links(which.user_id)) if which.broken else 0
+    return (
+        today,
+        broken,
+        tuple((account.id, account.config_version, account.push and account.push.at) for account in own),
+    )
 
 
 def _ranked(which: LinkFilter, today: int) -> Tx[tuple[Hashable, list[str]]]:

@@ -9,7 +9,7 @@ from svc.api.links import Link
 from svc.api.reports import Counts
 from svc.api.sites import Site
 from svc.http.resources.spans import span_of
-from svc.store import accounts, overview, totals
+from svc.store import accounts, broken_targets, overview, totals
 
 if TYPE_CHECKING:
     from svc import model
@@ -72,9 +72,11 @@ def _sites(caller: Caller, query: api.OverviewQuery, days: overview.Days, own: d
 
 def _links(caller: Caller, query: api.OverviewQuery, days: overview.Days, own: dict[str, Account]) -> Tx[api.LinkGroup]:
     group = yield from overview.group("links", caller.user.id, caller.edge_accounts, days, query.order, query.links)
-    links = yield from overview.links_by_id([entry.id for entry in group.entries])
+    found = yield from overview.links_by_id([entry.id for entry in group.entries])
+    links = {link.id: link for link in (yield from broken_targets.with_broken_targets(list(found.values())))}
     return api.LinkGroup(
         number=group.number,
+        broken=(yield from broken_targets.count_links(caller.user.id, caller.edge_accounts)),
         totals=_shown(group.counts),
         totals_before=_if_any(group.before),
         entries=tuple(

@@ -62,11 +62,11 @@ class LoggedVisitor(Visitor):
 
     log: Log = field(default_factory=Log)
 
-    async def get(self, host, path):
+    async def get(self, host, path, **more):
         self.log.visits.append((host, path))
         if self.log.during is not None:
             await self.log.during()
-        return self.log.answers.pop(0) if self.log.answers else await super().get(host, path)
+        return self.log.answers.pop(0) if self.log.answers else await super().get(host, path, **more)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from svc.store.tx import sql
 from svc.worker.counts import Live
 from tests.clock import FrozenClock
 from tests.store.makers import a_mailing, a_site, an_account
+from tests.store.mortal import Killed, Mortal
 from tests.store.passing import Passing
 
 if TYPE_CHECKING:
@@ -61,36 +62,6 @@ def live(**more: Any) -> Live:
         "bots": {"list": 9},
     }
     return Live(NOW, {WEEK.last: Counts(1, 0, 1)}, {}, breakdowns, **more)
-
-
-class Killed(BaseException):
-    """The process was killed."""
-
-
-class Mortal(Passing):
-    """A store that dies before or after one of its calls."""
-
-    def __init__(self, store: Store, dies_at: float, *, after: bool) -> None:
-        super().__init__(store)
-        self._remaining = dies_at
-        self._after = after
-
-    async def run(self, tx: Tx[Any]) -> Any:
-        return await self._counted(super().run, tx)
-
-    async def read(self, tx: Tx[Any]) -> Any:
-        return await self._counted(super().read, tx)
-
-    async def _counted(self, call: Any, tx: Tx[Any]) -> Any:
-        self._remaining -= 1
-        dies = self._remaining == 0
-        if dies and not self._after:
-            tx.close()
-            raise Killed
-        result = await call(tx)
-        if dies:
-            raise Killed
-        return result
 
 
 class Away(Passing):

@@ -165,6 +165,7 @@ async def test_cursor_works_for_its_list_only(world):
     await world.account(other_user, OTHER_EDGE_ACCOUNT, link_host="go.example.com")
     stranger = await world.session(other_user)
     queries = ["", "order=newest", "order=code", "order=clicks", "q=a", "state=deleted", f"account_id={account.id}"]
+    queries.append("broken=true")
     for query in queries:
         response = await world.call("GET", f"/v1/links?{query}&limit=1", headers=session)
         cursor = response.body.get("next_cursor")

@@ -17,6 +17,7 @@ from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
+from tests.store.makers import a_broken_target
 
 LIVE_AT = START_MS + 60_000  # the time after which every isolate serves the synced configuration
 NOW = "2026-11-21T04:00:00.000Z"
@@ -505,3 +506,33 @@ async def test_qr_code_is_an_svg_of_the_short_url(world):
     )
     for wrong in ("size=63", "size=10000", "size=x", "size=", "size=64&size=65", "width=64"):
         assert (await world.call("GET", f"{path}?{wrong}", headers=session)).code == "invalid_request"
+
+
+@pytest.mark.rule("Y18")
+async def test_broken_targets_are_shown_until_the_target_changes(world):
+    _, session, account = await world.ready()
+    url, other = "https://example.org/sale#top", "https://example.org/other"
+    body = {"account_id": account.id, "url": other, "rules": [{"url": url, "countries": ["DE"]}]}
+    link = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
+    path = f"/v1/links/{link['id']}"
+    await world.call("POST", "/v1/links", {"account_id": account.id, "url": other}, headers=session)
+    await world.store.run(a_broken_target("https://example.org/sale", "tls_failed", START_MS))
+    broken = [{"url": url, "problem": "tls_failed", "since": "2026-11-20T04:00:00.000Z", "checked_at": NOW}]
+
+    async def listed(query: str) -> list[dict[str, Any]]:
+        response = await world.call("GET", f"/v1/links?{query}", headers=session)
+        return [each for each in response.body["links"] if "broken_targets" in each or query != ""]
+
+    assert (await world.call("GET", path, headers=session)).body["link"]["broken_targets"] == broken
+    for query in ("", "broken=true", "broken=true&order=clicks", "broken=true&order=code&q=example"):
+        assert [each["broken_targets"] for each in await listed(query)] == [broken], query
+    assert len(await listed("broken=false")) == 2
+    assert await listed("broken=true&state=deleted") == []
+    # A change of another target keeps the problem.
+    changed = await world.call("PATCH", path, {"url": "https://example.org/new"}, headers=session)
+    assert changed.body["link"]["broken_targets"] == broken
+    changed = await world.call("PATCH", path, {"rules": []}, headers=session)
+    assert "broken_targets" not in changed.body["link"]
+    assert "broken_targets" not in (await world.call("GET", path, headers=session)).body["link"]
+    for query in ("", "broken=true", "broken=true&order=clicks"):
+        assert await listed(query) == []

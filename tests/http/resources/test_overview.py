@@ -15,7 +15,7 @@ from svc.store import links, sites, totals
 from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.http.conftest import OTHER_EDGE_ACCOUNT
-from tests.store.makers import new_link, new_site
+from tests.store.makers import a_broken_target, new_link, new_site
 
 pytestmark = pytest.mark.both_engines
 
@@ -170,7 +170,19 @@ async def test_overview_without_sites_and_links_is_empty(world):
     session = await world.session(await world.user())
     shown = (await world.call("GET", "/v1/overview", headers=session)).body["overview"]
     group = {"number": 0, "totals": NOTHING, "totals_before": None, "entries": []}
-    assert (shown["as_of"], shown["sites"], shown["links"]) == (None, group, group)
+    assert (shown["as_of"], shown["sites"], shown["links"]) == (None, group, {**group, "broken": 0})
+
+
+async def test_links_with_broken_targets_are_counted(place):
+    account, other = place.accounts
+    await place.add(account, link=2)
+    await place.add(other, link=1)
+    await place.world.store.run(a_broken_target("https://shop.example.com/sale", now=place.world.clock()))
+    links_shown = (await place.overview())["links"]
+    assert links_shown["broken"] == 3
+    assert {entry["link"]["broken_targets"][0]["problem"] for entry in links_shown["entries"]} == {"http_404"}
+    key = await place.world.key(place.user, "reports", allow_accounts=(OTHER_EDGE_ACCOUNT,))
+    assert (await place.overview(headers=key))["links"]["broken"] == 1
 
 
 async def test_as_of_is_the_oldest_of_the_last_pushes(place):

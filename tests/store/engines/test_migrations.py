@@ -58,6 +58,9 @@ DIGESTS = {
     "0018-estimated-days.sql": "683456eb0e61f7cc6db263473f7d5a87ae3b929a69cd58897ca9a820c5874633",
     "0019-shares.sql": "5474650b5bc9fbeaa6bf553fbcc65ccc33385c3c8b8d3a3e3e74e1b06ac4c45c",
     "0020-mailings.sql": "3ab2e0ac3bf5418ee37826b9a3081e3c2171f77024046b294b7ec0cbefcc68f5",
+    "0021-link-format.sql": "5b6230ed4ea71061bf91b41c270c507632448215d194aa29a482190ae22593f5",
+    "0022-link-texts.sql": "e4372c6836d68c1456febfde3fd1b0a61aec4f23adfb1bbb2e344600496bfcf6",
+    "0023-link-targets.sql": "aae5d8011b2b849d8636e447832e42e0b98af48893a75cc5e0e1bdb0d6b515ce",
 }
 
 # Tables in released schemas whose rows are now in other tables. Other tests cover these tables.

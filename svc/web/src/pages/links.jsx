@@ -21,7 +21,7 @@ import { t } from "../words.js";
 /**
  * @typedef {import("../wire").Link} Link
  * @typedef {"newest" | "clicks" | "code" | "oldest"} Order
- * @typedef {"active" | "deleted"} Which
+ * @typedef {"active" | "broken" | "deleted"} Which
  * @typedef {{q: string, tag: string, order: Order, account_id: string, state: Which}} Wanted the query of the URL
  */
 
@@ -40,7 +40,7 @@ function wanted() {
     tag: search.get("tag") ?? "",
     order: /** @type {Order} */ (order in t().links.orders ? order : "newest"),
     account_id: search.get("account_id") ?? "",
-    state: search.get("state") === "deleted" ? "deleted" : "active",
+    state: /** @type {Which} */ (["broken", "deleted"].find((which) => which === search.get("state")) ?? "active"),
   };
 }
 
@@ -137,7 +137,8 @@ function Search({ q }) {
  */
 function Found({ wanted: { q, tag, order, account_id, state }, accounts }) {
   const words = t().links;
-  const params = { q: q.slice(0, LONGEST_Q), tag, order, account_id, state, limit: PAGE };
+  const which = state === "broken" ? { broken: true } : { state };
+  const params = { q: q.slice(0, LONGEST_Q), tag, order, account_id, ...which, limit: PAGE };
   const read = useKept(useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay }));
   const { rows, begin, more } = useMore({
     read,
@@ -186,7 +187,7 @@ function Nothing({ q, tag, state }) {
   if (q === "" && tag === "") {
     return (
       <Empty>
-        <p>{state === "deleted" ? words.noneDeleted : words.none}</p>
+        <p>{{ active: words.none, broken: words.noneBroken, deleted: words.noneDeleted }[state]}</p>
         {state === "active" && (
           <p>
             <a class="button" href="/links/new">

@@ -83,6 +83,7 @@ export function Overview() {
                 me.data.user,
                 accounts.data.accounts,
                 overview.sites.entries.map(({ site }) => site),
+                overview.links.broken,
               )}
             />
           )}

@@ -18,10 +18,11 @@ const WELL = ["ready", "pending", "installing"];
  * @param {import("../wire").User} user
  * @param {import("../wire").Account[]} accounts
  * @param {import("../wire").Site[]} sites
- * @returns {Need[]} the user's problems first, then the accounts' and the sites' problems
+ * @param {number} broken the number of links with broken destinations
+ * @returns {Need[]} the user's problems first, then those of the accounts, the sites and the links
  */
-export function attention(user, accounts, sites) {
-  return [...ofUser(user), ...accounts.flatMap(ofAccount), ...sites.flatMap(ofSite)];
+export function attention(user, accounts, sites, broken) {
+  return [...ofUser(user), ...accounts.flatMap(ofAccount), ...sites.flatMap(ofSite), ...ofLinks(broken)];
 }
 
 /** @param {import("../wire").User} user @returns {Need[]} */
@@ -64,6 +65,19 @@ function ofSite({ id, host, state, error, warnings }) {
   const mark = state === "active" ? <Mark kind="watch">{t().overview.needs.warning}</Mark> : <State state={state} />;
   return [{ href: `/sites/${id}/settings`, name: host, mark, texts: [message, remedy] }];
 }
+
+/** @param {number} broken @returns {Need[]} */
+const ofLinks = (broken) =>
+  broken === 0
+    ? []
+    : [
+        {
+          href: "/links?state=broken",
+          name: t().common.nav.links,
+          mark: <Mark kind="watch">{t().overview.needs.broken(broken)}</Mark>,
+          texts: [],
+        },
+      ];
 
 /** @param {{needs: Need[]}} props renders nothing if the list is empty */
 export function Attention({ needs }) {

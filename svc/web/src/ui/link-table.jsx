@@ -5,6 +5,7 @@ import { lastWeek } from "../series.js";
 import { t } from "../words.js";
 import { DataTable } from "./data-table.jsx";
 import { LinkActs, LinkState, useLinkKeys } from "./link-acts.jsx";
+import { Mark } from "./parts.jsx";
 import { TagLinks } from "./tags.jsx";
 
 /** @typedef {import("../wire").Link} Link */
@@ -12,8 +13,12 @@ import { TagLinks } from "./tags.jsx";
 /** @param {Link} link @returns {boolean} true if the worker serves the current version to visitors */
 const isLive = ({ state, config, error, disabled }) => state === "active" && config === "synced" && !error && !disabled;
 
-/** @param {Link} link renders the link's status, or nothing if visitors get the current version */
-const shownState = (link) => !isLive(link) && <LinkState link={link} />;
+/** @param {Link} link @returns {boolean} true if visitors reach the destinations of the current version */
+const isWell = (link) => isLive(link) && !link.broken_targets;
+
+/** @param {Link} link renders the link's status, or nothing if visitors reach the current destinations */
+const shownState = (link) =>
+  isLive(link) ? link.broken_targets && <Mark kind="bad">{t().links.broken.mark}</Mark> : <LinkState link={link} />;
 
 /** @param {{links: Link[]}} props */
 export function LinkTable({ links }) {
@@ -43,7 +48,7 @@ export function LinkTable({ links }) {
           kind: "number primary",
           cell: ({ clicks_7d }) => number(clicks_7d ?? 0),
         },
-        ...(links.every(isLive) ? [] : [{ label: columns.state, cell: shownState }]),
+        ...(links.every(isWell) ? [] : [{ label: columns.state, cell: shownState }]),
         {
           label: columns.acts,
           kind: "bare",

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import { call } from "../api.js";
 import { countries } from "../countries.js";
+import { moment } from "../format.js";
 import { languageName } from "../languages.js";
 import { t } from "../words.js";
 import { What } from "./breakdowns.jsx";
@@ -54,6 +55,7 @@ export function Leading({ link }) {
   return (
     <section aria-labelledby="leads">
       <h2 id="leads">{words.leads}</h2>
+      <BrokenTargets targets={link.broken_targets ?? []} />
       <Leads link={link} />
       {link.state === "active" && !link.disabled && (
         <details class="try">
@@ -62,6 +64,22 @@ export function Leading({ link }) {
         </details>
       )}
     </section>
+  );
+}
+
+/** @param {{targets: import("../wire").BrokenTarget[]}} props renders nothing if the list is empty */
+function BrokenTargets({ targets }) {
+  const words = t().links.broken;
+  if (targets.length === 0) return null;
+  return (
+    <Note kind="bad">
+      {targets.map(({ url, problem, since, checked_at }) => (
+        <p key={url}>
+          <strong>{url}</strong> {words.problems[problem]} {words.seen(moment(since), moment(checked_at))}
+        </p>
+      ))}
+      <p>{words.remedy}</p>
+    </Note>
   );
 }
 

@@ -14,7 +14,8 @@ const links = {
   order: "Sortieren nach",
   orders: { newest: "Neueste", clicks: "Meiste Klicks", code: "Code", oldest: "Älteste" },
   which: "Anzeigen",
-  whiches: { active: "Aktive", deleted: "Gelöschte" },
+  whiches: { active: "Aktive", broken: "Mit nicht erreichbaren Zielen", deleted: "Gelöschte" },
+  noneBroken: "Alle Ziele sind erreichbar. Der Dienst prüft jedes Ziel einmal pro Woche.",
   noneDeleted: "Keine gelöschten Links. Links, die Sie löschen, erscheinen hier mit ihren Berichten.",
   account: "Konto",
   allAccounts: "Alle Konten",
@@ -58,6 +59,18 @@ const links = {
   confirm: {
     title: (link) => `${link} löschen?`,
     text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Der Link lässt sich nicht wiederherstellen. Sein Bericht bleibt erhalten.",
+  },
+  broken: {
+    mark: "Ziel nicht erreichbar",
+    problems: {
+      http_404: "Die Seite wurde nicht gefunden (Status 404).",
+      http_410: "Die Seite wurde gelöscht (Status 410).",
+      tls_failed: "Es ist keine sichere Verbindung möglich.",
+      unknown_host: "Der Hostname existiert nicht.",
+    },
+    seen: (since, checked) => `Seit ${since}, zuletzt geprüft ${checked}.`,
+    remedy:
+      "Öffnen Sie das Ziel in einem Browser. Wenn es nicht funktioniert, ändern Sie den Link oder die Seite. Wenn es funktioniert, weist der Server die Anfragen dieses Dienstes ab, und Sie können den Hinweis ignorieren. Der Dienst prüft das Ziel innerhalb einer Woche erneut.",
   },
   leads: "Ziele",
   rules: {

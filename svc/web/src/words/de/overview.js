@@ -39,6 +39,7 @@ const overview = {
     tokenEndsAt: (moment) => `Erneuern Sie es vor dem ${moment}.`,
     warning: "Warnung",
     advice: { watch: "Nähert sich einem Limit", upgrade_soon: "Upgrade bald nötig", over: "Über einem Limit" },
+    broken: (count) => `Mit nicht erreichbaren Zielen: ${count}`,
     adviceText: "Die Limits des Tarifs und Ihre Nutzung finden Sie auf der Seite des Kontos.",
   },
   sites: "Websites",

@@ -15,7 +15,8 @@ const profile = {
   rates: (requests, reports) =>
     `Pro Minute: ${requests} Anfragen je API-Schlüssel, ${reports} Abrufe von Aufschlüsselungen.`,
   notify: "Benachrichtigungen",
-  notifyLabel: "E-Mail an mich, wenn ein Konto Aufmerksamkeit erfordert und wenn das Problem behoben ist",
+  notifyLabel:
+    "E-Mail an mich, wenn ein Konto Aufmerksamkeit erfordert, wenn das Problem behoben ist und wenn Ziele meiner Links nicht erreichbar sind",
   notifyHint: "Solange dies ausgeschaltet ist, werden keine E-Mails gesendet, auch nicht nachträglich.",
   look: "Dieser Browser",
   theme: "Darstellung",

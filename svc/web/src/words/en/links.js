@@ -18,7 +18,8 @@ const links = {
   order: "Sort by",
   orders: { newest: "Newest", clicks: "Most clicks", code: "Code", oldest: "Oldest" },
   which: "Show",
-  whiches: { active: "Active", deleted: "Deleted" },
+  whiches: { active: "Active", broken: "With broken destinations", deleted: "Deleted" },
+  noneBroken: "No broken destinations. The service checks each destination once a week.",
   noneDeleted: "No deleted links. Links that you delete appear here with their reports.",
   account: "Account",
   allAccounts: "All accounts",
@@ -69,6 +70,18 @@ const links = {
     text: "The link and its printed QR codes will stop working. You cannot restore the link. Its report is kept.",
   },
   leads: "Destinations",
+  broken: {
+    mark: "Broken destination",
+    problems: {
+      http_404: "The page was not found (status 404).",
+      http_410: "The page was deleted (status 410).",
+      tls_failed: "No secure connection is possible.",
+      unknown_host: "The hostname does not exist.",
+    },
+    seen: (/** @type {string} */ since, /** @type {string} */ checked) => `Since ${since}, last checked ${checked}.`,
+    remedy:
+      "Open the destination in a browser. If it does not work, edit the link or fix the page. If it works, its server rejects the requests of this service, and you can ignore this note. The service checks again within a week.",
+  },
   rules: {
     title: "Rules",
     explain: "Checked from top to bottom. The first match wins.",

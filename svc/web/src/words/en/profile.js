@@ -14,7 +14,8 @@ export default {
   rates: (/** @type {string} */ requests, /** @type {string} */ reports) =>
     `Per minute: ${requests} requests per API key, ${reports} reads of report breakdowns.`,
   notify: "Notifications",
-  notifyLabel: "Email me when an account needs attention and when the problem is resolved",
+  notifyLabel:
+    "Email me when an account needs attention, when the problem is resolved, and when destinations of my links are broken",
   notifyHint: "While this is off, emails are not sent, and they are not sent later either.",
   look: "This browser",
   theme: "Theme",

@@ -1,0 +1,247 @@
+"""Transactions on the weekly requests to the targets of links.
+
+`target_checks` has one row for each URL, so the service requests a URL once, whatever the number of links with it.
+`link_targets` has the URLs of each link. The service updates these rows after a link was added or changed
+(`list_targets`), so transactions on links do not need to know them.
+
+A URL is requested at most once a week. If a request has a problem for the first time, the second request follows at
+least a day later; a problem of both requests makes the target broken. Each request is recorded before it is sent
+(`claim`), so a killed process does not cause a second request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag
+
+from svc.clock import DAY_MS
+from svc.store.links import link_of
+from svc.store.tx import Tx, many, sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from svc.model import Link, TargetProblem
+
+# The time between two requests for a URL, and between the first and the second request with a problem.
+PERIOD_MS = 7 * DAY_MS
+CONFIRM_MS = DAY_MS
+# The maximum number of links whose targets one transaction lists.
+_LINKS = 200
+# Only a host's wrong clock can have made a request due later than this.
+_LATEST_MS = PERIOD_MS + DAY_MS
+# A link's visitors reach its targets. `t` is a row of `links`, `u` of `users`.
+_REACHABLE = "t.state = 'active' and t.disabled_at is null and u.disabled_at is null and u.email is not null"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A URL to request. `due_at`: since when the request is due (epoch ms)."""
+
+    digest: str
+    url: str
+    due_at: int
+
+
+def requested_url(url: str) -> str:
+    """Return the URL that is requested for a target. It has no fragment, because browsers do not send fragments."""
+    return urldefrag(url).url
+
+
+def target_digest(url: str) -> str:
+    """Return the key of a target in `target_checks`."""
+    return hashlib.sha256(requested_url(url).encode()).hexdigest()
+
+
+def has_unlisted() -> Tx[bool]:
+    """Return True if there are links that were added, changed or deleted since their targets were listed."""
+    rows = yield sql("select 1 from links where targets_version <> version limit 1")
+    return bool(rows)
+
+
+def list_targets(now: int, wait_ms: Callable[[str], int]) -> Tx[int]:
+    """List the targets of some links that were added, changed or deleted. Returns the number of these links.
+
+    `wait_ms`: maps the digest of a new URL to the time until its first request.
+    """
+    # The update locks the links' rows, so a link cannot change before its targets are stored.
+    rows = yield sql(
+        "update links set targets_version = version where targets_version <> version and id in"  # noqa: S608  # a number
+        f" (select id from links where targets_version <> version order by id limit {_LINKS}) returning *"
+    )
+    links = [link_of(row) for row in rows]
+    wanted = {(link.id, digest): url for link in links for digest, url in _checked(link).items()}
+    owners = {link.id: link.user_id for link in links}
+    stored = yield sql("select link_id, digest from link_targets where link_id = any($1)", tuple(sorted(owners)))
+    listed = {(row["link_id"], row["digest"]) for row in stored}
+    new = sorted(wanted.keys() - listed)
+    urls = {digest: wanted[link_id, digest] for link_id, digest in new}
+    yield many(
+        "insert into target_checks (digest, url, due_at) values ($1, $2, $3) on conflict do nothing",
+        [(digest, url, now + wait_ms(digest)) for digest, url in sorted(urls.items())],
+    )
+    yield many(
+        "insert into link_targets (link_id, digest, user_id, broken) values ($1, $2, $3,"
+        " (select case when broken_at is null then 0 else 1 end from target_checks where digest = $2))",
+        [(link_id, digest, owners[link_id]) for link_id, digest in new],
+    )
+    yield from _remove(sorted(listed - wanted.keys()))
+    return len(links)
+
+
+def _checked(link: Link) -> dict[str, str]:
+    """Return the URLs of a link that are requested, by digest."""
+    if link.state == "deleted":
+        return {}
+    return {target_digest(url): requested_url(url) for _, url in link.targets()}
+
+
+def _remove(gone: Sequence[tuple[str, str]]) -> Tx[None]:
+    """Remove targets from links, and the URLs that are no longer the target of any link."""
+    yield many("delete from link_targets where link_id = $1 and digest = $2", gone)
+    yield from _forget_unused({digest for _, digest in gone})
+
+
+def _forget_unused(digests: Iterable[str]) -> Tx[None]:
+    yield sql(
+        "delete from target_checks where digest = any($1)"
+        " and not exists (select 1 from link_targets l where l.digest = target_checks.digest)",
+        tuple(sorted(digests)),
+    )
+
+
+def due(now: int, most: int) -> Tx[list[Check]]:
+    """Return at most `most` URLs whose request is due, in the order in which they became due."""
+    rows = yield sql(
+        "select digest, url, due_at from target_checks where due_at <= $1 order by due_at, digest limit $2", now, most
+    )
+    return [Check(row["digest"], row["url"], row["due_at"]) for row in rows]
+
+
+def postpone(checks: Sequence[tuple[Check, int]]) -> Tx[None]:
+    """Make each of the requests due at another time (epoch ms)."""
+    yield many(
+        "update target_checks set due_at = $3 where digest = $1 and due_at = $2",
+        [(check.digest, check.due_at, due_at) for check, due_at in checks],
+    )
+
+
+def claim(check: Check, now: int) -> Tx[bool]:
+    """Record that a request begins at `now`. Returns False if the URL must not be requested.
+
+    This is so if the request is no longer due, or if no visitors reach the URL, because all of its links or their users
+    are disabled or deleted. A URL without any links is deleted.
+    """
+    visible = yield sql(
+        "select 1 from link_targets l join links t on t.id = l.link_id join users u on u.id = t.user_id"  # noqa: S608  # SQL of this file
+        f" where l.digest = $1 and {_REACHABLE} limit 1",
+        check.digest,
+    )
+    claimed = yield sql(
+        "update target_checks set due_at = $3, requested_at = case when $4 = 1 then cast($5 as bigint)"
+        " else requested_at end where digest = $1 and due_at = $2 returning digest",
+        check.digest,
+        check.due_at,
+        now + PERIOD_MS,
+        int(bool(visible)),
+        now,
+    )
+    if visible:
+        return bool(claimed)
+    yield sql(
+        "delete from link_targets where digest = $1 and link_id in"
+        " (select t.id from links t join link_targets l on l.link_id = t.id"
+        " where l.digest = $1 and t.state = 'deleted')",
+        check.digest,
+    )
+    yield from _forget_unused([check.digest])
+    return False
+
+
+def record(check: Check, requested_at: int, problem: TargetProblem | None, now: int) -> Tx[bool]:
+    """Record the result of the request that began at `requested_at`. `problem`: None if there is none.
+
+    Returns True if the target is broken from now on. The result is discarded if another request has begun since.
+    """
+    if problem is None:
+        current = yield sql(
+            "update target_checks set problem = null, failed_at = null, broken_at = null"
+            " where digest = $1 and requested_at = $2 returning digest",
+            check.digest,
+            requested_at,
+        )
+        if current:
+            yield sql("update link_targets set broken = 0 where digest = $1 and broken > 0", check.digest)
+        return False
+    # If the clock was set back, the first request seems to be later than the second.
+    broken = yield sql(
+        "update target_checks set broken_at = $4, problem = $3 where digest = $1 and requested_at = $2"
+        " and broken_at is null and failed_at <= $5 returning digest",
+        check.digest,
+        requested_at,
+        problem,
+        now,
+        requested_at - CONFIRM_MS,
+    )
+    if broken:
+        yield sql("update link_targets set broken = 1 where digest = $1", check.digest)
+        return True
+    yield sql(
+        "update target_checks set problem = $3 where digest = $1 and requested_at = $2 and broken_at is not null",
+        check.digest,
+        requested_at,
+        problem,
+    )
+    yield sql(
+        "update target_checks set problem = $3, failed_at = $2, due_at = $4"
+        " where digest = $1 and requested_at = $2 and broken_at is null",
+        check.digest,
+        requested_at,
+        problem,
+        now + CONFIRM_MS,
+    )
+    return False
+
+
+def has_wrong_times(now: int) -> Tx[bool]:
+    """Return True if a request is due much later than possible, because the host's clock was wrong."""
+    rows = yield sql("select 1 from target_checks where due_at > $1 limit 1", now + _LATEST_MS)
+    return bool(rows)
+
+
+def correct_times(now: int, wait_ms: Callable[[str], int], most: int) -> Tx[int]:
+    """Correct some of the wrong times (see `has_wrong_times`). Returns the number of corrected URLs."""
+    rows = yield sql(
+        "select digest from target_checks where due_at > $1 order by due_at, digest limit $2", now + _LATEST_MS, most
+    )
+    yield many(
+        "update target_checks set due_at = $2 where digest = $1",
+        [(row["digest"], now + wait_ms(row["digest"])) for row in rows],
+    )
+    return len(rows)
+
+
+def restart_confirmations(now: int) -> Tx[None]:
+    """Forget the problems that have not lasted for a day, and request these URLs again a day after `now`.
+
+    Call this after the clock was set, because the time since the first request is then unknown.
+    """
+    yield sql(
+        "update target_checks set problem = null, failed_at = null, due_at = $1"
+        " where problem is not null and broken_at is null",
+        now + CONFIRM_MS,
+    )
+
+
+def has_results() -> Tx[bool]:
+    """Return True if a target has a problem."""
+    rows = yield sql("select 1 from target_checks where problem is not null limit 1")
+    return bool(rows)
+
+
+def forget_results() -> Tx[None]:
+    """Forget all problems, which would become outdated while the service requests no targets."""
+    yield sql("update target_checks set problem = null, failed_at = null, broken_at = null where problem is not null")
+    yield sql("update link_targets set broken = 0 where broken > 0")
