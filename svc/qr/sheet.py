@@ -28,6 +28,7 @@ _STYLE = (
     "figure svg{display:block;width:46mm;max-width:100%%;height:auto;margin:0 auto}"
     ".logo{position:absolute}"
     "b{display:block;max-height:2.6em;overflow:hidden}"
+    "@media print{h1{display:none}}"
     "@media screen{body{max-width:186mm;margin:12mm auto;padding:0 4mm}}"
 )
 _STYLES: Mapping[Paper, str] = {"a4": _STYLE % "A4", "letter": _STYLE % "letter"}
@@ -64,7 +65,7 @@ def page_start(paper: Paper, language: Language, style: Style) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_TITLES[language]}</title>\n<style>{_STYLES[paper]}</style>\n</head>\n<body>\n{logo}<main>\n"
+        f"<title>{_TITLES[language]}</title>\n<style>{_STYLES[paper]}</style>\n</head>\n<body>\n{logo}<main>\n<h1>{_TITLES[language]}</h1>\n"
     )
 
 

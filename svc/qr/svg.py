@@ -20,8 +20,12 @@ def draw_svg(text: str, style: Style = PLAIN, size: int | None = None) -> str:
     `size`: width and height in pixels; None if the image scales to its container.
     """
     symbol = symbol_of(text, style.logo_aspect)
-    logo = "" if style.logo is None else image_of(style.logo, logo_box(symbol, style.margin))
-    return drawing(symbol, style, logo, "" if size is None else f' width="{size}" height="{size}"')
+    attributes = "" if size is None else f' width="{size}" height="{size}"'
+    if style.logo is None:
+        return drawing(symbol, style, "", attributes)
+    # A logo that adapts to dark pages must remain visible on the light background of the QR code.
+    attributes += ' style="color-scheme:light"'
+    return drawing(symbol, style, image_of(style.logo, logo_box(symbol, style.margin)), attributes)
 
 
 def drawing(symbol: Symbol, style: Style, logo: str, attributes: str = "") -> str:

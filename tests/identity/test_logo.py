@@ -161,3 +161,33 @@ def test_setting_names_the_problem(tmp_path):
     (tmp_path / "logo.svg").write_text(SVG.format("<script/>"))
     with pytest.raises(ConfigError, match=r"\[web\] logo: .*logo\.svg contains the element 'script', which"):
         load_identity(WebConfig(logo=str(tmp_path / "logo.svg")))
+
+
+@pytest.mark.parametrize(
+    ("root", "aspect"),
+    [
+        ('viewBox="0 0 64 32"', 2),
+        ('viewBox="-10,-10,30,60" width="9" height="1"', 0.5),
+        ('viewBox="0 0 1e2 .5e2"', 2),
+        ('width="120" height="40"', 3),
+        ('width=" 12mm " height="24mm"', 0.5),
+        ('viewBox="0 0 0 10" width="40px" height="10px"', 4),
+        ('viewBox="0 0 1 1000"', 1 / 20),
+        ('viewBox="0 0 9e999 1"', 1),
+        ('viewBox="0 0 nan inf"', 1),
+        ('viewBox="0 0 -4 -2"', 1),
+        ('width="100%" height="50%"', 1),
+        ('width="1in" height="1cm"', 1),
+        ('width="10"', 1),
+        ("", 1),
+    ],
+)
+def test_aspect_ratio_of_a_drawing(tmp_path, root, aspect):
+    (tmp_path / "logo").write_text(f'\ufeff<svg xmlns="http://www.w3.org/2000/svg" {root}/>', encoding="utf-8")
+    assert read_logo(tmp_path / "logo").aspect_ratio == aspect
+
+
+@pytest.mark.parametrize(("width", "height", "aspect"), [(9, 3, 3), (3, 9, 1 / 3), (2048, 1, 20), (1, 2048, 1 / 20)])
+def test_aspect_ratio_of_a_picture(tmp_path, width, height, aspect):
+    (tmp_path / "logo").write_bytes(png(width, height))
+    assert read_logo(tmp_path / "logo").aspect_ratio == aspect

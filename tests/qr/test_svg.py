@@ -198,7 +198,8 @@ def test_style_is_in_the_drawing():
     root = ET.fromstring(draw_svg(URL, Style("#123456", None, 7, dark_logo(64, 64)), 300))
     rect, path, logo = root
     side = 33 + 2 * 7
-    assert root.attrib == {"width": "300", "height": "300", "viewBox": f"0 0 {side} {side}"}
+    box = f"0 0 {side} {side}"
+    assert root.attrib == {"width": "300", "height": "300", "style": "color-scheme:light", "viewBox": box}
     assert rect.attrib == {"width": str(side), "height": str(side), "fill": "none"}
     assert path.attrib["fill"] == "#123456"
     assert logo.tag == f"{SVG}image"
@@ -206,5 +207,5 @@ def test_style_is_in_the_drawing():
     area = symbol_of(URL, 1).logo_area
     assert area is not None
     left, top, width, height = area
-    box = [float(logo.attrib[name]) for name in ("x", "y", "width", "height")]
-    assert box == [left + 7.5, top + 7.5, width - 1, height - 1]
+    place = [float(logo.attrib[name]) for name in ("x", "y", "width", "height")]
+    assert place == [left + 7.5, top + 7.5, width - 1, height - 1]

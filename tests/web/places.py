@@ -344,9 +344,12 @@ def _edge_settings(emulator: dict[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def open_furnished(folder: Path) -> Iterator[Place]:
-    """Start a service with an emulated platform. Its user has an account, a visited site and link, and an API key."""
-    settings = {"SVC_EDGE_RETRIES": "1", "SVC_LIMITS_ACCOUNTS": str(MAX_ACCOUNTS)}
+def open_furnished(folder: Path, settings: dict[str, str] | None = None) -> Iterator[Place]:
+    """Start a service with an emulated platform. Its user has an account, a visited site and link, and an API key.
+
+    `settings`: more environment variables of the service.
+    """
+    settings = {"SVC_EDGE_RETRIES": "1", "SVC_LIMITS_ACCOUNTS": str(MAX_ACCOUNTS), **(settings or {})}
     with (
         emulator_process() as emulator,
         _service(folder, {**settings, **_edge_settings(emulator[0])}) as url,

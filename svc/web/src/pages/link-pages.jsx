@@ -13,4 +13,5 @@ export { TagReport } from "./tag.jsx";
 export { CreatedLink } from "../ui/created-link.jsx";
 export { DeleteLink } from "../ui/delete-link.jsx";
 export { LinkFacts } from "../ui/link-facts.jsx";
+export { QrDialog } from "../ui/qr.jsx";
 export { Leading } from "../ui/try-link.jsx";

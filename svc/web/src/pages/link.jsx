@@ -19,6 +19,7 @@ const CreatedLink = laterForLinks("CreatedLink", { part: true });
 const DeleteLink = laterForLinks("DeleteLink", { part: true });
 const LinkFacts = laterForLinks("LinkFacts", { part: true });
 const Leading = laterForLinks("Leading", { part: true });
+const QrDialog = laterForLinks("QrDialog", { part: true });
 const NotFound = later("NotFound");
 
 /** @type {import("../resource.js").Pace} */
@@ -50,7 +51,7 @@ function Acts({ link }) {
   useLinkKeys();
   return (
     <span class="actions">
-      <LinkActs link={link} />
+      <LinkActs link={link} qrDialog={QrDialog} />
       {link.short_url && !link.disabled && (
         <a class="button quiet" href={link.short_url} target="_blank" rel="noopener noreferrer">
           {t().common.open}

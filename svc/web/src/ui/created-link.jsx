@@ -8,7 +8,7 @@ import { created } from "../created.js";
 import { changed } from "../resource.js";
 import { t } from "../words.js";
 import { Copy, ErrorMessage, Note, useCountdown } from "./parts.jsx";
-import { QrPicture } from "./qr.jsx";
+import { QrDialog, QrPicture } from "./qr.jsx";
 import { useWrite } from "./write.js";
 
 /** @param {{link: import("../wire").Link}} props */
@@ -18,6 +18,7 @@ export function CreatedLink({ link }) {
   const left_s = useCountdown(undo_until_ms);
   const said = useSignal("");
   const { busy, error, run } = useWrite();
+  const shown = useSignal(false);
   const deleted = link.state === "deleted";
   // Set the text after the first render, because screen readers announce only changes in an existing live region.
   useEffect(() => void (said.value = deleted ? words.undone : copied ? words.copied : words.made), [deleted]);
@@ -36,6 +37,11 @@ export function CreatedLink({ link }) {
           {error && <ErrorMessage error={error} />}
           <p class="actions">
             {!deleted && link.short_url && <Copy text={link.short_url} label={words.copy} />}
+            {!deleted && link.short_url && (
+              <button type="button" class="quiet" onClick={() => (shown.value = true)}>
+                {words.qr}
+              </button>
+            )}
             {!deleted && left_s > 0 && (
               <button type="button" class="quiet" aria-disabled={busy} onClick={undo}>
                 {words.undo}
@@ -44,6 +50,7 @@ export function CreatedLink({ link }) {
             <a href={deleted ? `/links/new?url=${encodeURIComponent(link.url)}` : "/links/new"}>{words.another}</a>
           </p>
           {!deleted && left_s > 0 && <p class="small">{words.undoHint}</p>}
+          {shown.value && <QrDialog link={link} close={() => (shown.value = false)} />}
         </div>
       </div>
     </Note>

@@ -7,15 +7,18 @@ import { bare } from "../short-url.js";
 import { t } from "../words.js";
 import { Icon } from "./icons.jsx";
 import { Copy, Mark } from "./parts.jsx";
-import { QrDialog } from "./qr.jsx";
 
 /** @typedef {import("../wire").Link} Link */
 
 /**
  * Buttons with `data-key` for `useLinkKeys`.
- * @param {{link: Link, icons?: boolean}} props `icons`: show icons instead of words
+ * @param {{
+ *   link: Link,
+ *   qrDialog: import("preact").ComponentType<{link: Link, close: () => void}>,
+ *   icons?: boolean,
+ * }} props `qrDialog`: the component in qr.jsx, which may be loaded on demand; `icons`: show icons instead of words
  */
-export function LinkActs({ link, icons = false }) {
+export function LinkActs({ link, qrDialog: QrDialog, icons = false }) {
   const words = t().link;
   const shown = useSignal(false);
   const { short_url } = link;

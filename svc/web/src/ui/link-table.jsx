@@ -7,6 +7,7 @@ import { DataTable } from "./data-table.jsx";
 import { LinkActs, LinkState, useLinkKeys } from "./link-acts.jsx";
 import { Mark } from "./parts.jsx";
 import { TagLinks } from "./tags.jsx";
+import { QrDialog } from "./qr.jsx";
 
 /** @typedef {import("../wire").Link} Link */
 
@@ -52,7 +53,7 @@ export function LinkTable({ links }) {
         {
           label: columns.acts,
           kind: "bare",
-          cell: (link) => link.state === "active" && <LinkActs link={link} icons />,
+          cell: (link) => link.state === "active" && <LinkActs link={link} qrDialog={QrDialog} icons />,
         },
       ]}
     />

@@ -21,6 +21,7 @@ import overview from "./de/overview.js";
 import palette from "./de/palette.js";
 import picker from "./de/picker.js";
 import profile from "./de/profile.js";
+import qr from "./de/qr.js";
 import range from "./de/range.js";
 import reference from "./de/reference.js";
 import report from "./de/report.js";
@@ -54,6 +55,7 @@ const de = {
   palette,
   picker,
   profile,
+  qr,
   range,
   reference,
   report,

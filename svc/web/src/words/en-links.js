@@ -2,5 +2,6 @@
 
 import linkFields from "./en/link-fields.js";
 import links from "./en/links.js";
+import qr from "./en/qr.js";
 
-export default { linkFields, links };
+export default { linkFields, links, qr };

@@ -24,15 +24,6 @@ const link = {
   clickFlight: "Einzelne Standorte liefern bis zu eine Minute lang noch die vorige Fassung aus.",
   target: "Ziel",
   made: (ago) => `Erstellt ${ago}`,
-  picture: {
-    title: (link) => `QR-Code für ${link}`,
-    alt: (address) => `QR-Code für ${address}`,
-    counts: "Scans werden unter der Quelle „qr“ gezählt. Lassen Sie beim Drucken den weißen Rand stehen.",
-    size: "Größe",
-    pixels: (size, cm) => `${size} × ${size} Pixel, im Druck bis ${cm} cm`,
-    svg: "SVG herunterladen",
-    png: "PNG herunterladen",
-  },
 };
 
 export default link;

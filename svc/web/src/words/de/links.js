@@ -44,6 +44,7 @@ const links = {
     copied: "Der Link wurde erstellt. Der Kurzlink ist kopiert.",
     undone: "Der neue Link wurde gelöscht.",
     copy: "Kurzlink kopieren",
+    qr: "QR-Code herunterladen",
     undo: "Rückgängig",
     undoHint: "Zehn Sekunden lang löscht „Rückgängig“ den neuen Link.",
     another: "Weiteren Link erstellen",

@@ -22,15 +22,6 @@ const link = {
   clickFlight: "Some locations may serve the previous version for up to a minute.",
   target: "Destination",
   made: (/** @type {string} */ ago) => `Created ${ago}`,
-  picture: {
-    title: (/** @type {string} */ link) => `QR code for ${link}`,
-    alt: (/** @type {string} */ address) => `QR code for ${address}`,
-    counts: "Scans are counted under the source “qr”. Keep the white margin when you print the code.",
-    size: "Size",
-    pixels: (/** @type {number} */ size, /** @type {string} */ cm) => `${size} × ${size} pixels, prints up to ${cm} cm`,
-    svg: "Download SVG",
-    png: "Download PNG",
-  },
 };
 
 export default link;

@@ -54,6 +54,7 @@ const links = {
     copied: "Link created. The short link is copied.",
     undone: "The new link was deleted.",
     copy: "Copy short link",
+    qr: "Download QR code",
     undo: "Undo",
     undoHint: "For ten seconds, Undo deletes the new link.",
     another: "Create another link",

@@ -1,0 +1,25 @@
+/** Der QR-Code eines Links. */
+
+import { plural } from "../../format.js";
+
+/** @type {typeof import("../en/qr.js").default} */
+const qr = {
+  title: (link) => `QR-Code für ${link}`,
+  alt: (address) => `QR-Code für ${address}`,
+  counts: "Scans werden unter der Quelle „qr“ gezählt. Lassen Sie beim Drucken den Rand stehen.",
+  style: "Farben, Logo und Rand",
+  dark: "Farbe des Codes",
+  light: "Hintergrund",
+  transparent: "Transparenter Hintergrund",
+  transparentHint: "Platzieren Sie den Code nur auf hellem Hintergrund.",
+  logo: (name) => `Logo von ${name}`,
+  margin: "Rand",
+  margins: (modules) => (modules === 0 ? "Keiner" : plural(modules, { one: "# Modul", other: "# Module" })),
+  marginHint: "Scanner brauchen 4 Module. Bei einem schmaleren Rand muss die Umgebung des Codes hell sein.",
+  size: "Größe",
+  pixels: (size, cm) => `${size} × ${size} Pixel, im Druck bis ${cm} cm`,
+  svg: "SVG herunterladen",
+  png: "PNG herunterladen",
+};
+
+export default qr;

@@ -1,0 +1,25 @@
+/** The QR code of a link. */
+
+import { plural } from "../../format.js";
+
+const qr = {
+  title: (/** @type {string} */ link) => `QR code for ${link}`,
+  alt: (/** @type {string} */ address) => `QR code for ${address}`,
+  counts: "Scans are counted under the source “qr”. Keep the margin when you print the code.",
+  style: "Colors, logo and margin",
+  dark: "Color of the code",
+  light: "Background",
+  transparent: "Transparent background",
+  transparentHint: "Place the code only on a light background.",
+  logo: (/** @type {string} */ name) => `Logo of ${name}`,
+  margin: "Margin",
+  margins: (/** @type {number} */ modules) =>
+    modules === 0 ? "None" : plural(modules, { one: "# module", other: "# modules" }),
+  marginHint: "Scanners need 4 modules. With a smaller margin, the surroundings of the code must be light.",
+  size: "Size",
+  pixels: (/** @type {number} */ size, /** @type {string} */ cm) => `${size} × ${size} pixels, prints up to ${cm} cm`,
+  svg: "Download SVG",
+  png: "Download PNG",
+};
+
+export default qr;
