@@ -42,23 +42,12 @@ export function matchingRule(rules, { country, ua, search, headers }) {
     if (os !== undefined && !os.includes(agentOf(ua).os)) continue;
     if (query !== undefined && !hasParameter(search, query)) continue;
     if (languages !== undefined) {
-      const range = (language ??= preferredLanguage(rules, headers.get("accept-language") ?? ""));
-      if (!languages.some((each) => isLanguage(each, range))) continue;
+      const preferred = (language ??= languageRanges(headers.get("accept-language") ?? "")[0] ?? "");
+      if (!languages.some((each) => isLanguage(each, preferred))) continue;
     }
     return rule;
   }
   return undefined;
-}
-
-/**
- * Returns the visitor's language range with the highest weight among the ranges that a rule names.
- * @param {LinkRule[]} rules @param {string} header Accept-Language
- * @returns {string} "" for none; "*" if the visitor prefers any other language to the named ones
- */
-function preferredLanguage(rules, header) {
-  const named = rules.flatMap(({ when }) => when?.languages ?? []);
-  const isNamed = (/** @type {string} */ range) => named.some((language) => isLanguage(language, range));
-  return languageRanges(header).find((range) => range === "*" || isNamed(range)) ?? "";
 }
 
 /** @param {string} search @param {Parameter} parameter @returns {boolean} */

@@ -53,7 +53,7 @@ class NewRule(Body):
     ) = Field(
         None,
         description="Language tags, at most 30, which are stored in lower case. `pt` also matches `pt-BR`. The rule"
-        " applies to visitors who prefer one of these languages to all other languages in the link's rules.",
+        " applies to visitors who prefer one of these languages to all others.",
     )
     os: Annotated[tuple[OperatingSystem, ...], Field(min_length=1, max_length=5, fail_fast=True)] | None = Field(
         None, description="The operating system of the visitor's browser. iPads with Safari usually send `macOS`."

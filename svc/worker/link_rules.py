@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from svc.model import Parameter, Rule
 
-# In the header Accept-Language: any language. In a rule's languages, this text does not occur.
-_ANY = "*"
-
 
 @dataclass(frozen=True)
 class Visitor:
@@ -41,7 +38,7 @@ class RuleMatcher:
     def match(self, rules: Sequence[Rule], visitor: Visitor) -> int | None:
         """Return the index of the first rule whose conditions all match, or None."""
         device = "mobile" if visitor.device in ("mobile", "tablet") else "desktop"
-        language = self._preferred_language(rules, visitor.accept_language)
+        language = self._preferred_language(visitor.accept_language)
         for place, rule in enumerate(rules):
             if (
                 (rule.countries is None or visitor.country in rule.countries)
@@ -53,16 +50,9 @@ class RuleMatcher:
                 return place
         return None
 
-    def _preferred_language(self, rules: Sequence[Rule], header: str) -> str:
-        """Return the visitor's language range with the highest weight among the ranges that a rule names.
-
-        Returns "" if there is none, and "*" if the visitor prefers any other language to the named ones.
-        """
-        named = [language for rule in rules for language in rule.languages or ()]
-        for accepted in self._language_ranges(header) if named else ():
-            if accepted == _ANY or any(_is_language(language, accepted) for language in named):
-                return accepted
-        return ""
+    def _preferred_language(self, header: str) -> str:
+        """Return the language range to which the visitor gave the highest weight, or "" if there is none."""
+        return next(iter(self._language_ranges(header)), "")
 
     def _language_ranges(self, header: str) -> list[str]:
         """Return the ranges that the visitor accepts, in lower case and by descending weight."""

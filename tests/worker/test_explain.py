@@ -280,10 +280,12 @@ def matched_conditions(cases: Sequence[tuple[Link, Click]]) -> Counter[str]:
         ("", None),
         ("*", None),
         ("fr,de;q=0.9", None),  # German is named, but the visitor prefers French, which is named, too
-        ("sv,de;q=0.2", 0),
+        ("sv,de;q=0.9", None),  # no rule names the preferred language
         ("de-AT", 0),
         ("de;q=0.5,pt-BR", 1),
-        ("pt-PT,de;q=0.5", 0),
+        ("pt-PT,de;q=0.5", None),
+        ("de-DE,de;q=0.9,en-US;q=0.8,en;q=0.7", 0),
+        ("en,de-DE;q=0.9,de;q=0.8", None),
         ("de;q=0,pt-br;q=0.1", 1),
         ("*,de;q=0.5", None),  # any other language is better than German
         ("*;q=0.1,de;q=0.5", 0),
