@@ -166,6 +166,41 @@ def test_account_page_lists_sites(browser, sharer):
 
 
 @pytest.mark.rule("Y13")
+def test_owner_shares_an_account(browser, furnished, sharer):
+    path = f"/v1/accounts/{furnished.ids['accounts']}/shares"
+    with signed_in_tab(browser, furnished, locale="de-DE") as tab:
+        tab.goto(furnished.at("/accounts/:id"))
+        tab.get_by_role("button", name="Teilen", exact=True).click()
+        dialog = tab.get_by_role("dialog", name="Zahlen aller Websites dieses Kontos teilen")
+        expect(dialog.get_by_text("Noch nicht geteilt.")).to_be_visible()
+    with signed_in_tab(browser, furnished) as tab:
+        tab.goto(furnished.at("/accounts/:id"))
+        tab.get_by_role("button", name="Share", exact=True).click()
+        dialog = tab.get_by_role("dialog")
+        expect(dialog).to_have_accessible_name("Share the numbers of all sites of this account")
+        expect(dialog.get_by_text("Not shared yet.")).to_be_visible()
+        dialog.get_by_role("button", name="Create link").click()
+        dialog.get_by_label("Name").fill("All shops")
+        # The page of an account has no breakdowns.
+        expect(dialog.get_by_label("Also show breakdowns")).to_have_count(0)
+        dialog.get_by_role("button", name="Create link").click()
+        expect(dialog.get_by_text("All shops")).to_be_visible()
+        [share] = sharer.call("GET", path)["shares"]
+        expect(dialog.get_by_text(share["url"])).to_be_visible()
+        sharer.call("PATCH", f"/v1/shares/{share['id']}", {"lists": True})
+        dialog.get_by_role("button", name="Edit: All shops").click()
+        dialog.get_by_label("Name").fill("Our shops")
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog.get_by_text("Our shops")).to_be_visible()
+        assert sharer.call("GET", path)["shares"] == [{**share, "name": "Our shops", "lists": True}]
+        dialog.get_by_role("button", name="End: Our shops").click()
+        tab.get_by_role("dialog").get_by_role("button", name="End", exact=True).click()
+        expect(tab.get_by_role("dialog").get_by_text("Not shared yet.")).to_be_visible()
+        assert sharer.call("GET", path)["shares"] == []
+        assert tab.evaluate("broken") == []
+
+
+@pytest.mark.rule("Y13")
 def test_only_allowed_origins_can_show_the_page_in_a_frame(browser, sharer):
     share = sharer.share(lists=True)
     with website(FRAME.format(url=share["url"])) as origin, viewer(browser) as page:

@@ -16,6 +16,7 @@ import { leftTexts } from "../ui/left.js";
 import { Menu } from "../ui/menu.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Page, State } from "../ui/parts.jsx";
+import { ShareButton } from "../ui/shares.jsx";
 import { useWrite } from "../ui/write.js";
 import { useShownOnce } from "../unsent.js";
 import { t } from "../words.js";
@@ -97,6 +98,7 @@ export function Account({ id }) {
               <button type="button" class="quiet" data-key="e" onClick={() => (asking.value = "rename")}>
                 {words.menu.rename}
               </button>
+              {account.token && <ShareButton kind="account" id={id} />}
               <Menu label={words.menu.label} items={rareActions(account, does, write.busy)} />
             </p>
             {account.token && <Summary account={account} />}

@@ -1,4 +1,4 @@
-/** The dialog in which the owner of a site or link shares its counts. */
+/** The dialog in which the owner of a site, link or account shares its counts. */
 
 import { useSignal } from "@preact/signals";
 
@@ -12,7 +12,7 @@ import { Copy, Loaded } from "./parts.jsx";
 
 /**
  * @typedef {import("../wire").Share} Share
- * @typedef {"site" | "link"} Kind
+ * @typedef {"site" | "link" | "account"} Kind
  * @typedef {NonNullable<Share["periods"]>[number]} Period
  */
 
@@ -37,7 +37,8 @@ function SharesDialog({ kind, id, close }) {
   const words = t().shares;
   const ofSite = useResource("GET /v1/sites/{site_id}/shares", kind === "site" ? { site_id: id } : null);
   const ofLink = useResource("GET /v1/links/{link_id}/shares", kind === "link" ? { link_id: id } : null);
-  const read = kind === "site" ? ofSite : ofLink;
+  const ofAccount = useResource("GET /v1/accounts/{account_id}/shares", kind === "account" ? { account_id: id } : null);
+  const read = { site: ofSite, link: ofLink, account: ofAccount }[kind];
   /** The share that is edited; "new" for a new one; null if the list is shown. */
   const edited = useSignal(/** @type {Share | "new" | null} */ (null));
   const ended = useSignal(/** @type {Share | null} */ (null));
@@ -46,7 +47,7 @@ function SharesDialog({ kind, id, close }) {
   const written = (text) => {
     said.value = text;
     edited.value = ended.value = null;
-    changed(kind === "site" ? `/v1/sites/${id}/shares` : `/v1/links/${id}/shares`);
+    changed(`/v1/${kind}s/${id}/shares`);
   };
   if (ended.value) {
     const share = ended.value;
@@ -73,12 +74,14 @@ function SharesDialog({ kind, id, close }) {
         close={() => (edited.value = null)}
       >
         <Editor
+          kind={kind}
           share={share}
           close={() => (edited.value = null)}
           send={async (body, key) => {
             if (share) await call("PATCH /v1/shares/{share_id}", { share_id: share.id, body, key });
             else if (kind === "site") await call("POST /v1/sites/{site_id}/shares", { site_id: id, body, key });
-            else await call("POST /v1/links/{link_id}/shares", { link_id: id, body, key });
+            else if (kind === "link") await call("POST /v1/links/{link_id}/shares", { link_id: id, body, key });
+            else await call("POST /v1/accounts/{account_id}/shares", { account_id: id, body, key });
             written(share ? words.saved : words.created);
           }}
         />
@@ -185,19 +188,20 @@ export const htmlBadge = (url) => `<a href="${url}"><img src="${url}/badge.svg" 
 
 /**
  * @param {{
+ *   kind: Kind,
  *   share: Share | null,
  *   close: () => void,
  *   send: (body: any, key: string) => Promise<unknown>,
  * }} props `share`: null for a new one
  */
-function Editor({ share, close, send }) {
+function Editor({ kind, share, close, send }) {
   const words = t().shares;
   /** @type {Record<string, string>} */
   const names = { ...t().report.periods, ...t().range.periods };
   return (
     <Form
       submit={share ? words.save : words.create}
-      send={(values, key) => send(bodyOf(values, share), key)}
+      send={(values, key) => send(bodyOf(values, share, kind !== "account"), key)}
       more={
         <button type="button" class="quiet" onClick={close}>
           {t().common.cancel}
@@ -234,7 +238,7 @@ function Editor({ share, close, send }) {
           />
         ))}
       </Group>
-      <Check label={words.lists} name="lists" value="on" defaultChecked={share?.lists} />
+      {kind !== "account" && <Check label={words.lists} name="lists" value="on" defaultChecked={share?.lists} />}
       <Password
         name="password"
         label={words.password}
@@ -259,9 +263,10 @@ function Editor({ share, close, send }) {
 /**
  * @param {Record<string, string>} values of the form
  * @param {Share | null} share the share before a change, or null for a new one
+ * @param {boolean} [hasLists] false if the page has no breakdowns, so the form does not offer them
  * @returns {Record<string, unknown>} the body of the request
  */
-export function bodyOf(values, share) {
+export function bodyOf(values, share, hasLists = true) {
   const periods = PERIODS.filter((period) => values[`period-${period}`] === "on");
   const password = values.no_password === "on" ? null : values.password || undefined;
   return {
@@ -269,7 +274,7 @@ export function bodyOf(values, share) {
     // An ended share keeps its last day, which a request must not set again.
     ...(values.until !== (share?.until ?? "") && { until: values.until || null }),
     periods: periods.length > 0 ? periods : null,
-    lists: values.lists === "on",
+    ...(hasLists && { lists: values.lists === "on" }),
     embed: (values.embed ?? "").split(/\s+/).filter(Boolean),
     ...(password !== undefined && { password }),
   };

@@ -3,7 +3,11 @@
 /** @type {typeof import("../en/shares.js").default} */
 const shares = {
   share: "Teilen",
-  title: { site: "Zahlen dieser Website teilen", link: "Zahlen dieses Links teilen" },
+  title: {
+    site: "Zahlen dieser Website teilen",
+    link: "Zahlen dieses Links teilen",
+    account: "Zahlen aller Websites dieses Kontos teilen",
+  },
   intro: "Wer den Link hat, kann diese Zahlen ohne Konto sehen.",
   none: "Noch nicht geteilt.",
   name: "Name",

@@ -2,7 +2,11 @@
 
 export default {
   share: "Share",
-  title: { site: "Share this site's numbers", link: "Share this link's numbers" },
+  title: {
+    site: "Share this site's numbers",
+    link: "Share this link's numbers",
+    account: "Share the numbers of all sites of this account",
+  },
   intro: "Anyone who has the link can see these numbers, without an account.",
   none: "Not shared yet.",
   name: "Name",
