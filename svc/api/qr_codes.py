@@ -10,6 +10,7 @@ from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import HTML_TYPE, ID_PREFIXES, Endpoint
 from svc.api.export import ZIP_TYPE
 from svc.api.fields import DIGITS, Color, ColorOrTransparent, Id, ShortSearch, Wrong
+from svc.api.link_texts import Tag
 from svc.api.shape import Query, optional_field
 from svc.ids import ID_PATTERN, is_id
 
@@ -90,10 +91,11 @@ class SelectionQuery(StyleQuery):
 
     ids: Ids | None = optional_field(
         f"The ids of up to {MAX_IDS} links, separated by commas. The QR codes are in this order. Cannot be combined"
-        " with `account_id`, `q` or `order`."
+        " with `account_id`, `q`, `tag` or `order`."
     )
     account_id: Id | None = optional_field("Only links of this account.")
-    q: ShortSearch = Field("", description="Only links whose code or URL contains this text. Case is ignored.")
+    q: ShortSearch = Field("", description="Only links whose code, URL or title contains this text. Case is ignored.")
+    tag: Tag | None = optional_field("Only links with this tag.")
     order: Literal["oldest", "newest", "code"] = Field(
         "oldest", description="The order of the QR codes: by the creation time of the links, or by code."
     )

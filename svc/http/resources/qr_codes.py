@@ -22,6 +22,7 @@ from svc.http.resources.archive import Archive
 from svc.http.serving.responses import Streamed
 from svc.http.serving.visible import visible_link
 from svc.limits import SlidingLimit
+from svc.link_texts import folded
 from svc.model import DEFAULT_LANGUAGE
 from svc.qr import sheet
 from svc.qr.png import TooSmall, draw_png
@@ -153,15 +154,22 @@ class QrCodes:
     async def _selected(self, caller: Caller, query: api.SelectionQuery, most: int) -> list[_Code]:
         """Return the QR codes of the selected links. Raises NotFound, Conflict, Invalid."""
         if query.ids is not None:
-            others = sorted({"account_id", "q", "order"} & query.model_fields_set)
+            others = sorted({"account_id", "q", "tag", "order"} & query.model_fields_set)
             if others:
                 raise Invalid([Issue(name, "cannot be combined with ids", "not_combinable") for name in others])
-        which = LinkFilter(caller.user.id, query.account_id, caller.edge_accounts, query.contains)
+        which = LinkFilter(
+            caller.user.id,
+            query.account_id,
+            caller.edge_accounts,
+            query.contains,
+            title_contains=folded(query.q),
+            tag=query.tag,
+        )
         links, own = await self._store.read(_links(which, query, most + 1))
         if not links or (query.ids is not None and len(links) < len(query.ids)):
             raise NotFound
         if len(links) > most:
-            text = f"more than {most} links match; select fewer with account_id, q or ids"
+            text = f"more than {most} links match; select fewer with account_id, q, tag or ids"
             raise Invalid([Issue("", text, "too_many", most)])
         return [_code_of(link, own[link.account_id]) for link in links if link.account_id in own]
 

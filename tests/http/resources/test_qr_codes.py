@@ -53,10 +53,13 @@ async def world_with_logo(store: Store, clock: FrozenClock, folder: Path, logo: 
         yield opened
 
 
-async def add_links(world: World, account: Account, *codes: str, title: str | None = None) -> list[Link]:
-    """Add links with these codes, oldest first. All have this title."""
+async def add_links(
+    world: World, account: Account, *codes: str, title: str | None = None, tags: tuple[str, ...] = ()
+) -> list[Link]:
+    """Add links with these codes, oldest first. All have this title and these tags."""
     made = [
-        replace(makers.new_link(account.user_id, account.id, code, at=i), title=title) for i, code in enumerate(codes)
+        replace(makers.new_link(account.user_id, account.id, code, at=i), title=title, tags=tags)
+        for i, code in enumerate(codes)
     ]
     await world.store.run(links.add_links(made, 100_000))
     return made
@@ -241,6 +244,24 @@ async def test_zip_contains_a_file_for_each_link(world):
     assert list(await zipped(world, session, asked)) == ["qr-spring-2.svg", "qr-spring.svg"]
 
 
+async def test_links_are_selected_by_tag_and_title(world):
+    _, session, account = await world.ready()
+    await add_links(world, account, "one", "two", tags=("spring-sale",))
+    await add_links(world, account, "three", title="Frühling", tags=("spring",))
+    await add_links(world, account, "four")
+    for query, codes in (
+        ("tag=Spring%20Sale", ["one", "two"]),
+        ("tag=spring&order=newest", ["three"]),
+        ("q=FR%C3%9CH", ["three"]),
+        ("tag=spring-sale&q=tw", ["two"]),
+    ):
+        assert list(await zipped(world, session, query)) == [f"qr-{code}.svg" for code in codes]
+        page = (await world.call("GET", f"/v1/links/qr.html?{query}", headers=session)).raw.decode()
+        assert re.findall(r"</b>go.example.com/(\w+)<", page) == codes
+    for kind in ("zip", "html"):
+        is_error(await world.call("GET", f"/v1/links/qr.{kind}?tag=other", headers=session), 404, "not_found")
+
+
 def test_file_names_are_unique_without_case():
     names = file_names(["ab", "AB", "ab-2", "Ab-2", "aB"], "svg")
     assert names == ["qr-ab.svg", "qr-AB-2.svg", "qr-ab-2-2.svg", "qr-Ab-2-3.svg", "qr-aB-3.svg"]
@@ -279,6 +300,7 @@ async def test_too_many_links_are_refused(world):
         ("ids=lnk_aaaaaaaaaaaaaaaaaaaa,", ("ids", "wrong_form")),
         ("ids=lnk_aaaaaaaaaaaaaaaaaaaa;lnk_aaaaaaaaaaaaaaaaaaaa", ("ids", "wrong_form")),
         ("ids=lnk_aaaaaaaaaaaaaaaaaaaa&q=a", ("q", "not_combinable")),
+        ("ids=lnk_aaaaaaaaaaaaaaaaaaaa&tag=a", ("tag", "not_combinable")),
         ("ids=lnk_aaaaaaaaaaaaaaaaaaaa&order=code", ("order", "not_combinable")),
         ("ids=lnk_aaaaaaaaaaaaaaaaaaaa&account_id=acc_a", ("account_id", "not_combinable")),
         ("order=clicks", ("order", "not_offered")),
