@@ -122,6 +122,8 @@ NoteKind = Literal[
     "imported", "snippet_rotated", "worker_updated", "hours_refused", "route_missing", "link_host_route_missing"
 ]
 MailingTarget = Literal["site", "account"]  # the object that an email report is about
+AlertKind = Literal["spike", "drop", "silence"]
+SnippetOnPage = Literal["present", "absent", "unread"]  # unread: the page could not be read
 MailingKind = Literal["weekly", "monthly"]
 MAILING_KINDS: tuple[MailingKind, ...] = get_args(MailingKind)
 RecipientState = Literal["unconfirmed", "confirmed", "unsubscribed"]
@@ -917,6 +919,7 @@ class Mailing:
     """The email reports about a site, or about all sites of an account.
 
     `weekly_day`, `monthly_day`: the day (day number) on which the next report is due; None if these reports are off.
+    `alerts_from`: hours from this time on (epoch ms) can raise alerts; None if alerts are off.
     `minute`: how many minutes after midnight UTC reports are due.
     """
 
@@ -929,6 +932,7 @@ class Mailing:
     minute: int
     created_at: int
     recipients: tuple[Recipient, ...] = ()
+    alerts_from: int | None = None
 
     def next_day(self, kind: MailingKind) -> int | None:
         """The day on which the next report of this kind is due; None if these reports are off."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,6 +27,8 @@ _BROWSER = (
 _TIMEOUT_S = 15.0
 # The user agent of requests to a link host. The Worker does not count such requests as views.
 USER_AGENT = "svc-link-host-check/1.0"
+# The user agent of requests to a page of a site. The page's snippet is not run, so the request is not counted.
+PAGE_USER_AGENT = "svc-page-check/1.0"
 # The first header is in every response that passes through Cloudflare, the second in Cloudflare's challenge pages
 # (Cloudflare docs: fundamentals/reference/http-headers,
 # cloudflare-challenges/challenge-types/challenge-pages/detect-response).
@@ -45,7 +47,7 @@ class Answer:
 
     `location`, `policy`: the headers Location and Content-Security-Policy, "" if absent. `through_cloudflare`: True if
     the response passed through Cloudflare. `is_challenge`: True if Cloudflare sent a challenge page instead of the
-    host's response.
+    host's response. `body`: the beginning of the body, if the visitor reads it. `is_whole`: True if this is all of it.
     """
 
     status: int
@@ -53,6 +55,8 @@ class Answer:
     policy: str
     through_cloudflare: bool
     is_challenge: bool
+    body: bytes = field(default=b"", repr=False)
+    is_whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,14 @@ class NoAnswer:
 class Visitor:
     """A client for requests to users' public hosts.
 
-    The client connects only to public addresses and gives up after a few seconds. It does not follow redirects, store
-    cookies or read the body.
+    The client connects only to public addresses and gives up after a few seconds. It does not follow redirects or store
+    cookies.
 
     `emulated_edge`: the URL of an emulated Cloudflare that receives all requests, for tests and demonstrations, or ""
     for none. `user_agent`, `accept`: headers of the requests. `lookup`: resolves a host. `port`, `tls`: the port of the
     hosts, and the TLS context for them. `plain_port`: the port for requests without TLS. The other fields are timeouts:
     `connect_s` for the connection to each address, `response_s` for each part of a response, and `longest_s` for the
-    whole request.
+    whole request. `body_bytes`: how much of the body to read.
     """
 
     emulated_edge: str = ""
@@ -90,6 +94,7 @@ class Visitor:
     connect_s: float = 3.0
     response_s: float = 5.0
     longest_s: float = 20.0
+    body_bytes: int = 0
 
     async def get(
         self, host: str, path: str, *, scheme: Scheme = "https", port: int | None = None
@@ -140,6 +145,8 @@ class Visitor:
             "Accept-Language": "en",
             "Connection": "close",
         }
+        if self.body_bytes:
+            headers["Accept-Encoding"] = "identity"
         timeout = httpx.Timeout(self.response_s, connect=self.connect_s)
         # httpcore uses `sni_hostname` in place of the URL's address for SNI and to check the certificate.
         extensions = {"sni_hostname": host, "timeout": timeout.as_dict()}
@@ -151,9 +158,28 @@ class Visitor:
             except httpx.HTTPError as error:
                 return _reason(error)
             try:
-                return _answer(response)
+                return await _with_body(_answer(response), response, self.body_bytes)
+            except httpx.HTTPError as error:
+                return _reason(error)
             finally:
                 await response.aclose()
+
+
+async def _with_body(answer: Answer, response: httpx.Response, body_bytes: int) -> Answer:
+    """Return the answer with the beginning of the body. A compressed body is not read, because it may be very large."""
+    if not body_bytes or response.headers.get("content-encoding", "identity").lower() != "identity":
+        return answer
+    body = bytearray()
+    try:
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > body_bytes:
+                # This ends the loop with an error. A `break` would leave httpx's nested async generators unfinished.
+                await response.aclose()
+    except httpx.TransportError:
+        if len(body) <= body_bytes:
+            raise
+    return replace(answer, body=bytes(body[:body_bytes]), is_whole=len(body) <= body_bytes)
 
 
 def _answer(response: httpx.Response) -> Answer:
