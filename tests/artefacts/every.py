@@ -109,7 +109,7 @@ async def test_binary_runs_on_debian_without_python(tree: Path, emulator: Emulat
     assert not list(tree.glob("usr/bin/python*"))
     shutil.copy(DIST / "svc", tree / "root/svc")
     assert shell(tree, BLOCKS["sudo install -m 755 svc /usr/local/bin/svc"]).startswith("svc 0.")
-    first_start = BLOCKS["mkdir -p ~/svc && cd ~/svc"]
+    first_start = BLOCKS["mkdir -p ~/svc-data && cd ~/svc-data"]
     assert "ok   worker bundle" in shell(tree, "HOME=/root\n" + first_start.removesuffix("svc serve\n"))
     folder = tree / "home/somebody"
     folder.mkdir()
@@ -120,14 +120,14 @@ async def test_binary_runs_on_debian_without_python(tree: Path, emulator: Emulat
     assert not list((tree / "tmp").iterdir())  # the unpacked files were removed, although one run was killed
     shell(tree, "HOME=/root\n" + BLOCKS["sudo rm /usr/local/bin/svc"])
     assert not (tree / "usr/local/bin/svc").exists()
-    assert not (tree / "root/svc").is_dir()
+    assert not (tree / "root/svc-data").exists()
 
 
 def test_unusable_temporary_folder_fails_with_documented_message(tree: Path) -> None:
     shutil.copy(DIST / "svc", tree / "usr/local/bin/svc")
     rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs/operate/install.md").read_text(), re.MULTILINE)
     documented = [[*re.findall("`(.+?)`", row)] for row in rows]
-    remedy = BLOCKS["mkdir -p ~/svc/run && cd ~/svc"].replace("svc serve", "svc --version")
+    remedy = BLOCKS["mkdir -p ~/svc-data/run && cd ~/svc-data"].replace("svc serve", "svc --version")
     for options, words in (("noexec", documented[0]), ("size=8m", documented[1])):
         mounted = f"mount -t tmpfs -o {options} tmpfs {tree}/tmp; exec chroot {tree} env HOME=/root sh -c"
         isolated = ("unshare", "--mount", "sh", "-euc", mounted + ' "$1"', "sh")

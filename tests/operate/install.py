@@ -26,8 +26,8 @@ STEPS: dict[str, Step | NotHere] = {
     "svc docs": docs,
     "sudo apt-get install ./svc_*.deb": elsewhere(_PACKAGE),
     "sudo install -m 755 svc /usr/local/bin/svc": elsewhere(_BINARY),
-    "mkdir -p ~/svc && cd ~/svc": elsewhere(_BINARY),
-    "mkdir -p ~/svc/run && cd ~/svc": elsewhere(_NO_TEMPORARY),
+    "mkdir -p ~/svc-data && cd ~/svc-data": elsewhere(_BINARY),
+    "mkdir -p ~/svc-data/run && cd ~/svc-data": elsewhere(_NO_TEMPORARY),
     "docker load --input dist/svc-image.tar": by_hand(
         "needs a Docker daemon; tests/artefacts runs the image with runc"
     ),
