@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 # The time between two requests for a URL, and between the first and the second request with a problem.
 PERIOD_MS = 7 * DAY_MS
 CONFIRM_MS = DAY_MS
-# The maximum number of links whose targets one transaction lists.
-_LINKS = 200
+# The maximum number of links whose targets one transaction lists, so that other writers do not have to wait.
+_LINKS = 50
 # Only a host's wrong clock can have made a request due later than this.
 _LATEST_MS = PERIOD_MS + DAY_MS
 # A link's visitors reach its targets. `t` is a row of `links`, `u` of `users`.
