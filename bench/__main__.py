@@ -10,7 +10,7 @@ import sys
 
 import trio
 
-from bench import accounts, http, links, lists, outage, plan, scale, service, web, worker, year
+from bench import accounts, alerts, http, links, lists, outage, plan, scale, service, web, worker, year
 
 PARTS = {
     "worker": worker.MEASURES,
@@ -20,6 +20,7 @@ PARTS = {
     "lists": lists.MEASURES,
     "links": links.MEASURES,
     "accounts": accounts.MEASURES,
+    "alerts": alerts.MEASURES,
     "outage": outage.MEASURES,
     "scale": scale.MEASURES,
     "web": web.MEASURES,

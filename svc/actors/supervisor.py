@@ -25,6 +25,7 @@ from svc.actors.checks.worker_database import STOPPED_MS
 from svc.actors.duty import Timers, spread
 from svc.actors.requests.live_reads import LiveReads
 from svc.actors.service import housekeeping, rollout, target_checks
+from svc.actors.service.alerts import Alerts
 from svc.actors.service.mailings import Mailings
 from svc.actors.service.operator_disconnects import OperatorDisconnects
 from svc.actors.service.user_deletions import UserDeletions
@@ -282,7 +283,7 @@ _CRASH = ServiceError("internal", "The service failed repeatedly on this account
 
 @asynccontextmanager
 async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
-    """Run a supervisor, the rollout, the email reports, the checks of links' targets and the store's housekeeping.
+    """Run a supervisor, the rollout, the email reports, the alerts, the checks of links' targets and the housekeeping.
 
     At exit, the mailboxes are closed. Running work has `drain_s` to finish before it is cancelled. A cancelled
     operation keeps its `running` row in the store, and the service resumes the operation at its next start.
@@ -299,6 +300,7 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
                 loop.start_soon(supervisor.watch_silence)
                 loop.start_soon(rollout.run_rollout, context)
                 loop.start_soon(Mailings(context, supervisor.live_reads).run)
+                loop.start_soon(Alerts(context).run)
                 loop.start_soon(target_checks.run_target_checks, context)
                 for chore in housekeeping.chores(context.config.timing):
                     loop.start_soon(housekeeping.run_periodically, context, chore)

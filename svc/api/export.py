@@ -252,6 +252,7 @@ class Mailings(ResponseBody):
     site_id: str | None = optional_field()
     weekly: bool
     monthly: bool
+    alerts: bool
     recipients: tuple[Recipient, ...]
     created_at: Moment
 
@@ -264,6 +265,7 @@ class Mailings(ResponseBody):
             site_id=mailing.target if mailing.target_kind == "site" else None,
             weekly=shown.weekly,
             monthly=shown.monthly,
+            alerts=shown.alerts,
             recipients=shown.recipients,
             created_at=mailing.created_at,
         )
@@ -337,7 +339,7 @@ notes.json         Notes on days. A note with site_id or link_id is on that site
 shares.json        Public pages with your counts: name, settings, and whether the page has a
                    password. A share with site_id or link_id shows that site or link, any
                    other share shows the sites of the whole account.
-mailings.json      Email reports, with their recipients. One with site_id is about that site,
+mailings.json      Email reports and alerts, with their recipients. One with site_id is about that site,
                    any other is about all sites of the account.
 daily_totals.csv   Counts, with one line per day for each site or link. target is the id,
                    kind is site or link, and name is the host or code. views and visitors

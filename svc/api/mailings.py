@@ -39,6 +39,10 @@ class PutMailings(Body):
 
     weekly: bool = Field(description="Send a report on each Monday about the week before (UTC).")
     monthly: bool = Field(description="Send a report on the first of each month about the month before (UTC).")
+    alerts: bool = Field(
+        default=False,
+        description="Send an email when a site has far more or far fewer views than usual, or none. False if absent.",
+    )
     recipients: Annotated[
         tuple[WantedRecipient, ...],
         Field(max_length=MAX_RECIPIENTS, fail_fast=True),
@@ -66,6 +70,7 @@ class Mailings(ResponseBody):
 
     weekly: bool
     monthly: bool
+    alerts: bool
     next_weekly_on: Day | None = Field(description="The day of the next weekly report. Null if these reports are off.")
     next_monthly_on: Day | None = Field(
         description="The day of the next monthly report. Null if these reports are off."
@@ -78,6 +83,7 @@ class Mailings(ResponseBody):
         return cls(
             weekly=mailing.weekly_day is not None,
             monthly=mailing.monthly_day is not None,
+            alerts=mailing.alerts_from is not None,
             next_weekly_on=mailing.weekly_day,
             next_monthly_on=mailing.monthly_day,
             recipients=tuple(

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Literal
 from svc.identity.marks import DEFAULT_NAME
 from svc.ids import digest, new_id
 from svc.mail import messages
+from svc.mail.alert import alert_email
 from svc.mail.messages import Link, Service
 from svc.mail.report import Addressee, report_email
 from svc.model import DEFAULT_LANGUAGE
 from svc.remaining_resource import RemainingResource
-from svc.store import accounts, broken_targets, email_changes, invitations, mailings, outbox, users
+from svc.store import accounts, alerts, broken_targets, email_changes, invitations, mailings, outbox, users
 from svc.store.tx import constant
 
 if TYPE_CHECKING:
@@ -304,6 +305,24 @@ def _report(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     return Composed(report_email(row.facts["report"], to, draft.terms.service), None, found.recipient.id)
 
 
+def _alert(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose an alert, unless the recipient has unsubscribed, alerts were turned off, or the site is not counted."""
+    found, user = yield from _recipient_and_user(row)
+    alert = row.facts["alert"]
+    if found is None or user is None or found.recipient.state != "confirmed" or not found.alerts:
+        return None
+    if not (yield from alerts.is_counted(alert["site"])):
+        return None
+    to = Addressee(
+        row.address,
+        found.recipient.language,
+        (yield from _recipient_url(found, draft)),
+        f"{draft.terms.service_url}/sites/{alert['site']}" if row.address == user.email else None,
+        row.id,
+    )
+    return Composed(alert_email(alert, to, draft.terms.service), None, found.recipient.id)
+
+
 def _broken_targets(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the email about broken targets of links, unless none of them is still broken."""
     user = yield from _get_user(row)
@@ -368,5 +387,6 @@ _KINDS: Mapping[MailKind, Callable[[Waiting, Draft], Tx[Composed | None]]] = {
     "email_change_notice": _email_change_notice,
     "report_confirm": _report_confirm,
     "report": _report,
+    "alert": _alert,
     "broken_targets": _broken_targets,
 }

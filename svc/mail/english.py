@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc import finding, remaining_resource
 from svc.errors import CATALOGUE
-from svc.mail.english_report import REPORT
+from svc.mail.english_report import ALERT, REPORT
 from svc.mail.words import Formats, Text, Words
 
 _MONTHS = (
@@ -187,6 +187,7 @@ ENGLISH = Words(
     },
     more_broken_targets="Number of further broken targets: {count}",
     report=REPORT,
+    alert=ALERT,
     errors=CATALOGUE,
     findings=finding.ENGLISH,
     remaining=remaining_resource.ENGLISH,

@@ -1,8 +1,8 @@
-"""The English texts of email reports."""
+"""The English texts of email reports and alerts."""
 
 from __future__ import annotations
 
-from svc.mail.words import NoteText, ReportWords
+from svc.mail.words import AlertWords, NoteText, ReportWords
 
 REPORT = ReportWords(
     titles={"weekly": "Weekly report for {name}", "monthly": "Monthly report for {name}"},
@@ -66,4 +66,31 @@ REPORT = ReportWords(
             " since shortly before, links did not work.",
         ),
     },
+)
+
+ALERT = AlertWords(
+    subjects={
+        "spike": "Many more views than usual: {host}",
+        "drop": "Far fewer views than usual: {host}",
+        "silence": "No views: {host}",
+    },
+    counts={
+        "spike": "{host} had {views} views from {begin} to {end}.",
+        "drop": "{host} had only {views} views from {begin} to {end}.",
+        "silence": "{host} had no views from {begin} to {end}.",
+    },
+    usual="About {usual} views are usual at this time of the week.",
+    rare="Views are rare at this time of the week.",
+    snippet={
+        "present": "We requested https://{host}/ and found the snippet. Check whether visitors can reach the site, and"
+        " whether a consent tool or a content security policy blocks the snippet.",
+        "absent": "We requested https://{host}/ and did not find the snippet in the page. Add the snippet to the pages"
+        " again. If a tag manager adds it, check the tag manager.",
+        "unread": "We requested https://{host}/ but could not read the page. Check whether visitors can reach the"
+        " site.",
+    },
+    once="You get no further alert while this lasts.",
+    open="View the report:",
+    why="You get this email because {address} is subscribed to alerts about {host} at {service_url}. To end all reports"
+    " and alerts, open this link:",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc.german.errors import GERMAN_ERRORS
 from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
-from svc.mail.german_report import REPORT
+from svc.mail.german_report import ALERT, REPORT
 from svc.mail.words import Formats, Text, Words
 
 _MONTHS = (
@@ -200,6 +200,7 @@ GERMAN = Words(
     },
     more_broken_targets="Anzahl weiterer nicht erreichbarer Ziele: {count}",
     report=REPORT,
+    alert=ALERT,
     errors=GERMAN_ERRORS,
     findings=GERMAN_FINDINGS,
     remaining=GERMAN_REMAINING_RESOURCES,

@@ -1,8 +1,8 @@
-"""The German texts of email reports."""
+"""The German texts of email reports and alerts."""
 
 from __future__ import annotations
 
-from svc.mail.words import NoteText, ReportWords
+from svc.mail.words import AlertWords, NoteText, ReportWords
 
 REPORT = ReportWords(
     titles={"weekly": "Wochenbericht für {name}", "monthly": "Monatsbericht für {name}"},
@@ -70,4 +70,31 @@ REPORT = ReportWords(
             " Dazwischen und kurz davor funktionierten die Links nicht.",
         ),
     },
+)
+
+ALERT = AlertWords(
+    subjects={
+        "spike": "Viel mehr Aufrufe als üblich: {host}",
+        "drop": "Viel weniger Aufrufe als üblich: {host}",
+        "silence": "Keine Aufrufe: {host}",
+    },
+    counts={
+        "spike": "{host} hatte vom {begin} bis zum {end} {views} Aufrufe.",
+        "drop": "{host} hatte vom {begin} bis zum {end} nur {views} Aufrufe.",
+        "silence": "{host} hatte vom {begin} bis zum {end} keine Aufrufe.",
+    },
+    usual="Zu dieser Zeit der Woche sind etwa {usual} Aufrufe üblich.",
+    rare="Zu dieser Zeit der Woche sind Aufrufe selten.",
+    snippet={
+        "present": "Wir haben https://{host}/ abgerufen und das Snippet gefunden. Prüfen Sie, ob die Website für"
+        " Besucher erreichbar ist und ob ein Consent-Tool oder eine Content Security Policy das Snippet blockiert.",
+        "absent": "Wir haben https://{host}/ abgerufen und das Snippet in der Seite nicht gefunden. Fügen Sie es wieder"
+        " in die Seiten ein. Wenn ein Tag-Manager das Snippet einfügt, prüfen Sie den Tag-Manager.",
+        "unread": "Wir haben https://{host}/ abgerufen, konnten die Seite aber nicht lesen. Prüfen Sie, ob die Website"
+        " für Besucher erreichbar ist.",
+    },
+    once="Solange dieser Zustand andauert, erhalten Sie keine weitere Warnung.",
+    open="Bericht ansehen:",
+    why="Sie erhalten diese E-Mail, weil {address} Warnungen über {host} auf {service_url} abonniert hat. Um alle"
+    " Berichte und Warnungen abzubestellen, öffnen Sie diesen Link:",
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.errors import Code
-    from svc.model import Language, MailingKind, Metric, NoteKind, Suggestion, TargetProblem
+    from svc.model import AlertKind, Language, MailingKind, Metric, NoteKind, SnippetOnPage, Suggestion, TargetProblem
 
 # The account problems that are reported by email. All except the last two are account states.
 Problem = Literal["revoked", "permission_error", "resource_drift", "no_connection", "token_expires_soon", "over"]
@@ -83,6 +83,22 @@ class ReportWords(NamedTuple):
     why: str
     unsubscribe: str
     note_texts: Mapping[NoteKind, NoteText]
+
+
+class AlertWords(NamedTuple):
+    """The texts of alerts. `counts`: the number of views, by kind of alert. `rare`: the text if no views are usual.
+
+    `snippet`: by the result of the request to the site's page.
+    """
+
+    subjects: Mapping[AlertKind, str]
+    counts: Mapping[AlertKind, str]
+    usual: str
+    rare: str
+    snippet: Mapping[SnippetOnPage | None, str]
+    once: str
+    open: str
+    why: str
 
 
 class ErrorText(Protocol):
@@ -166,6 +182,7 @@ class Words:
     target_problems: Mapping[TargetProblem, str]
     more_broken_targets: str
     report: ReportWords
+    alert: AlertWords
     errors: Mapping[Code, ErrorText]
     findings: finding.Phrases
     remaining: remaining_resource.Phrases

@@ -18,6 +18,7 @@ from svc.model import DEFAULT_LANGUAGE, Event, Language, Mailing, Recipient, Rec
 from svc.store import outbox
 from svc.store.locks import lock_user
 from svc.store.report_periods import next_due_day
+from svc.store.totals import pushed_as_of
 from svc.store.tx import UNCHANGED, Row, Tx, sql
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Settings:
     weekly: bool
     monthly: bool
     recipients: Sequence[Wanted]
+    alerts: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Subscription:
     name: str
     weekly: bool
     monthly: bool
+    alerts: bool
     listed: bool
 
 
@@ -111,7 +114,7 @@ def put_mailing(user: User, mailing: Mailing, asked: Settings, language: Languag
     yield from lock_user(user.id)
     yield from _check_target(mailing)
     before = yield from get_mailing(user.id, mailing.target)
-    if before is None and not (asked.weekly or asked.monthly or asked.recipients):
+    if before is None and not (asked.weekly or asked.monthly or asked.alerts or asked.recipients):
         yield UNCHANGED
         return mailing
     stored = before or mailing
@@ -120,6 +123,7 @@ def put_mailing(user: User, mailing: Mailing, asked: Settings, language: Languag
             stored,
             weekly_day=_next_day("weekly", stored.weekly_day, now) if asked.weekly else None,
             monthly_day=_next_day("monthly", stored.monthly_day, now) if asked.monthly else None,
+            alerts_from=(yield from _alerts_from(stored)) if asked.alerts else None,
         )
     )
     yield from _store_recipients(user, stored, asked.recipients, language, now)
@@ -132,8 +136,9 @@ def put_mailing(user: User, mailing: Mailing, asked: Settings, language: Languag
 
 
 def delete_mailing(target: str) -> Tx[None]:
-    """Delete the email reports about a site that is being deleted."""
+    """Delete the email reports about a site that is being deleted, and the state of its alerts."""
     yield sql("delete from mailings where target = $1", target)
+    yield sql("delete from alert_states where site_id = $1", target)
 
 
 def lock_recipient(recipient_id: str) -> Tx[bool]:
@@ -221,11 +226,19 @@ def _next_day(kind: MailingKind, stored: int | None, now: int) -> int:
     return next_due_day(kind, day_of(now)) if stored is None else stored
 
 
+def _alerts_from(mailing: Mailing) -> Tx[int]:
+    """Return the stored time of the first hour for alerts, or the end of the last pushed hour if alerts were off."""
+    if mailing.alerts_from is not None:
+        return mailing.alerts_from
+    return (yield from pushed_as_of(mailing.account_id)) or 0
+
+
 def _store_settings(mailing: Mailing) -> Tx[None]:
     yield sql(
-        "insert into mailings (target, target_kind, user_id, account_id, weekly_day, monthly_day, minute, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8)"
-        " on conflict (target) do update set weekly_day = excluded.weekly_day, monthly_day = excluded.monthly_day",
+        "insert into mailings (target, target_kind, user_id, account_id, weekly_day, monthly_day, minute, created_at,"
+        " alerts_from) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+        " on conflict (target) do update set weekly_day = excluded.weekly_day, monthly_day = excluded.monthly_day,"
+        " alerts_from = excluded.alerts_from",
         mailing.target,
         mailing.target_kind,
         mailing.user_id,
@@ -234,6 +247,7 @@ def _store_settings(mailing: Mailing) -> Tx[None]:
         mailing.monthly_day,
         mailing.minute,
         mailing.created_at,
+        mailing.alerts_from,
     )
 
 
@@ -343,6 +357,7 @@ def _mailing(row: Row, recipients: Iterable[Row]) -> Mailing:
         minute=row["minute"],
         created_at=row["created_at"],
         recipients=tuple(map(_recipient, recipients)),
+        alerts_from=row["alerts_from"],
     )
 
 
@@ -358,7 +373,7 @@ def _recipient(row: Row) -> Recipient:
 
 _SUBSCRIPTIONS = (
     "select r.id, r.email, r.language, r.state, r.asked_at, r.listed, m.user_id, m.target, m.target_kind, m.weekly_day,"
-    " m.monthly_day, a.edge_account_id, coalesce(s.host, a.name) as name"
+    " m.monthly_day, m.alerts_from, a.edge_account_id, coalesce(s.host, a.name) as name"
     " from mailing_recipients r join mailings m on m.target = r.mailing join accounts a on a.id = m.account_id"
     " left join sites s on s.id = m.target"
 )
@@ -377,5 +392,6 @@ def _first(rows: Sequence[Row]) -> Subscription | None:
         name=row["name"],
         weekly=row["weekly_day"] is not None,
         monthly=row["monthly_day"] is not None,
+        alerts=row["alerts_from"] is not None,
         listed=row["listed"] == 1,
     )

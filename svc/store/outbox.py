@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 # `choose_password`: the link that is sent after a confirmation if the user has no password. `account`: an account has a
 # problem, or all problems are resolved. `target_disabled`, `target_enabled`: the operator disabled or enabled a site or
 # link. `account_disconnected`: the operator disconnected an account. `report_confirm`: asks a recipient of reports
-# to confirm. `report`: an email report. `broken_targets`: targets of the user's links are broken.
+# to confirm. `report`: an email report. `alert`: a site has an unusual number of views. `broken_targets`: targets of
+# the user's links are broken.
 MailKind = Literal[
     "sign_up",
     "resend",
@@ -33,6 +34,7 @@ MailKind = Literal[
     "account_disconnected",
     "report_confirm",
     "report",
+    "alert",
     "broken_targets",
 ]
 

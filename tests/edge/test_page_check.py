@@ -12,7 +12,8 @@ import trio
 from svc.edge.page_check import _BODY_BYTES, find_snippet
 from svc.edge.visits import PAGE_USER_AGENT, Visitor
 from svc.worker import snippet
-from tests.edge.test_visits import HOST, authority, sends, serving, visitor
+from tests.edge.test_visits import HOST, authority, visitor
+from tests.tls_server import sends, serving
 
 if TYPE_CHECKING:
     from svc.edge.visits import Answer, NoAnswer
@@ -108,7 +109,7 @@ async def test_page_that_begins_with_the_snippet_may_be_large(authority: Any) ->
 async def test_endless_page_is_not_read_to_its_end(authority: Any) -> None:
     sent = 0
 
-    async def respond(stream: Any) -> None:
+    async def respond(stream: Any, _: bytes) -> None:
         nonlocal sent
         await stream.send_all(b"HTTP/1.1 200 OK\r\n\r\n")
         while True:
@@ -122,7 +123,7 @@ async def test_endless_page_is_not_read_to_its_end(authority: Any) -> None:
 async def test_redirects_on_the_host_are_followed_a_few_times(authority: Any) -> None:
     steps = iter(range(100))
 
-    async def respond(stream: Any) -> None:
+    async def respond(stream: Any, _: bytes) -> None:
         step = next(steps)
         target = ["/de", f"https://{HOST}/de/", "?a=1"][step] if step < 3 else ""
         if target:

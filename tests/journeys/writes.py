@@ -159,7 +159,7 @@ KINDS = (
     Kind(
         mailings.PUT_SITE,
         {"email reports": 1, "recipients": 1, "confirmation requests": 1},
-        _fields(weekly=True, monthly=False, recipients=[{"email": "ann@example.org"}]),
+        _fields(weekly=True, monthly=False, alerts=True, recipients=[{"email": "ann@example.org"}]),
     ),
     Kind(
         mailings.PUT_ACCOUNT,

@@ -21,6 +21,7 @@ from svc.german.errors import GERMAN_ERRORS
 from svc.identity.links import operator_links
 from svc.identity.operator import Identity
 from svc.mail import messages
+from svc.mail.alert import alert_email
 from svc.mail.messages import WORDS, Link, Service
 from svc.mail.report import Addressee, report_email
 from svc.mail.transport import _READABLE, _WIRE, message_of
@@ -28,6 +29,7 @@ from svc.mail.words import Formats, Problem, TargetKind
 from svc.model import LANGUAGES, TARGET_PROBLEMS, BrokenTarget, Metric
 from svc.remaining_resource import LeftKind, LeftWhy, RemainingResource
 from svc.store.broken_targets import BrokenLink
+from tests.mail.alerts import every_alert
 from tests.mail.reports import every_report
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ def every_email(language: Language) -> Iterator[tuple[str, Email]]:
     for name, facts in every_report():
         to = Addressee(ANN, language, f"{URL}/m/mlt_x", PAGE)
         yield name, report_email(facts, to, SERVICE)
+    for name, alert in every_alert():
+        yield name, alert_email(alert, Addressee(ANN, language, f"{URL}/m/mlt_x", PAGE), SERVICE)
     for kind in get_args(LeftKind):
         left = [RemainingResource(kind, why, FACTS) for why in get_args(LeftWhy)]
         yield f"disconnected, {kind} remains", messages.account_disconnected(language, ANN, NAME, left, "op", SERVICE)

@@ -164,12 +164,13 @@ def a_mailing(
     recipients: Sequence[str] = ("ann@example.org",),
     weekly: bool = True,
     monthly: bool = True,
+    alerts: bool = False,
     at: int = START_MS,
 ) -> Tx[Mailing]:
     """Set email reports and return them. `kind`: a `MailingTarget`. The recipients have not confirmed yet."""
     user = yield from users.get_user((yield from owner_of(account_id)))
     assert user is not None
-    settings = Settings(weekly, monthly, [Wanted(email, None) for email in recipients])
+    settings = Settings(weekly, monthly, [Wanted(email, None) for email in recipients], alerts)
     unset = new_mailing(user.id, account_id, cast("MailingTarget", kind), target, at)
     return (yield from put_mailing(user, unset, settings, None, at))
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from svc.clock import DAY_MS, day_of
+from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.http.resources.reports import _stored
 from svc.http.resources.spans import span_of
 from svc.store import (
     accounts,
+    alerts,
     broken_targets,
     disabled_objects,
     events,
@@ -60,10 +61,11 @@ LARGE = (
     "mailings",
     "mailing_recipients",
     "mailing_tokens",
+    "alert_states",
     "target_checks",
     "link_targets",
 )
-ALIASES = ("s", "t", "d", "e", "m", "r", "k", "f", "b", "c", "l")
+ALIASES = ("s", "t", "d", "e", "m", "r", "k", "f", "b", "c", "l", "p", "a", "u")
 
 
 def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
@@ -113,6 +115,10 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "email reports": lambda user, account, site, link: mailings.get_mailing(user, site),
     "email reports of an export": lambda user, account, site, link: mailings.mailings_page(user, START_MS),
     "a recipient": lambda user, account, site, link: mailings.subscription_of_token("digest"),
+    "sites with hours to check": lambda user, account, site, link: alerts.due("", 9),
+    "hours to compare": lambda user, account, site, link: alerts.views_in_hours([site], [START_MS, START_MS + HOUR_MS]),
+    "hours of a site": lambda user, account, site, link: alerts.views_between(site, START_MS, START_MS + DAY_MS),
+    "recipients of alerts": lambda user, account, site, link: alerts.recipients(site, account),
     "email reports that are due": lambda user, account, site, link: mailing_schedule.due(
         period_due("weekly", due_day("weekly", TODAY)), START_MS, 9
     ),

@@ -12,6 +12,7 @@ from svc.ids import new_id, new_secret
 from svc.model import Event, Key, ObsoleteRoute
 from svc.remaining_resource import RemainingResource
 from svc.store import (
+    alerts,
     broken_targets,
     devices,
     disconnect_requests,
@@ -118,7 +119,7 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     # Each address is asked to confirm only once a day.
     ann, bob = f"ann{user_id}@example.org", f"bob{user_id}@example.org"
     yield from a_mailing(account_id, account_id, "account", recipients=[ann])
-    reports = yield from a_mailing(account_id, site_id, recipients=[ann, bob])
+    reports = yield from a_mailing(account_id, site_id, recipients=[ann, bob], alerts=True)
     for recipient in reports.recipients:
         token = new_secret()
         yield from mailings.add_token(recipient.id, token, START_MS)
@@ -140,5 +141,6 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
         as_of = (day + 1) * DAY_MS if day < today else day * DAY_MS + HOUR_MS
         part = PushedPart(1, day, as_of, day < today, (hour,), (day * DAY_MS + HOUR_MS,), hour.rows)
         yield from ingest(account_id, [part], START_MS)
+    yield from alerts.advance((yield from alerts.due("", 100)))
     yield from notifications.enqueue(account_id, {}, [{"trouble": "revoked"}], well=False, due_at=None, now=START_MS)
     return account_id

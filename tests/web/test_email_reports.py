@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.rule("Y14")
 
 ANN = "ann@example.org"
-NOTHING = {"weekly": False, "monthly": False, "recipients": []}
+NOTHING = {"weekly": False, "monthly": False, "alerts": False, "recipients": []}
 
 
 @pytest.fixture
@@ -120,6 +120,20 @@ def test_reports_about_an_account_are_set_on_its_page(tab: Page, furnished: Plac
     expect(form.get_by_role("status")).to_have_text("Saved.")
     form = opened(tab, furnished.at("/accounts/:id"))
     expect(form.get_by_label(re.compile("Monthly report"))).to_be_checked()
+
+
+@pytest.mark.rule("Y15")
+@pytest.mark.parametrize(("path", "kind"), [("/sites/:id/settings", "sites"), ("/accounts/:id", "accounts")])
+def test_alerts_are_turned_on_and_off(tab: Page, furnished: Place, no_reports: World, path: str, kind: str) -> None:
+    label = "Alerts about spikes, drops and missing views"
+    for wanted in (True, False):
+        form = opened(tab, furnished.at(path))
+        expect(form.get_by_label(label)).to_be_checked(checked=not wanted)
+        form.get_by_label(label).set_checked(wanted)
+        form.get_by_role("button", name="Save email reports").click()
+        expect(form.get_by_role("status")).to_have_text("Saved.")
+        stored = no_reports.call("GET", f"/v1/{kind}/{furnished.ids[kind]}/mailings")
+        assert stored["mailings"]["alerts"] is wanted
 
 
 def test_recipients_page_is_accessible(tab: Page, furnished: Place, browser: Browser) -> None:

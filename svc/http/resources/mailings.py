@@ -64,7 +64,7 @@ class Mailings:
         put = mailings.put_mailing(
             write.caller.user,
             new_mailing(account.user_id, account.id, kind, target, now),
-            Settings(body.weekly, body.monthly, recipients),
+            Settings(body.weekly, body.monthly, recipients, body.alerts),
             write.request.language,
             now,
         )

@@ -10,10 +10,11 @@ import pytest
 from svc.clock import DAY_MS, day_of, day_text, iso
 from svc.http.resources.recipients import _OWN_NETWORK
 from svc.ids import new_id
-from svc.store import mailing_schedule, sites
+from svc.store import alerts, mailing_schedule, outbox, sites
 from svc.store.report_periods import next_due_day, period_due
 from svc.store.tx import sql
 from tests.clock import START_MS
+from tests.mail.alerts import alert_of
 from tests.mail.reports import facts_of
 from tests.store.makers import new_site
 
@@ -65,7 +66,8 @@ async def test_settings_without_reports(world, place):
     for path in (f"/v1/sites/{site.id}/mailings", f"/v1/accounts/{account.id}/mailings"):
         assert (await world.call("GET", path, headers=session)).body == {
             "mailings": {
-                "weekly": False, "monthly": False, "next_weekly_on": None, "next_monthly_on": None, "recipients": [],
+                "weekly": False, "monthly": False, "alerts": False, "next_weekly_on": None, "next_monthly_on": None,
+                "recipients": [],
             }
         }  # fmt: skip
 
@@ -78,6 +80,7 @@ async def test_settings_are_stored_and_shown(world, place):
     assert response.body["mailings"] == {
         "weekly": True,
         "monthly": True,
+        "alerts": False,
         "next_weekly_on": day_text(next_due_day("weekly", today)),
         "next_monthly_on": day_text(next_due_day("monthly", today)),
         "recipients": [
@@ -90,6 +93,17 @@ async def test_settings_are_stored_and_shown(world, place):
     assert other.body["mailings"]["recipients"] == []
 
 
+@pytest.mark.rule("Y15")
+async def test_alerts_are_off_unless_a_request_turns_them_on(world, place):
+    _, session, account, site = place
+    assert (await put(world, session, site.id, alerts=True)).body["mailings"]["alerts"] is True
+    assert (await shown(world, session, site.id))["alerts"] is True
+    other = await world.call("GET", f"/v1/accounts/{account.id}/mailings", headers=session)
+    assert other.body["mailings"]["alerts"] is False
+    assert (await put(world, session, site.id)).body["mailings"]["alerts"] is False
+    assert (await shown(world, session, site.id))["alerts"] is False
+
+
 @pytest.mark.parametrize(
     ("body", "path", "code"),
     [
@@ -97,7 +111,8 @@ async def test_settings_are_stored_and_shown(world, place):
         ({"recipients": [{"email": "no address"}]}, "recipients.0.email", "not_email"),
         ({"recipients": [{"email": ANN, "language": "fr"}]}, "recipients.0.language", "not_offered"),
         ({"recipients": [{"email": ANN, "state": "confirmed"}]}, "recipients.0.state", "unknown"),
-        ({"alerts": True}, "alerts", "unknown"),
+        ({"alerts": "yes"}, "alerts", "not_boolean"),
+        ({"alert": True}, "alert", "unknown"),
         ({"weekly": None}, "weekly", "not_boolean"),
     ],
 )
@@ -325,3 +340,62 @@ async def test_disabled_user_sends_no_emails(world, place):
 
 def _disable(user_id: int) -> Tx[None]:
     yield sql("update users set disabled_at = $2 where id = $1", user_id, START_MS)
+
+
+async def confirmed_alerts(world: World, session: dict[str, str], site_id: str, *emails: str) -> None:
+    """Turn alerts on for these addresses, and confirm them."""
+    await put(world, session, site_id, *emails, alerts=True)
+    for email in emails:
+        for page in await links_to(world, email):
+            await world.call("POST", f"{page}/confirm")
+
+
+def _queue_alerts(site_id: str, account_id: str, wait_ms: int = 0) -> Tx[None]:
+    """Queue an alert for each confirmed recipient, as `alerts.send` does."""
+    found = yield from alerts.recipients(site_id, account_id)
+    for each in found:
+        facts = {"recipient": each["id"], "alert": alert_of("silence", site=site_id)}
+        now = START_MS + wait_ms
+        yield from outbox.post("alert", each["email"], now, now + DAY_MS, user_id=each["user_id"], facts=facts)
+
+
+@pytest.mark.rule("Y15")
+async def test_alert_is_sent_with_a_link_that_ends_all_emails(world, place):
+    user, session, account, site = place
+    await confirmed_alerts(world, session, site.id, user.email, ANN)
+    await world.store.run(_queue_alerts(site.id, account.id))
+    sent = {address: text for text in await world.inbox() for address in (user.email, ANN)
+            if f"To: {address}" in text and "No views" in text}  # fmt: skip
+    assert f"https://svc.example/sites/{site.id}" in sent[user.email]
+    assert "/sites/" not in sent[ANN]
+    link = (await links_to(world, ANN))[-1]
+    await world.call("POST", f"{link}/unsubscribe", data="List-Unsubscribe=One-Click", headers=ONE_CLICK)
+    assert (await states(world, session, site.id))[ANN] == "unsubscribed"
+    await world.store.run(_queue_alerts(site.id, account.id))
+    assert len([text for text in await world.inbox() if f"To: {ANN}" in text and "No views" in text]) == 1
+
+
+@pytest.mark.rule("Y15")
+@pytest.mark.parametrize("change", ["unsubscribed", "alerts off", "removed", "site disabled", "site deleted"])
+async def test_queued_alert_that_is_no_longer_wanted_is_not_sent(world, place, change):
+    _, session, account, site = place
+    await confirmed_alerts(world, session, site.id, ANN)
+    await world.store.run(_queue_alerts(site.id, account.id, 1_000))
+    if change == "unsubscribed":
+        [page] = await links_to(world, ANN)
+        await world.call("POST", f"{page}/unsubscribe")
+    elif change == "alerts off":
+        await put(world, session, site.id, ANN)
+    elif change == "removed":
+        await put(world, session, site.id, alerts=True)
+    elif change == "site disabled":
+        await world.store.run(_disable_site(site.id))
+    else:
+        await world.store.run(sites.delete_site(account.id, site.id))
+    world.clock.now_ms += 2_000
+    assert [text for text in await world.inbox() if "No views" in text] == []
+    assert await world.store.read(_waiting()) == 0
+
+
+def _disable_site(site_id: str) -> Tx[None]:
+    yield sql("update sites set disabled_at = 1, disabled_reason = 'x' where id = $1", site_id)

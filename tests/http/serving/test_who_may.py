@@ -59,7 +59,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/shares/{share_id}": {"name": "Shop"},
     "POST /s/{secret}/report": {"password": PASSWORD},
     "PUT /v1/sites/{site_id}/mailings": {"weekly": True, "monthly": False, "recipients": []},
-    "PUT /v1/accounts/{account_id}/mailings": {"weekly": False, "monthly": True, "recipients": []},
+    "PUT /v1/accounts/{account_id}/mailings": {"weekly": False, "monthly": True, "alerts": True, "recipients": []},
     "POST /auth/sign-up": {"email": "somebody@example.com", "password": PASSWORD},
     "POST /auth/invitation": {"invitation": "abc"},
     "POST /auth/confirm": {"token": "abc"},

@@ -61,6 +61,7 @@ DIGESTS = {
     "0021-link-format.sql": "5b6230ed4ea71061bf91b41c270c507632448215d194aa29a482190ae22593f5",
     "0022-link-texts.sql": "e4372c6836d68c1456febfde3fd1b0a61aec4f23adfb1bbb2e344600496bfcf6",
     "0023-link-targets.sql": "aae5d8011b2b849d8636e447832e42e0b98af48893a75cc5e0e1bdb0d6b515ce",
+    "0024-alerts.sql": "1f4030e8ba51745abb63716b37528eb24542f30a493728ba223e68f0b8883547",
 }
 
 # Tables in released schemas whose rows are now in other tables. Other tests cover these tables.

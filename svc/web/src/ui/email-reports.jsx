@@ -89,6 +89,7 @@ function Settings({ mailings, send }) {
             {
               weekly: values.weekly !== undefined,
               monthly: values.monthly !== undefined,
+              alerts: values.alerts !== undefined,
               recipients: [
                 ...kept.map(({ email }) => ({ email, language: languageIn(values[`language ${email}`]) })),
                 ...added.map((email) => ({ email })),
@@ -111,6 +112,7 @@ function Settings({ mailings, send }) {
           label={scheduled(words.monthly, mailings.next_monthly_on)}
           defaultChecked={mailings.monthly}
         />
+        <Check name="alerts" label={words.alerts} defaultChecked={mailings.alerts} />
         <h3 id="recipients">{words.recipients}</h3>
         {kept.length === 0 && <p class="small">{words.none}</p>}
         <ul class="recipients" aria-labelledby="recipients">

@@ -11,6 +11,7 @@ const emailReports = {
   help: "So funktionieren E-Mail-Berichte (englisch)",
   weekly: "Wochenbericht, montags",
   monthly: "Monatsbericht, am Ersten des Monats",
+  alerts: "Warnungen bei ungewöhnlich vielen, wenigen oder fehlenden Aufrufen",
   next: (day) => `nächster am ${day}`,
   recipients: "Empfänger",
   none: "Noch keine Empfänger.",

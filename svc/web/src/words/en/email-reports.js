@@ -9,6 +9,7 @@ export default {
   help: "How email reports work",
   weekly: "Weekly report, on Mondays",
   monthly: "Monthly report, on the first of the month",
+  alerts: "Alerts about spikes, drops and missing views",
   next: (/** @type {string} */ day) => `next on ${day}`,
   recipients: "Recipients",
   none: "No recipients yet.",
