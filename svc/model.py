@@ -778,6 +778,10 @@ class WantedLink:
     tags: tuple[str, ...] = ()
 
 
+# The maximum number of links that one request can change: selected by their ids, or by a filter.
+MAX_LINK_IDS, MAX_LINKS_SELECTED = 1_000, 10_000
+
+
 class LinkChange(TypedDict, total=False):
     """The new values of a link's fields. Fields that are absent keep their value."""
 

@@ -79,14 +79,14 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
 def _refusal(
     link: Link, link_host: str, taken: Collection[str], disabled: Mapping[str, Disabled]
 ) -> ServiceError | None:
-    if loop := _redirect_loop(link, link_host):
+    if loop := redirect_loop(link, link_host):
         return loop
     if link.code in disabled:
         return Forbidden("link_disabled", details=disabled[link.code].details)
     return Conflict("link_exists") if link.code in taken else None
 
 
-def _redirect_loop(link: Link, link_host: str) -> Invalid | None:
+def redirect_loop(link: Link, link_host: str) -> Invalid | None:
     """Return the error if a destination of the link is on the link host, which would cause a redirect loop."""
     issues = [Issue(name, "must not be on the link host", "on_link_host") for name in link.targets_on(link_host)]
     return Invalid(issues) if issues else None
@@ -106,27 +106,30 @@ def change_link(account_id: str, link_id: str, change: LinkChange) -> Tx[Link]:
         yield UNCHANGED
         return link
     if changed.redirects_like(link):
-        yield sql(
-            "update links set title = $2, title_folded = $3, note = $4, tags = $5 where id = $1",
-            link_id,
-            *_texts(changed),
-        )
+        yield from store_changes([], [changed])
         return changed
     hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     for row in hosts:
-        if loop := _redirect_loop(changed, row["host"]):
+        if loop := redirect_loop(changed, row["host"]):
             raise loop
     changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
-    yield sql(
-        "update links set url = $2, rules = $3, version = $4, config_error = null, title = $5, title_folded = $6,"
-        " note = $7, tags = $8 where id = $1",
-        link_id,
-        changed.url,
-        _rules_json(changed),
-        changed.version,
-        *_texts(changed),
-    )
+    yield from store_changes([changed], [])
     return changed
+
+
+def store_changes(changed: Sequence[Link], texts_changed: Sequence[Link]) -> Tx[None]:
+    """Store changed links. `texts_changed`: links of which only the title, the note or the tags were changed."""
+    if changed:
+        yield many(
+            "update links set url = $2, rules = $3, version = $4, config_error = null, title = $5, title_folded = $6,"
+            " note = $7, tags = $8 where id = $1",
+            [(link.id, link.url, _rules_json(link), link.version, *_texts(link)) for link in changed],
+        )
+    if texts_changed:
+        yield many(
+            "update links set title = $2, title_folded = $3, note = $4, tags = $5 where id = $1",
+            [(link.id, *_texts(link)) for link in texts_changed],
+        )
 
 
 def delete_link(account_id: str, link_id: str) -> Tx[Link]:
@@ -173,10 +176,13 @@ def _row(link: Link) -> tuple[Parameter, ...]:
     )
 
 
-def _texts(link: Link) -> tuple[str | None, ...]:
-    """Return the values of the columns `title`, `title_folded`, `note` and `tags`."""
-    title = link.title
-    return (title, None if title is None else folded(title), link.note, tags_text(link.tags))
+def _texts(link: Link) -> tuple[str, str, str, str]:
+    """Return the values of the columns `title`, `title_folded`, `note` and `tags`.
+
+    A missing text is "" and not null, so that PostgreSQL can insert many links with one statement.
+    """
+    title = link.title or ""
+    return (title, folded(title), link.note or "", tags_text(link.tags))
 
 
 def tags_text(tags: Sequence[str]) -> str:
@@ -245,8 +251,8 @@ def link_of(row: Row) -> Link:
         config_error=note_from_json(row["config_error"]),
         live_at=row["live_at"],
         disabled=disabled_of(row),
-        title=row["title"],
-        note=row["note"],
+        title=row["title"] or None,  # null in rows that an older version has stored
+        note=row["note"] or None,
         tags=tuple(row["tags"].split()),
     )
 

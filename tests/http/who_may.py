@@ -64,6 +64,8 @@ PUT    /v1/accounts/{account_id}/mailings  accounts       | 200     scope scope 
 GET    /v1/links                           links          | 200     200 scope   200     200      200
 POST   /v1/links                           links          | 201     201 scope   404     404      201
 POST   /v1/links/bulk                      links          | 200     200 scope   404     404      200
+PATCH  /v1/links/bulk                      links          | 200     200 scope   200     200      200
+DELETE /v1/links/bulk                      links          | 200     200 scope   200     200      200
 GET    /v1/tags                            links          | 200     200 scope   200     200      200
 GET    /v1/tags/{tag}/report               reports        | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}                 links          | 200     200 scope   404     404      200

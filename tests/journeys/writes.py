@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from svc.api import (
     accounts,
     bulk,
+    bulk_changes,
     email_changes,
     explain,
     imports,
@@ -183,17 +184,23 @@ KINDS = (
         {"links": 3, "live links": 3, "versions": 1},
         _in_account(links=[{"url": f"https://example.org/{n}"} for n in range(3)]),
     ),
+    Kind(
+        bulk_changes.CHANGE_MANY,
+        {"links with this tag": 4},
+        _fields(filter={"q": "example.org"}, add_tags=["this tag"]),
+    ),
     Kind(explain.EXPLAIN, {}, _fields(**EXPLAINED)),
     Kind(shares.ADD_TO_LINK, {"shares": 1}, _fields(name="Link", lists=True), made=("share_id", "share")),
     Kind(shares.ADD_TO_ACCOUNT, {"shares": 1}, _fields(name="Account"), made=("share_id", "share")),
     Kind(shares.CHANGE, {"shares with this name": 1}, _fields(name="this name")),
     Kind(shares.DELETE, {"shares": -1, "shares with this name": -1}),
     Kind(links.DELETE, {"live links": -1, "versions": 1}),
+    Kind(bulk_changes.DELETE_MANY, {"live links": -3, "versions": 1}, _fields(filter={"tag": "this tag"})),
     Kind(
         accounts.DISCONNECT,
-        {"accounts": -1, "accounts with this name": -1, "former accounts": 1, "link hosts": -1, "live links": -3}
+        {"accounts": -1, "accounts with this name": -1, "former accounts": 1, "link hosts": -1}
         | {"email reports": -1, "recipients": -1}
-        | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -10},
+        | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -11},
     ),
     Kind(
         sessions.CHANGE_PASSWORD,
@@ -227,6 +234,7 @@ def _rows() -> Tx[dict[str, int]]:
         "old paths": "retiring_paths",
         "links": "links",
         "live links": "links where state <> 'deleted'",
+        "links with this tag": "links where tags like '% this-tag %'",
         "imported days": "days where imported = 1",
         "notes": "notes where kind is null",
         "automatic notes": "notes where kind is not null",

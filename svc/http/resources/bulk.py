@@ -1,4 +1,4 @@
-"""POST /v1/links/bulk: many links in one request."""
+"""/v1/links/bulk: create, change and delete many links in one request."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ import trio
 
 from svc.actors.requests.bulk import add_wanted, count_links
 from svc.api import bulk as api
+from svc.api import bulk_changes as changes
 from svc.api.errors import ErrorObject
 from svc.api.links import Link
 from svc.errors import ServiceError
+from svc.http.serving.requests import AccountPart
 from svc.http.serving.visible import visible_account
+from svc.link_texts import folded
+from svc.store.link_batches import BatchChange, Selection, change_links, delete_links
+from svc.store.link_lists import LinkFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     from svc.http.serving.requests import Write
     from svc.model import Account, WantedLink
     from svc.store.idempotency import StoredResponse
+    from svc.store.link_batches import Batch, Outcome
+    from svc.store.tx import Tx
 
 # How long rows are parsed before other requests can run. About a hundred typical rows take this long. The limit is a
 # time and not a number of rows, because a single row with eleven long internationalized hosts takes 20 ms.
@@ -36,6 +43,8 @@ class Bulk:
         self._context = deps.context
         self._parsing = trio.Lock()
         endpoints.write(api.ADD_MANY, self.add)
+        endpoints.write(changes.CHANGE_MANY, self.change)
+        endpoints.write(changes.DELETE_MANY, self.delete)
 
     async def add(self, write: Write[api.NewLinks]) -> StoredResponse:
         """Add links, and return a result for each."""
@@ -49,6 +58,63 @@ class Bulk:
         limit, now = self._context.config.limits.links, self._context.clock()
         commit = write.commit(render, about=account, target=account.id, count=count_links)
         return await self._context.store.run(commit(add_wanted(account, wanted, limit, now)))
+
+    async def change(self, write: Write[changes.LinksChange]) -> StoredResponse:
+        """Change links, and return a result for each. Raises Invalid."""
+        body = write.body
+        change = BatchChange({} if body.set is None else body.set.to_model(), body.add_tags, body.remove_tags)
+        return await self._run(write, change_links(_selection(write), change, dry_run=body.dry_run))
+
+    async def delete(self, write: Write[changes.LinkSelection]) -> StoredResponse:
+        """Delete links, and return a result for each. Raises Invalid."""
+        return await self._run(write, delete_links(_selection(write), dry_run=write.body.dry_run))
+
+    async def _run(
+        self, write: Write[changes.LinksChange] | Write[changes.LinkSelection], effect: Tx[Batch]
+    ) -> StoredResponse:
+        def render(batch: Batch) -> changes.LinkOutcomes:
+            return changes.LinkOutcomes(
+                results=tuple(map(_outcome, batch.outcomes)),
+                changed=batch.changes().total(),
+                dry_run=write.body.dry_run,
+            )
+
+        commit = write.commit(render, parts=_parts)
+        return await self._context.store.run(commit(effect))
+
+
+def _selection(write: Write[changes.LinksChange] | Write[changes.LinkSelection]) -> Selection:
+    """Return the links of the caller that the body selects. Raises Invalid."""
+    caller, body = write.caller, write.body
+    body.check()
+    if body.filter is None:
+        which = LinkFilter(caller.user.id, edge_accounts=caller.edge_accounts)
+        return Selection(which, tuple(dict.fromkeys(body.ids or ())))
+    which = LinkFilter(
+        caller.user.id,
+        body.filter.account_id,
+        caller.edge_accounts,
+        body.filter.contains,
+        title_contains=folded(body.filter.q or ""),
+        tag=body.filter.tag,
+    )
+    return Selection(which)
+
+
+def _parts(batch: Batch) -> list[AccountPart]:
+    return [
+        AccountPart(account_id, batch.edge_accounts[account_id], count)
+        for account_id, count in sorted(batch.changes().items())
+    ]
+
+
+def _outcome(outcome: Outcome) -> changes.LinkOutcome:
+    return changes.LinkOutcome(
+        id=outcome.link_id,
+        code=None if outcome.link is None else outcome.link.code,
+        changed=outcome.changed,
+        error=None if outcome.error is None else ErrorObject.from_model(outcome.error.to_note()),
+    )
 
 
 async def _parse_rows(values: Sequence[object]) -> list[WantedLink | ServiceError]:

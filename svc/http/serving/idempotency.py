@@ -25,7 +25,7 @@ from svc.http.serving.responses import refusal
 from svc.store.idempotency import AlreadyAnswered, check_storage_limit, keep_response, recall
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from svc.clock import Clock
     from svc.model import Event
@@ -102,30 +102,31 @@ class Idempotency:
         claim: Claim | None,
         render: Callable[[T], StoredResponse],
         replay: StoredResponse | None,
-        event: Callable[[T, int], Event] | None = None,
+        events: Callable[[T, int], Sequence[Event]] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredResponse]]:
-        """Return a wrapper that commits the effect, its event and its response in one transaction.
+        """Return a wrapper that commits the effect, its events and its response in one transaction.
 
         If an identical request was committed first, the transaction skips the effect and returns that request's
         response. `replay`: the response to a repeated request, or None if it is the same as the first response.
 
-        `event`: creates the user's event from the effect's value and the time (epoch ms), or is None for no event.
+        `events`: creates the user's events from the effect's value and the time (epoch ms), or is None for no events.
         """
 
-        def with_event(effect: Tx[T]) -> Tx[T]:
+        def with_events(effect: Tx[T]) -> Tx[T]:
             value = yield from effect
-            if event is not None:
-                yield event(value, self._clock())
+            if events is not None:
+                for event in events(value, self._clock()):  # noqa: UP028  # the iterator of a list cannot receive rows
+                    yield event
             return value
 
         def transaction(effect: Tx[T]) -> Tx[StoredResponse]:
             if claim is None:
-                return render((yield from with_event(effect)))
+                return render((yield from with_events(effect)))
             earlier = yield from recall(claim, self._clock())
             if earlier is not None:
                 effect.close()
                 return _replayed(earlier)
-            value = yield from with_event(effect)
+            value = yield from with_events(effect)
             response = render(value)
             yield from self._keep(claim, replay or response)
             return response

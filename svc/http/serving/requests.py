@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from svc.api.shape import Body, Query
 from svc.http.serving.responses import stored
 from svc.model import OWN_ACTIONS, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from svc.api.endpoint import Endpoint
     from svc.api.shape import ResponseBody
@@ -75,6 +75,14 @@ class Form(Generic[B]):
     id: str = field(default="", repr=False)  # hidden because it may be a secret
 
 
+class AccountPart(NamedTuple):
+    """The changes of a request in one account: its id, its id at Cloudflare, and the number of changes."""
+
+    account_id: str
+    edge_account_id: str
+    changes: int
+
+
 @dataclass(frozen=True)
 class Write(Generic[B]):
     """A write request: its caller, the object's id ("" if the path contains no id), and the body.
@@ -98,6 +106,7 @@ class Write(Generic[B]):
         about: Account | FormerAccount | None = None,
         target: str | None = None,
         count: Callable[[T], int] | None = None,
+        parts: Callable[[T], Sequence[AccountPart]] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredResponse]]:
         """Return a wrapper that commits the response and the event together with the effect (rules G1 to G5 and X12).
 
@@ -111,6 +120,9 @@ class Write(Generic[B]):
 
         `count`: the number of changes, if not 1. If the endpoint's action needs an account, raises ValueError without
         an account.
+
+        `parts`: the accounts that the request changed. Each of them gets an event; the other arguments about the event
+        are then ignored.
         """
         action = self._endpoint.action
         if action is None:
@@ -119,21 +131,27 @@ class Write(Generic[B]):
         def rendered(value: T) -> StoredResponse:
             return stored(render(value), self._endpoint.status)
 
-        def event(value: T, now: int) -> Event:
+        def events(value: T, now: int) -> list[Event]:
+            if parts is not None:
+                return [self._event(action, now, *part) for part in parts(value)]
             edge_account_id = getattr(about or value, "edge_account_id", None)
             if edge_account_id is None and action not in OWN_ACTIONS:
                 raise ValueError(f"{action} needs an account: pass `about`")
-            client = self.request.client
-            return Event(
-                user_id=self.caller.user.id,
-                at=now,
-                via="session" if self.caller.key is None else self.caller.key.id,
-                ip=None if client is None else str(client),
-                action=cast("Action", action),
-                target=target or self.id or getattr(value, "id", None),
-                outcome="accepted" if self._endpoint.status == HTTPStatus.ACCEPTED else "done",
-                edge_account_id=edge_account_id,
-                count=1 if count is None else count(value),
-            )
+            subject = target or self.id or getattr(value, "id", None)
+            return [self._event(action, now, subject, edge_account_id, 1 if count is None else count(value))]
 
-        return self._idempotency.committed(self.claim, rendered, replay, None if action == "nothing" else event)
+        return self._idempotency.committed(self.claim, rendered, replay, None if action == "nothing" else events)
+
+    def _event(self, action: str, now: int, target: str | None, edge_account_id: str | None, count: int) -> Event:
+        client = self.request.client
+        return Event(
+            user_id=self.caller.user.id,
+            at=now,
+            via="session" if self.caller.key is None else self.caller.key.id,
+            ip=None if client is None else str(client),
+            action=cast("Action", action),
+            target=target,
+            outcome="accepted" if self._endpoint.status == HTTPStatus.ACCEPTED else "done",
+            edge_account_id=edge_account_id,
+            count=count,
+        )

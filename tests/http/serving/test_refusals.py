@@ -45,6 +45,8 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
         "tags": ["Spring"],
     },
     ("POST", "/v1/links/bulk"): {"account_id": "{account}", "links": [{"url": "https://example.org/"}]},
+    ("PATCH", "/v1/links/bulk"): {"ids": ["lnk_aaaaaaaaaaaaaaaaaaaa"], "add_tags": ["a"], "remove_tags": ["b"]},
+    ("DELETE", "/v1/links/bulk"): {"ids": ["lnk_aaaaaaaaaaaaaaaaaaaa"]},
     ("POST", "/v1/notes"): {"account_id": "{account}", "day": "2026-11-21", "text": "Newsletter sent"},
     ("PUT", "/v1/accounts/{account}/mailings"): {
         "weekly": True,
@@ -246,6 +248,8 @@ ALLOWED: list[tuple[str, Any]] = [
     *(("note", text) for text in (None, "", " ")),
     ("tags", []),
     ("tags", ["x"]),
+    ("ids", ["x"]),
+    *((name, tags) for name in ("add_tags", "remove_tags") for tags in ([], ["x"])),
     ("weekly", True),
     ("monthly", True),
     ("recipients", []),
@@ -286,7 +290,7 @@ async def test_unknown_path_or_id_is_not_found(world, path):
     [
         ("PATCH", "/v1/sites", "GET, HEAD, POST"),
         ("PUT", "/v1/me", "DELETE, GET, HEAD, PATCH"),
-        ("PATCH", "/v1/links/bulk", "POST"),
+        ("PUT", "/v1/links/bulk", "DELETE, PATCH, POST"),
         ("OPTIONS", "/v1/sites", "GET, HEAD, POST"),
         ("GET", "/auth/sign-in", "POST"),
         ("TRACE", "/healthz", "GET, HEAD"),

@@ -1,0 +1,171 @@
+"""Changes and deletions of many links in one transaction.
+
+The links are selected by their ids or by a filter. The transaction first locks the accounts of the selected links in
+the order of their ids, and then reads the links again, so that no request creates, changes or deletes them in between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from svc.errors import Invalid, Issue, NotFound, ServiceError
+from svc.link_texts import MAX_TAGS
+from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED
+from svc.store.disabled_objects import check_enabled
+from svc.store.links import link_of, redirect_loop, store_changes
+from svc.store.locks import lock_account
+from svc.store.tx import UNCHANGED, Row, Tx, many, sql
+from svc.store.versions import bump_version
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from svc.model import Link, LinkChange
+    from svc.store.link_lists import LinkFilter
+    from svc.store.tx import Parameter
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The links to change: those that match the filter and, if `ids` is not None, have one of these ids."""
+
+    which: LinkFilter
+    ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class BatchChange:
+    """A change of many links. For each link, the fields are set first, then tags are removed, and then added."""
+
+    fields: LinkChange
+    add_tags: Collection[str] = ()
+    remove_tags: Collection[str] = ()
+
+    def apply_to(self, link: Link) -> Link:
+        """Return the changed link. Raises Invalid if it would have too many tags."""
+        changed = replace(link, **self.fields)
+        tags = {*changed.tags} - {*self.remove_tags} | {*self.add_tags}
+        if len(tags) > MAX_TAGS:
+            raise Invalid([Issue("add_tags", f"the link must have at most {MAX_TAGS} tags", "too_many", MAX_TAGS)])
+        return replace(changed, tags=tuple(sorted(tags)))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result for a selected link. `link`: None if there is no such link. `error`: why it was not changed."""
+
+    link_id: str
+    link: Link | None
+    changed: bool = False
+    error: ServiceError | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The results in the order of the ids, or of the links' creation. `edge_accounts`: Cloudflare ids by account id."""
+
+    outcomes: Sequence[Outcome]
+    edge_accounts: Mapping[str, str] = field(default_factory=dict)
+
+    def changes(self) -> Counter[str]:
+        """Return the number of changed links by account id."""
+        return Counter(each.link.account_id for each in self.outcomes if each.link is not None and each.changed)
+
+
+def change_links(selection: Selection, change: BatchChange, *, dry_run: bool = False) -> Tx[Batch]:
+    """Change the selected links, or determine what would be changed.
+
+    The outcome of a link has an error if the operator has disabled it, if it would have too many tags, or if a
+    destination would be on the link host. Such a link stays the same. Raises Invalid if the filter selects too many
+    links.
+    """
+    selected, edge_accounts = yield from _selected(selection)
+    hosts = yield sql("select account_id, host from link_hosts where account_id = any($1)", tuple(edge_accounts))
+    host_of = {row["account_id"]: row["host"] for row in hosts}
+    outcomes = [_changed(link, change, host_of.get(link.account_id)) for link in selected]
+    changed = [(link, each.link) for link, each in zip(selected, outcomes, strict=True) if each.link and each.changed]
+    if dry_run or not changed:
+        yield UNCHANGED
+    else:
+        texts = [after for before, after in changed if after.redirects_like(before)]
+        others = [after for before, after in changed if not after.redirects_like(before)]
+        versions = yield from _bumped(others)
+        others = [replace(link, version=versions[link.account_id], config_error=None) for link in others]
+        yield from store_changes(others, texts)
+    return Batch(_in_order(selection, outcomes), edge_accounts)
+
+
+def delete_links(selection: Selection, *, dry_run: bool = False) -> Tx[Batch]:
+    """Delete the selected links, or determine which would be deleted. Raises Invalid like `change_links`."""
+    selected, edge_accounts = yield from _selected(selection)
+    if dry_run or not selected:
+        yield UNCHANGED
+    else:
+        versions = yield from _bumped(selected)
+        yield many(
+            "update links set state = 'deleted', version = $2, config_error = null where id = $1",
+            [(link.id, versions[link.account_id]) for link in selected],
+        )
+    outcomes = [Outcome(link.id, link, changed=True) for link in selected]
+    return Batch(_in_order(selection, outcomes), edge_accounts)
+
+
+def _selected(selection: Selection) -> Tx[tuple[list[Link], dict[str, str]]]:
+    """Lock the accounts of the selected links. Return the links, and the Cloudflare id of each account."""
+    rows = yield from _rows(selection, "distinct t.account_id", "t.account_id")
+    account_ids = tuple(row["account_id"] for row in rows)
+    for account_id in account_ids:
+        yield from lock_account(account_id)
+    accounts = yield sql("select id, edge_account_id from accounts where id = any($1)", account_ids)
+    rows = yield from _rows(selection, "t.*", "t.created_at, t.id", account_ids)
+    if len(rows) > MAX_LINKS_SELECTED:
+        issue = Issue("filter", f"must select at most {MAX_LINKS_SELECTED:,} links", "too_many", MAX_LINKS_SELECTED)
+        raise Invalid([issue])
+    return [link_of(row) for row in rows], {row["id"]: row["edge_account_id"] for row in accounts}
+
+
+def _rows(
+    selection: Selection, columns: str, order: str, account_ids: tuple[str, ...] | None = None
+) -> Tx[Sequence[Row]]:
+    parameters: list[Parameter] = []
+    conditions = selection.which.conditions(parameters)
+    source = "links"
+    if selection.ids is not None:
+        parameters.append(selection.ids)
+        # The limit prevents SQLite from reading all of the user's links instead of only these.
+        source = f"(select * from links where id = any(${len(parameters)}) limit {MAX_LINK_IDS})"  # noqa: S608  # names of this file and placeholders
+    if account_ids is not None:
+        parameters.append(account_ids)
+        conditions += f" and t.account_id = any(${len(parameters)})"
+    rows = yield sql(
+        f"select {columns} from {source} t where {conditions} order by {order} limit {MAX_LINKS_SELECTED + 1}",  # noqa: S608  # as above
+        *parameters,
+    )
+    return rows
+
+
+def _changed(link: Link, change: BatchChange, link_host: str | None) -> Outcome:
+    try:
+        check_enabled(link)
+        changed = change.apply_to(link)
+        loop = None if link_host is None else redirect_loop(changed, link_host)
+    except ServiceError as error:
+        return Outcome(link.id, link, error=error)
+    return Outcome(link.id, link, error=loop) if loop else Outcome(link.id, changed, changed=changed != link)
+
+
+def _bumped(links: Sequence[Link]) -> Tx[dict[str, int]]:
+    """Return a new configuration version for each account of these links."""
+    versions: dict[str, int] = {}
+    for account_id in sorted({link.account_id for link in links}):
+        versions[account_id] = yield from bump_version(account_id)
+    return versions
+
+
+def _in_order(selection: Selection, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    if selection.ids is None:
+        return outcomes
+    by_id = {each.link_id: each for each in outcomes}
+    return [by_id.get(link_id) or Outcome(link_id, None, error=NotFound()) for link_id in selection.ids]
