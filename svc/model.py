@@ -73,6 +73,7 @@ AccountAction = Literal[
     "link.create",
     "link.change",
     "link.delete",
+    "link.restore",
     "link.disable",
     "link.enable",
     "totals.import",
@@ -778,6 +779,8 @@ class WantedLink:
     tags: tuple[str, ...] = ()
 
 
+# How long a deleted link can be restored.
+RESTORABLE_MS = 30 * DAY_MS
 # The maximum number of links that one request can change: selected by their ids, or by a filter.
 MAX_LINK_IDS, MAX_LINKS_SELECTED = 1_000, 10_000
 
@@ -830,6 +833,12 @@ class Link:
     note: str | None = None
     tags: tuple[str, ...] = ()  # normalized (link_texts.normalize_tag), sorted, without duplicates
     broken_targets: tuple[BrokenTarget, ...] = ()
+    deleted_at: int | None = None  # when the user deleted the link, if known
+
+    @property
+    def restorable_until(self) -> int | None:
+        """The time (epoch ms) until which the link can be restored; None if it cannot."""
+        return None if self.deleted_at is None else self.deleted_at + RESTORABLE_MS
 
     def targets(self) -> list[tuple[str, str]]:
         """Return all URLs to which clicks can lead, each with the path of its field (`url`, `rules.0.url`, …)."""

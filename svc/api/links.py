@@ -152,6 +152,9 @@ class Link(ResponseBody):
     disabled: Disabled | None = optional_field(
         "Present if the operator has disabled the link. Visitors then get the same response as for an unknown code."
     )
+    restorable_until: Moment | None = optional_field(
+        "Present if the link is deleted: the time until which it can be restored, if its code is still free."
+    )
     clicks_7d: Count | None = optional_field(
         "Clicks by people in the last seven complete UTC days. Present only in lists, and only with the scope"
         " `reports`."
@@ -188,6 +191,7 @@ class Link(ResponseBody):
             error=ErrorObject.from_model(link.config_error),
             created_at=link.created_at,
             disabled=Disabled.from_model(link.disabled),
+            restorable_until=None if isinstance(account, model.FormerAccount) else link.restorable_until,
             clicks_7d=clicks_7d,
             broken_targets=tuple(BrokenTarget.model_validate(each) for each in link.broken_targets) or None,
         )
@@ -271,10 +275,25 @@ DELETE = Endpoint(
     action="link.delete",
     summary="Delete a link",
     description="You can immediately reuse the code for another link, unless the operator has disabled the link. You"
-    " can still read the deleted link and its report. If you delete the link again, the response is `not_found`.",
+    " can still read the deleted link and its report, and restore it for 30 days. If you delete the link again, the"
+    " response is `not_found`.",
     scopes=("links",),
     body=NoBody,
     response=OneLink,
 )
+RESTORE = Endpoint(
+    method="POST",
+    path="/v1/links/{link_id}/restore",
+    tag="links",
+    action="link.restore",
+    summary="Restore a deleted link",
+    description="The link has the same id, code and totals as before. If another link has the code by now, the response"
+    " is `link_exists`. If the link was deleted more than 30 days ago, or with its account, the response is"
+    " `not_found`. A link that is not deleted stays the same.",
+    scopes=("links",),
+    body=NoBody,
+    response=OneLink,
+    codes=("limit_reached", "link_host_required", "link_exists", "link_disabled"),
+)
 
-ENDPOINTS = (LIST, ADD, SHOW, CHANGE, DELETE)
+ENDPOINTS = (LIST, ADD, SHOW, CHANGE, DELETE, RESTORE)

@@ -14,9 +14,9 @@ from svc.errors import Invalid, Issue, NotFound, ServiceError
 from svc.link_texts import MAX_TAGS
 from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED
 from svc.store.disabled_objects import check_enabled
-from svc.store.links import link_of, redirect_loop, store_changes
+from svc.store.links import link_of, redirect_loop, store_changes, store_deletions
 from svc.store.locks import lock_account
-from svc.store.tx import UNCHANGED, Row, Tx, many, sql
+from svc.store.tx import UNCHANGED, Row, Tx, sql
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -97,17 +97,17 @@ def change_links(selection: Selection, change: BatchChange, *, dry_run: bool = F
     return Batch(_in_order(selection, outcomes), edge_accounts)
 
 
-def delete_links(selection: Selection, *, dry_run: bool = False) -> Tx[Batch]:
-    """Delete the selected links, or determine which would be deleted. Raises Invalid like `change_links`."""
+def delete_links(selection: Selection, now: int, *, dry_run: bool = False) -> Tx[Batch]:
+    """Delete the selected links, or determine which would be deleted. Raises Invalid like `change_links`.
+
+    `now`: epoch ms.
+    """
     selected, edge_accounts = yield from _selected(selection)
     if dry_run or not selected:
         yield UNCHANGED
     else:
         versions = yield from _bumped(selected)
-        yield many(
-            "update links set state = 'deleted', version = $2, config_error = null where id = $1",
-            [(link.id, versions[link.account_id]) for link in selected],
-        )
+        yield from store_deletions([(link.id, versions[link.account_id]) for link in selected], now)
     outcomes = [Outcome(link.id, link, changed=True) for link in selected]
     return Batch(_in_order(selection, outcomes), edge_accounts)
 

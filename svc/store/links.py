@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # The maximum number of codes per statement. Imports have thousands of codes, and both engines prepare a new statement
 # for each different number of parameters.
 CODES_A_STATEMENT = 500
+NOT_RESTORABLE = "Links can be restored for 30 days. This link was deleted earlier, or the time is not known."
 LINK_DELETED = "The link was deleted. Only the link and its report can still be read."
 
 
@@ -70,9 +71,7 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
         " note, tags) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         [_row(added) for added in results if isinstance(added, Link)],
     )
-    limit = yield from limit_of(user_id, "links", default_limit)
-    if (yield from count_links(user_id)) + unstored > limit:
-        raise Forbidden("limit_reached", f"The limit of {limit} links is reached.")
+    yield from _check_limit(user_id, default_limit, unstored)
     return results
 
 
@@ -132,17 +131,60 @@ def store_changes(changed: Sequence[Link], texts_changed: Sequence[Link]) -> Tx[
         )
 
 
-def delete_link(account_id: str, link_id: str) -> Tx[Link]:
-    """Delete a link. Its row and totals stay. Raises NotFound.
+def delete_link(account_id: str, link_id: str, now: int) -> Tx[Link]:
+    """Delete a link. Its row and totals stay. Raises NotFound. `now`: epoch ms.
 
     The code can be used again immediately, unless the operator has disabled the link.
     """
     link = yield from _live_link(account_id, link_id)
-    deleted = replace(link, state="deleted", version=(yield from bump_version(account_id)), config_error=None)
-    yield sql(
-        "update links set state = 'deleted', version = $2, config_error = null where id = $1", link_id, deleted.version
+    version = yield from bump_version(account_id)
+    yield from store_deletions([(link_id, version)], now)
+    return replace(link, state="deleted", version=version, config_error=None, deleted_at=now)
+
+
+def store_deletions(versions: Sequence[tuple[str, int]], now: int) -> Tx[None]:
+    """Mark links as deleted. `versions`: (link id, the configuration version of its deletion)."""
+    yield many(
+        "update links set state = 'deleted', config_error = null, version = $2, deleted_at = $3 where id = $1",
+        [(*each, now) for each in versions],
     )
-    return deleted
+
+
+def restore_link(user_id: int, account_id: str, link_id: str, now: int, default_limit: int) -> Tx[Link]:
+    """Restore a deleted link of the user with its code, texts and totals. Does nothing if the link is not deleted.
+
+    Raises NotFound if the account has no such link, or if the link can no longer be restored. Raises the errors of
+    `add_links`, which would create the link again.
+    """
+    yield from lock_user(user_id)
+    yield from lock_account(account_id)
+    link = yield from get_link(user_id, link_id)
+    if link is None or link.account_id != account_id:
+        raise NotFound
+    if link.state == "active":
+        yield UNCHANGED
+        return link
+    if link.restorable_until is None or link.restorable_until <= now:
+        raise NotFound(NOT_RESTORABLE)
+    check_enabled(link)
+    hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
+    if not hosts:
+        raise Conflict("link_host_required")
+    taken = yield from used_codes(account_id, [link.code])
+    disabled = yield from disabled_codes(account_id, [link.code])
+    if refusal := _refusal(link, hosts[0]["host"], taken, disabled):
+        raise refusal
+    version = yield from bump_version(account_id)
+    yield sql("update links set state = 'active', version = $2, deleted_at = null where id = $1", link_id, version)
+    yield from _check_limit(link.user_id, default_limit)
+    return replace(link, state="active", version=version, deleted_at=None)
+
+
+def _check_limit(user_id: int, default_limit: int, unstored: int = 0) -> Tx[None]:
+    """Raise Forbidden limit_reached if the user has too many links; see `add_links`."""
+    limit = yield from limit_of(user_id, "links", default_limit)
+    if (yield from count_links(user_id)) + unstored > limit:
+        raise Forbidden("limit_reached", f"The limit of {limit} links is reached.")
 
 
 def _live_link(account_id: str, link_id: str) -> Tx[Link]:
@@ -254,6 +296,7 @@ def link_of(row: Row) -> Link:
         title=row["title"] or None,  # null in rows that an older version has stored
         note=row["note"] or None,
         tags=tuple(row["tags"].split()),
+        deleted_at=row["deleted_at"],
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from svc.store import links, open_store
+from tests.clock import START_MS
 from tests.command_runs import svc
 from tests.commands.test_commands import make_account, store_of
 from tests.store.makers import a_link, a_site
@@ -36,7 +37,7 @@ def make_site(folder: Path, account_id: str, host: str) -> str:
 def delete_link(folder: Path, account_id: str, link_id: str) -> None:
     async def delete() -> None:
         async with open_store(store_of(folder)) as store:
-            await store.run(links.delete_link(account_id, link_id))
+            await store.run(links.delete_link(account_id, link_id, START_MS))
 
     trio.run(delete)
 

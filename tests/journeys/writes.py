@@ -195,12 +195,13 @@ KINDS = (
     Kind(shares.CHANGE, {"shares with this name": 1}, _fields(name="this name")),
     Kind(shares.DELETE, {"shares": -1, "shares with this name": -1}),
     Kind(links.DELETE, {"live links": -1, "versions": 1}),
-    Kind(bulk_changes.DELETE_MANY, {"live links": -3, "versions": 1}, _fields(filter={"tag": "this tag"})),
+    Kind(links.RESTORE, {"live links": 1, "versions": 1}),
+    Kind(bulk_changes.DELETE_MANY, {"live links": -4, "versions": 1}, _fields(filter={"tag": "this tag"})),
     Kind(
         accounts.DISCONNECT,
         {"accounts": -1, "accounts with this name": -1, "former accounts": 1, "link hosts": -1}
         | {"email reports": -1, "recipients": -1}
-        | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -11},
+        | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -12},
     ),
     Kind(
         sessions.CHANGE_PASSWORD,

@@ -69,7 +69,7 @@ async def test_email_omits_a_target_that_was_changed(store):
 async def test_no_email_is_sent_if_it_is_no_longer_needed(store, what):
     account_id, link_id, user_id = await store.run(with_email())
     if what == "deleted":
-        await store.run(links.delete_link(account_id, link_id))
+        await store.run(links.delete_link(account_id, link_id, START_MS))
     elif what == "disabled":
         [target] = await store.read(moderation.with_id("link", link_id))
         await store.run(moderation.disable(target, "phishing", START_MS))

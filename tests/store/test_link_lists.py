@@ -113,7 +113,7 @@ async def test_search_matches_parts_of_code_or_address_without_wildcards(store, 
 @pytest.mark.rule("X15", "L3")
 async def test_deleted_links_are_listed_on_request(store, user_id, account_id):
     one, two = await add(store, user_id, account_id, "one", "two")
-    await store.run(links.delete_link(account_id, one))
+    await store.run(links.delete_link(account_id, one, START_MS))
     [again] = await add(store, user_id, account_id, "one")
     living, gone = LinkFilter(user_id), LinkFilter(user_id, state="deleted")
     assert {link.id for link in await store.read(list_links(living))} == {two, again}
@@ -175,7 +175,7 @@ async def test_pagination_returns_each_lasting_link_once_despite_changes(store, 
         ids += await add_some(3) if len(walked) < 60 else []
         doomed = {page[-1].id, chance.choice(ids)} - gone  # one of these links is named in the cursor
         for link_id in doomed:
-            await store.run(links.delete_link(account_id, link_id))
+            await store.run(links.delete_link(account_id, link_id, START_MS))
         gone |= doomed
         for link_id in set(chance.sample(ids, 5)) - gone:
             await store.run(links.change_link(account_id, link_id, {"url": f"https://b.example/{len(walked)}"}))

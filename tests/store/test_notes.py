@@ -165,7 +165,7 @@ async def test_notes_are_kept_as_long_as_the_report_of_their_target(store):
     for target, kind in ((site, "site"), (link, "link"), (account_id, "account")):
         await store.run(a_note(account_id, target, kind, text=kind))
     await store.run(sites.delete_site(account_id, site))
-    await store.run(links.delete_link(account_id, link))
+    await store.run(links.delete_link(account_id, link, START_MS))
     operation = await store.run(disconnects.begin_disconnect(account_id, new_id("op"), START_MS))
     await store.run(disconnects.end_disconnect(operation, None, [], START_MS))
     assert await store.run(retention.delete_former_accounts(START_MS + DAY_MS)) == 0

@@ -103,7 +103,7 @@ async def test_shares_of_links_and_accounts_end_with_them(store: Store) -> None:
     of_account = await store.run(a_share(account, account, "account"))
     for secret in (of_link, of_account):
         assert await store.read(shares.available_share(digest(secret), TODAY)) is not None
-    await store.run(links.delete_link(account, link))
+    await store.run(links.delete_link(account, link, START_MS))
     await store.run(_remove_account(account))
     for secret in (of_link, of_account):
         assert await store.read(shares.available_share(digest(secret), TODAY)) is None
@@ -141,7 +141,7 @@ async def test_deleted_target_cannot_be_shared(store: Store) -> None:
     account = await store.run(an_account())
     site, link = await store.run(a_site(account)), await store.run(a_link(account))
     await store.run(sites.delete_site(account, site))
-    await store.run(links.delete_link(account, link))
+    await store.run(links.delete_link(account, link, START_MS))
     with pytest.raises(Conflict):
         await store.run(a_share(account, site))
     for kind, target in (("link", link), ("link", new_id("lnk")), ("site", new_id("site")), ("account", new_id("acc"))):

@@ -176,7 +176,7 @@ async def test_unreachable_target_is_not_requested(store, what):
     link_id = await store.run(a_link(account_id))
     await store.run(broken())
     if what == "deleted":
-        await store.run(links.delete_link(account_id, link_id))
+        await store.run(links.delete_link(account_id, link_id, START_MS))
     elif what == "disabled":
         [target] = await store.read(moderation.with_id("link", link_id))
         await store.run(moderation.disable(target, "phishing", LATER))
@@ -201,7 +201,7 @@ async def test_deleted_link_is_forgotten_when_targets_are_listed(store):
     account_id = await store.run(an_account())
     link_id = await store.run(a_link(account_id))
     await store.run(listed())
-    await store.run(links.delete_link(account_id, link_id))
+    await store.run(links.delete_link(account_id, link_id, START_MS))
     await store.run(listed())
     assert await store.read(all_urls()) == []
 

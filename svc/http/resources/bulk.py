@@ -67,7 +67,8 @@ class Bulk:
 
     async def delete(self, write: Write[changes.LinkSelection]) -> StoredResponse:
         """Delete links, and return a result for each. Raises Invalid."""
-        return await self._run(write, delete_links(_selection(write), dry_run=write.body.dry_run))
+        now = self._context.clock()
+        return await self._run(write, delete_links(_selection(write), now, dry_run=write.body.dry_run))
 
     async def _run(
         self, write: Write[changes.LinksChange] | Write[changes.LinkSelection], effect: Tx[Batch]

@@ -41,6 +41,7 @@ class Links:
         endpoints.read(api.SHOW, self.show)
         endpoints.write(api.CHANGE, self.change)
         endpoints.write(api.DELETE, self.delete)
+        endpoints.write(api.RESTORE, self.restore)
 
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
         """Return the links in one or all accounts, with their clicks in seven days if the caller may read reports."""
@@ -131,7 +132,15 @@ class Links:
         """Delete a link."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         commit = write.commit(_one(account), about=account)
-        return await self._context.store.run(commit(links.delete_link(account.id, link.id)))
+        return await self._context.store.run(commit(links.delete_link(account.id, link.id, self._context.clock())))
+
+    async def restore(self, write: Write[NoBody]) -> StoredResponse:
+        """Restore a deleted link."""
+        link, account = await visible_link(self._context.store, write.caller, write.id)
+        commit = write.commit(_one(account), about=account)
+        limit, now = self._context.config.limits.links, self._context.clock()
+        effect = links.restore_link(account.user_id, account.id, link.id, now, limit)
+        return await self._context.store.run(commit(effect))
 
 
 def _one(account: Account) -> Callable[[Link], api.OneLink]:

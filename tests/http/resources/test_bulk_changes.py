@@ -64,7 +64,7 @@ async def test_each_selected_link_gets_a_result(world):
     off, gone = await add(world, account, "off"), await add(world, account, "gone")
     theirs = await add(world, elsewhere, "theirs")
     await disable(world, "link", off)
-    await world.store.run(links.delete_link(account.id, gone))
+    await world.store.run(links.delete_link(account.id, gone, world.clock()))
     await synced(world, account)
     version = await version_of(world, account)
     ids = [two, UNKNOWN, theirs, gone, off, full, one, two]
@@ -208,8 +208,8 @@ async def test_bulk_change_while_links_are_created_and_deleted_changes_each_link
     responses = []
 
     async def create(number: int) -> None:
-        body = {"account_id": account.id, "url": "https://a.example/", "code": f"new{number}"}
-        assert (await world.call("POST", "/v1/links", body, headers=session)).status == 201
+        link = new_link(user.id, account.id, f"new{number}", world.clock())
+        await world.store.run(links.add_link(link, 100_000))
 
     async def remove(link_id: str) -> None:
         assert (await world.call("DELETE", f"/v1/links/{link_id}", headers=session)).status == 200
@@ -269,7 +269,7 @@ async def test_filter_that_selects_too_many_links_is_refused(world):
     is_error(refused, 400, "invalid_request")
     issue = refused.body["error"]["details"]["issues"][0]
     assert (issue["path"], issue["code"], issue["limit"]) == ("filter", "too_many", MAX_LINKS_SELECTED)
-    await world.store.run(links.delete_link(account.id, batch[0].id))
+    await world.store.run(links.delete_link(account.id, batch[0].id, world.clock()))
     done = await world.call("PATCH", PATH, {"filter": {}, "add_tags": ["x"]}, headers=session)
     assert (done.status, done.body["changed"]) == (200, MAX_LINKS_SELECTED)
     assert len(done.body["results"]) == MAX_LINKS_SELECTED

@@ -100,7 +100,7 @@ async def a_full_user(world: World) -> tuple[User, Account, Account]:
     await store.run(pushed(first.id, TODAY, site, {0: Counts(1, 1, 1)}, final=False))
     await store.run(stored_days(site, range(TODAY - 50, TODAY - 48), imported=1))
     await store.run(sites.delete_site(first.id, gone))
-    await store.run(links.delete_link(first.id, deleted))
+    await store.run(links.delete_link(first.id, deleted, START_MS))
     assert (await world.call("DELETE", f"/v1/accounts/{second.id}", headers=session, json={})).status == 200
     return user, first, second
 

@@ -112,7 +112,7 @@ async def test_paging_by_clicks_shows_each_link_once_while_clicks_change(world):
         await more()
         await add(world, account, f"code{next(numbers)}")
         removed = chance.choice([each for each in ids if each not in deleted])
-        await world.store.run(links.delete_link(account.id, removed))
+        await world.store.run(links.delete_link(account.id, removed, world.clock()))
         deleted.add(removed)
         forward(world, DAY_MS // 12)  # at some point this passes midnight
 

@@ -11,7 +11,7 @@ import trio
 from svc.actors.requests.links import CODE_ALPHABET, new_code
 from svc.model import RESERVED_CODES
 from svc.qr.svg import draw_svg
-from svc.store import accounts, links, syncs, totals
+from svc.store import accounts, link_hosts, link_lists, links, moderation, syncs, totals
 from svc.store.tx import sql
 from svc.worker.pushed import PushedPart
 from tests.cases import cases
@@ -382,7 +382,13 @@ async def test_deleted_link_frees_its_code_and_can_only_be_read(world):
     path = f"/v1/links/{link['id']}"
     key = {**session, "Idempotency-Key": "k"}
     deleted = await world.call("DELETE", path, headers=key)
-    gone = {**link, "state": "deleted", "short_url": None, "config": "pending"}
+    gone = {
+        **link,
+        "state": "deleted",
+        "short_url": None,
+        "config": "pending",
+        "restorable_until": "2026-12-21T04:00:00.000Z",
+    }
     assert (deleted.status, deleted.body) == (200, {"link": gone})
     assert (await world.call("GET", path, headers=session)).body == {"link": gone}
     assert (await world.call("GET", f"{path}/report", headers=session)).status == 200
@@ -536,3 +542,120 @@ async def test_broken_targets_are_shown_until_the_target_changes(world):
     assert "broken_targets" not in (await world.call("GET", path, headers=session)).body["link"]
     for query in ("", "broken=true", "broken=true&order=clicks"):
         assert await listed(query) == []
+
+
+async def shown(world, headers, link):
+    """Return the link as GET shows it."""
+    return (await world.call("GET", f"/v1/links/{link['id']}", headers=headers)).body["link"]
+
+
+@pytest.mark.rule("L3", "X12")
+async def test_restored_link_has_its_id_code_texts_and_totals(world):
+    user, session, account = await world.ready()
+    key = await world.key(user)  # a session would expire during the test
+    texts = {"title": "Sale", "note": "x", "tags": ["a"]}
+    link = await add(world, session, account, code="abc", rules=[{"url": "https://b.example/"}], **texts)
+    path = f"/v1/links/{link['id']}"
+    part = PushedPart(1, START_MS // 86_400_000, START_MS, False, (), (), ((link["id"], 5, 1, 1),))
+    await world.store.run(totals.ingest(account.id, [part], START_MS))
+    await world.call("DELETE", path, headers=session)
+    await synced(world, account)
+    world.supervisor.woken.clear()
+    world.clock.advance_s(30 * 86_400 - 1)
+    before = await version_of(world, account)
+    restored = await world.call("POST", f"{path}/restore", headers={**key, "Idempotency-Key": "k"})
+    assert (restored.status, restored.body["link"]) == (200, {**link, "config": "pending"})
+    assert "restorable_until" not in restored.body["link"]
+    assert (await version_of(world, account), world.supervisor.woken) == (before + 1, [EDGE_ACCOUNT])
+    assert await shown(world, key, link) == restored.body["link"]
+    stored = await world.store.read(totals.day_counts(link["id"], 0, 99_999))
+    assert [counts.views for counts, _, _ in stored.values()] == [5]
+    again = await world.call("POST", f"{path}/restore", headers={**key, "Idempotency-Key": "k2"})
+    assert (again.status, again.body) == (200, restored.body)
+    assert await version_of(world, account) == before + 1
+    events = (await world.call("GET", "/v1/events", headers=key)).body["events"]
+    assert [event["action"] for event in events].count("link.restore") == 1
+    await world.call("DELETE", path, headers={**key, "Idempotency-Key": "k3"})
+    await world.call("POST", f"{path}/restore", headers={**key, "Idempotency-Key": "k4"})
+    replayed = await world.call("POST", f"{path}/restore", headers={**key, "Idempotency-Key": "k"})
+    assert replayed.headers["Idempotent-Replayed"] == "true"
+
+
+@pytest.mark.rule("L3")
+async def test_link_can_be_restored_for_30_days(world):
+    user, session, account = await world.ready()
+    key = await world.key(user)
+    link = await add(world, session, account, code="abc")
+    await world.call("DELETE", f"/v1/links/{link['id']}", headers=session)
+    assert (await shown(world, session, link))["restorable_until"] == "2026-12-21T04:00:00.000Z"
+    world.clock.advance_s(30 * 86_400)
+    refused = await world.call("POST", f"/v1/links/{link['id']}/restore", headers={**key, "Idempotency-Key": "k"})
+    assert (refused.status, refused.code) == (404, "not_found")
+    assert "30 days" in refused.body["error"]["message"]
+
+
+@pytest.mark.rule("L1", "L3")
+async def test_link_whose_code_is_taken_disabled_or_beyond_the_limit_is_not_restored(world):
+    user, session, account = await world.ready()
+    link = await add(world, session, account, code="abc")
+    path = f"/v1/links/{link['id']}"
+    await world.call("DELETE", path, headers=session)
+    deleted = await shown(world, session, link)
+    other = await add(world, session, account, code="abc")
+
+    async def refusal():
+        response = await world.call("POST", f"{path}/restore", headers=session)
+        assert await shown(world, session, link) == deleted
+        return response.status, response.code
+
+    assert await refusal() == (409, "link_exists")
+    [target] = await world.store.read(moderation.with_id("link", other["id"]))
+    await world.store.run(moderation.disable(target, "phishing", world.clock()))
+    assert await refusal() == (403, "link_disabled")
+    await world.call("DELETE", f"/v1/links/{other['id']}", headers=session)
+    assert await refusal() == (403, "link_disabled")  # the operator disabled the code
+    [target] = await world.store.read(moderation.with_id("link", other["id"]))
+    await world.store.run(moderation.enable(target, world.clock()))
+    for _ in range(world.config.limits.links):
+        await add(world, session, account)
+    assert await refusal() == (403, "limit_reached")
+    stranger = await world.session(await world.user())
+    assert (await world.call("POST", f"{path}/restore", headers=stranger)).status == 404
+    [first, *_] = await world.store.read(link_lists.list_links(link_lists.LinkFilter(user.id)))
+    await world.call("DELETE", f"/v1/links/{first.id}", headers=session)
+    assert (await world.call("POST", f"{path}/restore", headers=session)).status == 200
+
+
+@pytest.mark.rule("L2", "L3")
+async def test_link_to_the_new_link_host_is_not_restored(world):
+    _, session, account = await world.ready()
+    link = await add(world, session, account, url="https://to.example.com/x")
+    await world.call("DELETE", f"/v1/links/{link['id']}", headers=session)
+    await world.store.run(link_hosts.put_link_host(account.id, "to.example.com", "zone"))
+    refused = await world.call("POST", f"/v1/links/{link['id']}/restore", headers=session)
+    assert (refused.status, refused.code) == (400, "invalid_request")
+    assert refused.body["error"]["details"]["issues"][0]["code"] == "on_link_host"
+
+
+@pytest.mark.rule("L3", "A17")
+async def test_links_of_a_disconnected_account_are_not_restored(world):
+    _, session, account = await world.ready()
+    links_ = [await add(world, session, account) for _ in range(2)]
+    await world.call("DELETE", f"/v1/links/{links_[0]['id']}", headers=session)
+    assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=session)).status == 200
+    for link in links_:
+        assert "restorable_until" not in await shown(world, session, link)
+        refused = await world.call("POST", f"/v1/links/{link['id']}/restore", headers=session)
+        assert (refused.status, refused.code) == (404, "not_found")
+
+
+@pytest.mark.rule("L1", "L3")
+async def test_of_concurrent_restores_of_one_code_one_succeeds(world):
+    _, session, account = await world.ready()
+    ids = []
+    for _ in range(2):
+        link = await add(world, session, account, code="same")
+        await world.call("DELETE", f"/v1/links/{link['id']}", headers=session)
+        ids.append(link["id"])
+    outcomes = await concurrently(10, lambda n: world.call("POST", f"/v1/links/{ids[n % 2]}/restore", headers=session))
+    assert outcomes == [*[(200, None)] * 5, *[(409, "link_exists")] * 5]

@@ -320,7 +320,7 @@ async def test_only_own_active_links_are_selected(world):
     first, second = await add_links(world, account, "first", "second")
     theirs, their_path = await other_user(world)
     elsewhere = await world.key(user, "links", allow_accounts=("e" * 32,))
-    await world.store.run(links.delete_link(account.id, second.id))
+    await world.store.run(links.delete_link(account.id, second.id, world.clock()))
     assert list(await zipped(world, session)) == ["qr-first.svg"]
     assert list(await zipped(world, theirs)) == ["qr-theirs.svg"]
     for headers, query in (

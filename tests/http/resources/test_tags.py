@@ -162,7 +162,7 @@ async def test_tags_have_the_number_of_links_and_clicks_of_a_week(world):
     one, two = await add(world, account, "one", "a", "b"), await add(world, account, "two", "a", "b")
     three, four = await add(world, other, "one", "a", "c"), await add(world, account, "gone", "d", "a")
     await add(world, account, "none")
-    await world.store.run(links.delete_link(account.id, four))
+    await world.store.run(links.delete_link(account.id, four, world.clock()))
     for day, clicks in ((TODAY - 8, 100), (TODAY - 7, 1), (TODAY - 1, 10), (TODAY, 1_000)):
         await clicked(world, account, day, 1, **{one: clicks, two: 2 * clicks, four: clicks})
         await clicked(world, other, day, 1, **{three: clicks})
@@ -208,7 +208,7 @@ async def test_report_of_a_tag_is_the_sum_of_its_links(world):
     other = await world.account(user, OTHER_EDGE_ACCOUNT, link_host="to.example.com")
     one, two = await add(world, account, "one", "new-york", "b"), await add(world, other, "two", "new-york")
     plain, gone = await add(world, account, "plain", "b"), await add(world, account, "gone", "new-york")
-    await world.store.run(links.delete_link(account.id, gone))
+    await world.store.run(links.delete_link(account.id, gone, world.clock()))
     for day in (TODAY - 9, TODAY - 1, TODAY):
         await clicked(world, account, day, 2, **{one: 20, plain: 50, gone: 70})
         await clicked(world, other, day, 3, **{two: 30})

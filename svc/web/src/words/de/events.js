@@ -62,6 +62,7 @@ const events = {
     "link.create": "Link erstellt",
     "link.change": "Link geändert",
     "link.delete": "Link gelöscht",
+    "link.restore": "Link wiederhergestellt",
     "link.disable": "Link gesperrt",
     "link.enable": "Link freigegeben",
     "totals.import": "Summen importiert",

@@ -44,6 +44,7 @@ const actions = {
   "link.create": "Link created",
   "link.change": "Link changed",
   "link.delete": "Link deleted",
+  "link.restore": "Link restored",
   "link.disable": "Link disabled",
   "link.enable": "Link enabled",
   "totals.import": "Totals imported",
