@@ -116,6 +116,9 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
             print(printable(columns, 1_000))
             by = ", ".join(f"`{name}`" for name in table.restrictions)
             print(f"restrictions from {printable(by, 1_000)}" if by else "no columns with link restrictions")
+            if table.texts:
+                texts = ", ".join(f"`{name}`" for name in table.texts)
+                print(f"titles, notes and tags from {printable(texts, 1_000)}")
             async with open_store(config.store) as store:
                 account = await find_account(store, arguments.account, arguments.user)
                 report = await import_links(

@@ -1,6 +1,7 @@
 """`svc import links`: import links from an export of another product.
 
 table          reads the file: detects the encoding, the delimiter, and the columns with codes and destinations
+texts          reads titles, notes and tags
 restrictions   reads the columns that mark links as banned, expired, password-protected and so on
 staging        stores the rows temporarily on disk
 run            performs the import or a dry run, in batches of one transaction each

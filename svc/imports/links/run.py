@@ -16,7 +16,7 @@ from svc.errors import Invalid, Issue, ServiceError
 from svc.imports.accounts import accounts_meant
 from svc.imports.links.restrictions import RESTRICTIONS
 from svc.imports.links.staging import Staged
-from svc.model import WantedLink
+from svc.model import Rule, WantedLink
 from svc.store import links
 from svc.store.events import by_operator
 
@@ -45,6 +45,7 @@ class Report:
     `restricted`: for each restriction, the rows that are skipped because another product restricted the link.
     `included`: for each restriction, the restricted rows that are imported because of `--include`.
     `expiring`: rows that are imported without their expiry date.
+    `shortened`: rows that are imported with a shorter title or note, or with fewer or shorter tags.
     `refused`: rejected rows, which the staging database stores with the reasons.
     `stopped`: the reason why the import stopped at a batch, or "". That batch was not written.
     `unprocessed`: rows in that batch and in all later batches.
@@ -57,6 +58,7 @@ class Report:
     restricted: Counter[str] = field(default_factory=Counter)
     included: Counter[str] = field(default_factory=Counter)
     expiring: int = 0
+    shortened: int = 0
     refused: int = 0
     unprocessed: int = 0
     stopped: str = ""
@@ -156,12 +158,14 @@ def _stage(row: Row, staging: Staging, report: Report, *, https: bool, include: 
         raise Invalid([Issue("code", "is missing", "required")])  # each import would create another random code
     url = f"https://{row.url[7:]}" if https and row.url[:7].lower() == "http://" else row.url
     link = parsed(LinkRow, code=row.code, url=url, rules=_rules(row.rules))
-    staged = Staged(row.line, row.code, link.url, row.rules)
+    texts = row.texts
+    staged = Staged(row.line, row.code, link.url, row.rules, texts.title, texts.note, " ".join(texts.tags))
     same = staging.add(staged)
     if same is None:
         report.included.update(row.restricted.kinds[:1])
         report.expiring += row.restricted.expires
-    elif _wanted(same) == _wanted(staged):
+        report.shortened += texts.shortened
+    elif _redirect(same) == _redirect(staged):
         report.existing += 1
     else:
         what = "another destination" if same.url != staged.url else "other rules"
@@ -174,10 +178,15 @@ def _refuse(staging: Staging, report: Report, line: int, code: str, reason: str)
 
 
 def _wanted(row: Staged) -> WantedLink:
+    url, rules = _redirect(row)
+    return WantedLink(url, row.code, rules, row.title, row.note, tuple(row.tags.split()))
+
+
+def _redirect(row: Staged) -> tuple[str, tuple[Rule, ...]]:
+    """Return what the Worker has: the target and the rules."""
     if not row.rules:
-        return WantedLink(row.url, row.code)
-    rules = parsed(LinkRow, code=row.code, url=row.url, rules=_rules(row.rules)).rules
-    return WantedLink(row.url, row.code, rules_of(rules))
+        return row.url, ()
+    return row.url, rules_of(parsed(LinkRow, code=row.code, url=row.url, rules=_rules(row.rules)).rules)
 
 
 def _rules(text: str | None) -> object:
@@ -189,7 +198,7 @@ def _rules(text: str | None) -> object:
 
 
 def restriction_lines(report: Report) -> list[str]:
-    """Return lines of text about the links that are restricted in the other product."""
+    """Return lines of text about links that are restricted in the other product, or whose texts are shortened."""
     lines = [f"{_rows(count)} skipped: {_by_product(kind)}" for kind, count in _ordered(report.restricted)]
     if report.restricted:
         kinds = ",".join(kind for kind, _ in _ordered(report.restricted))
@@ -199,6 +208,8 @@ def restriction_lines(report: Report) -> list[str]:
         lines.append(f"{_rows(count)} included: {_by_product(kind)}{note}")
     if report.expiring:
         lines.append(f"{_rows(report.expiring)} with a future expiry date. These links do not expire here")
+    if report.shortened:
+        lines.append(f"{_rows(report.shortened)} with a title, note or tags that were shortened")
     return lines
 
 

@@ -18,12 +18,18 @@ _CODE_SHOWN = 100
 
 
 class Staged(NamedTuple):
-    """A row with a valid link. `rules`: the JSON text in the file, or None if the file has no column for rules."""
+    """A row with a valid link. `rules`: the JSON text in the file, or None if the file has no column for rules.
+
+    `tags`: the tags with a space between them.
+    """
 
     line: int
     code: str
     url: str
     rules: str | None
+    title: str | None = None
+    note: str | None = None
+    tags: str = ""
 
 
 class Staging:
@@ -37,7 +43,8 @@ class Staging:
 
         If a row with the same code is already stored, return that row and store nothing.
         """
-        added = self._database.execute("insert into staged values (?, ?, ?, ?) on conflict (code) do nothing", row)
+        values = ", ".join("?" * len(row))
+        added = self._database.execute(f"insert into staged values ({values}) on conflict (code) do nothing", row)  # noqa: S608  # placeholders only
         if added.rowcount == 1:
             return None
         return Staged(*self._database.execute("select * from staged where code = ?", (row.code,)).fetchone())
@@ -70,7 +77,8 @@ class Staging:
 def staging() -> Iterator[Staging]:
     """Open an empty staging database, which is deleted at the end of the block. Raises CannotWrite."""
     tables = (
-        "create table staged (line integer primary key, code text not null unique, url text not null, rules text);"
+        "create table staged (line integer primary key, code text not null unique, url text not null, rules text,"
+        " title text, note text, tags text not null);"
         "create table refused (line integer primary key, code text not null, reason text not null);"
     )
     with temporary_database(tables) as database:

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
+from svc.api.export import FORMULA_STARTS
 from svc.imports.links.restrictions import UNRESTRICTED, Restricted, Restrictions
+from svc.imports.links.texts import NO_TEXTS, NOTES, TAGS, TITLES, Texts, read_texts
 from svc.imports.reader import (
     DELIMITERS,
     GZIP,
@@ -60,7 +62,8 @@ class Row:
     """A row of the file. `line` is the number of the line on which it starts. A missing code or URL is "".
 
     `rules`: a JSON list, or None if the file has no column for rules. Only this service's exports set `edge_account_id`
-    and `deleted`. Only other products' exports set `restricted`. `fault`: the reason why the row cannot be used, or "".
+    and `deleted`. Only other products' exports set `restricted`. `texts`: the title, the note and the tags. `fault`:
+    the reason why the row cannot be used, or "".
     """
 
     line: int
@@ -70,6 +73,7 @@ class Row:
     edge_account_id: str | None = None
     deleted: bool = False
     restricted: Restricted = UNRESTRICTED
+    texts: Texts = NO_TEXTS
     fault: str = ""
 
 
@@ -79,12 +83,14 @@ class Table:
 
     `rows` can be iterated only once, and the iteration can raise NotReadable.
 
-    `restrictions`: the columns in which another product marks restricted links.
+    `restrictions`: the columns in which another product marks restricted links. `texts`: the columns with titles, notes
+    and tags.
     """
 
     code_column: str
     url_column: str
     restrictions: tuple[str, ...]
+    texts: tuple[str, ...]
     rows: Generator[Row]
 
     def close(self) -> None:
@@ -139,8 +145,9 @@ def read_table(file: IO[bytes], now: int) -> Table:
         restrictions = Restrictions(names, [""] * len(plain) if columns.state is not None else plain, now)
         restricting = restrictions.columns if columns.state is None else (names[columns.state].strip(),)
         by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
+        texts = [names[place].strip() for place in (columns.title, columns.note, columns.tags) if place is not None]
         rows = _rows(file, encoding, delimiter, first_line, columns, len(names), restrictions)
-        return Table(by[0], names[columns.url].strip(), restricting, rows)
+        return Table(by[0], names[columns.url].strip(), restricting, tuple(texts), rows)
     if not best and first_error is not None:
         raise _invalid_csv(first_line, first_error)
     raise NotReadable(_unknown_columns(best))
@@ -164,7 +171,7 @@ def _unknown_columns(names: Sequence[str]) -> str:
 class _Columns(NamedTuple):
     """The positions of the columns.
 
-    `code` or `short` may be None. Only exports of this service have the last three columns.
+    `code` or `short` may be None. Only exports of this service have `rules`, `edge_account_id` and `state`.
     """
 
     code: int | None
@@ -173,6 +180,9 @@ class _Columns(NamedTuple):
     rules: int | None
     edge_account_id: int | None
     state: int | None
+    title: int | None
+    note: int | None
+    tags: int | None
 
 
 def _rows(
@@ -221,7 +231,17 @@ def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrict
         edge_account_id=None if columns.edge_account_id is None else padded[columns.edge_account_id],
         deleted=columns.state is not None and padded[columns.state] == "deleted",
         restricted=restrictions.read(padded),
+        texts=read_texts(*_texts(padded, columns)),
     )
+
+
+def _texts(padded: Sequence[str], columns: _Columns) -> Iterator[str | None]:
+    """Yield the title, the note and the tags; None without such a column."""
+    for place in (columns.title, columns.note, columns.tags):
+        text = None if place is None else padded[place]
+        # The exports of this service have an apostrophe before a text that a spreadsheet would take for a formula.
+        is_escaped = text is not None and text[:1] == "'" and text[1:2] in FORMULA_STARTS
+        yield text[1:] if text and is_escaped and columns.edge_account_id is not None else text
 
 
 def _invalid_csv(line: int, error: csv.Error) -> NotReadable:
@@ -241,7 +261,8 @@ def _columns(plain: Sequence[str]) -> _Columns | None:
     if url is None or (code is None and short is None):
         return None
     edge = first("edgeaccountid")
-    return _Columns(code, short, url, first("rules"), edge, None if edge is None else first("state"))
+    state = None if edge is None else first("state")
+    return _Columns(code, short, url, first("rules"), edge, state, first(*TITLES), first(*NOTES), first(*TAGS))
 
 
 def _plain(name: str) -> str:

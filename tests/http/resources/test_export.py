@@ -325,9 +325,11 @@ async def test_exported_links_can_be_imported(world, tmp_path):
             assert (again.created, again.existing) == (0, report.created + report.existing)
             made = await store.read(list_links(LinkFilter(account.user_id)))
             counts = (report.created, report.existing, report.skipped, len(refused))
-            return counts, [(link.code, link.url, link.rules) for link in made]
+            return counts, [(link.code, link.url, link.rules, link.title, link.note, link.tags) for link in made]
 
-        assert await made_in(EDGE_ACCOUNT) == ((1, 0, 2, 0), [(link.code, link.url, link.rules) for link in own])
+        [link] = own
+        texts = (TEXTS["title"], TEXTS["note"], TEXTS["tags"])
+        assert await made_in(EDGE_ACCOUNT) == ((1, 0, 2, 0), [(link.code, link.url, link.rules, *texts)])
         assert await made_in("a" * 32) == ((0, 0, 3, 0), [])
         assert (await made_in("b" * 32, of=EDGE_ACCOUNT))[0] == (1, 0, 2, 0)
         assert (await made_in(OTHER_EDGE_ACCOUNT))[0] == (0, 0, 3, 0)  # the link was deleted with its account

@@ -7,6 +7,7 @@ import pytest
 from svc.actors.requests.bulk import add_wanted
 from svc.imports.links.run import BATCH, NoAccount, Report, find_account, restriction_lines
 from svc.imports.links.table import Row
+from svc.imports.links.texts import Texts
 from svc.model import Rule, WantedLink
 from svc.store import accounts
 from svc.store.link_lists import LinkFilter, list_links
@@ -214,3 +215,27 @@ async def test_restricted_links_are_imported_if_all_restrictions_are_included(st
     ) in restriction_lines(report)
     report, _ = await imported(store, account, rows, limit=100, now=2, apply=True, include=KINDS)
     assert (report.rows, report.created + report.existing, sum(report.restricted.values())) == (13, 13, 0)
+
+
+@pytest.mark.rule("X2")
+async def test_texts_are_imported_and_existing_links_keep_theirs(store, account):
+    kept = WantedLink(URL, "kept", title="Mine", tags=("mine",))
+    await store.run(add_wanted(account, [kept], 100, 1))
+    rows = [
+        Row(2, "kept", URL, texts=Texts("Theirs", "Note", ("theirs",))),
+        Row(3, "new", URL, texts=Texts("Sale", "Flyer", ("a", "new-york"))),
+        Row(4, "new", URL, texts=Texts("Another title")),
+        Row(5, "long", URL, texts=Texts("x", shortened=True)),
+        Row(6, "plain", URL),
+    ]
+    for apply in (False, True):
+        report, refused = await imported(store, account, rows, limit=100, now=2, apply=apply)
+        assert (report.created, report.existing, report.shortened, refused) == (3, 2, 1, [])
+        assert restriction_lines(report) == ["1 row with a title, note or tags that were shortened"]
+    made = {link.code: link for link in await store.read(list_links(LinkFilter(account.user_id)))}
+    assert {code: (link.title, link.note, link.tags) for code, link in made.items()} == {
+        "kept": ("Mine", None, ("mine",)),
+        "new": ("Sale", "Flyer", ("a", "new-york")),
+        "long": ("x", None, ()),
+        "plain": (None, None, ()),
+    }
