@@ -5,10 +5,12 @@
 
 import { ADDRESSES, CODES, DELIMITERS, SHORT_ADDRESSES } from "./import-columns.js";
 import { restrictions } from "./import-restrictions.js";
+import { texts } from "./import-texts.js";
 import { asUrl } from "./pasted.js";
 
 /**
- * @typedef {{url: string, code: string | null, rules?: unknown[]}} Row an item of POST /v1/links/bulk
+ * @typedef {{url: string, code: string | null, rules?: unknown[]} & import("./import-texts.js").Texts} Row an item of
+ *   POST /v1/links/bulk
  * @typedef {"noAddress" | "noJson" | "noRules" | "tooLong"} Fault
  * @typedef {import("./import-restrictions.js").Restricted} Restricted
  * @typedef {({line: number, text: string, row: Row} & Restricted) | {line: number, text: string, fault: Fault}} Line
@@ -31,8 +33,9 @@ export function readLines(text) {
     const at = columns(names);
     if (at) {
       const restrict = restrictions(names);
+      const textsOf = texts(names);
       return records.map((record) => {
-        const line = shifted(fromColumns(record, at), declared ? 1 : 0);
+        const line = shifted(fromColumns(record, at, textsOf(record.fields)), declared ? 1 : 0);
         return "row" in line ? { ...line, ...restrict(record.fields) } : line;
       });
     }
@@ -53,11 +56,12 @@ const simpleDelimiter = (text) => DELIMITERS.slice(1).find((one) => text.include
 
 /**
  * @param {number} line @param {string} text @param {string} url @param {string} code @param {string} [rules] JSON
+ * @param {import("./import-texts.js").Texts} [texts]
  * @returns {Line}
  */
-function checked(line, text, url, code, rules = "") {
+function checked(line, text, url, code, rules = "", texts = {}) {
   if (url === "") return { line, text, fault: "noAddress" };
-  const row = { url, code: code || null };
+  const row = { url, code: code || null, ...texts };
   if (rules !== "") {
     try {
       const list = JSON.parse(rules);
@@ -83,8 +87,10 @@ function fromJson(line, text, value) {
   const { url, code, slug, rules } = /** @type {Record<string, unknown>} */ (value);
   if (typeof url !== "string" || url === "") return { line, text, fault: "noAddress" };
   const known = [code, slug].find((one) => typeof one === "string" && one !== "");
-  const restricted = restrictions(plain(Object.keys(value)))(Object.values(value).map((one) => String(one ?? "")));
-  const row = { url, code: typeof known === "string" ? known : null };
+  const names = plain(Object.keys(value));
+  const values = Object.values(value).map((one) => (Array.isArray(one) ? JSON.stringify(one) : String(one ?? "")));
+  const restricted = restrictions(names)(values);
+  const row = { url, code: typeof known === "string" ? known : null, ...texts(names)(values) };
   if (rules === undefined || rules === null) return measured({ line, text, row, ...restricted });
   if (!Array.isArray(rules)) return { line, text, fault: "noRules" };
   return measured({ line, text, row: { ...row, rules }, ...restricted });
@@ -177,11 +183,11 @@ function columns(names) {
   return { url, code, short, rules: first(["rules"]) };
 }
 
-/** @param {Entry} entry @param {Columns} at @returns {Line} */
-function fromColumns({ line, text, fields }, at) {
+/** @param {Entry} entry @param {Columns} at @param {import("./import-texts.js").Texts} texts @returns {Line} */
+function fromColumns({ line, text, fields }, at, texts) {
   const field = (/** @type {number} */ place) => fields[place] ?? "";
   const code = field(at.code) || codeOf(field(at.short));
-  return checked(line, text, field(at.url), code, field(at.rules));
+  return checked(line, text, field(at.url), code, field(at.rules), texts);
 }
 
 /**
