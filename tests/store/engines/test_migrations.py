@@ -62,6 +62,7 @@ DIGESTS = {
     "0022-link-texts.sql": "e4372c6836d68c1456febfde3fd1b0a61aec4f23adfb1bbb2e344600496bfcf6",
     "0023-link-targets.sql": "aae5d8011b2b849d8636e447832e42e0b98af48893a75cc5e0e1bdb0d6b515ce",
     "0024-alerts.sql": "1f4030e8ba51745abb63716b37528eb24542f30a493728ba223e68f0b8883547",
+    "0025-deleted-links.sql": "726c14e92e1d9f240c8eb5be9b5b2ab311a4e096d27e3415e423392da9f277c0",
 }
 
 # Tables in released schemas whose rows are now in other tables. Other tests cover these tables.
