@@ -1,4 +1,4 @@
-"""Tests of reading a host's page views from Cloudflare Web Analytics."""
+"""Tests for the page views of a host that the service reads from Cloudflare Web Analytics."""
 
 from __future__ import annotations
 
