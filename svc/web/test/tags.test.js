@@ -9,7 +9,7 @@ test("tags are in lower case, composed, and without spaces", () => {
   assert.equal(asTag(" \t "), "");
 });
 
-test("several tags are added at once, each only once", () => {
+test("several tags are added together, each only once", () => {
   assert.deepEqual(withTags(["print"], "Spring sale, print,,  b2b "), ["b2b", "print", "spring-sale"]);
   assert.deepEqual(withoutTag(["a", "b"], "a"), ["b"]);
 });
