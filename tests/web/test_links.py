@@ -155,14 +155,14 @@ def check_country_groups(page: Page) -> None:
 
 
 def check_deleted_link_is_listed(visit: Visit, place: Place) -> None:
-    """Check that a deleted link is listed with its report but without actions."""
+    """Check that a deleted link is listed with its report, and can be restored."""
     page = visit.page
     page.goto(f"{place.url}/links")
     expect(page.get_by_role("link", name="hello", exact=True)).to_be_visible()
     page.goto(f"{place.url}/links?state=deleted")  # the filters are hidden if there are few links
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name="sale", exact=True))
     expect(row.locator(".mark", has_text="Deleted")).to_be_visible()
-    expect(row.get_by_role("button")).to_have_count(0)
+    expect(row.get_by_role("button")).to_have_text(["Restore"])
     hello = page.get_by_role("row").filter(has=page.get_by_role("link", name="hello", exact=True))
     expect(hello.locator(".mark", has_text="Live")).to_have_count(0)
     visit._axe("with the deleted links")

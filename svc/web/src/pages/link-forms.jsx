@@ -8,6 +8,7 @@ import { announce } from "../created.js";
 import { asUrl } from "../pasted.js";
 import { changed, isMissing, useResource } from "../resource.js";
 import { address, go } from "../router.js";
+import { DeletedLink } from "../ui/deleted-link.jsx";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { ImportTotals } from "../ui/import-totals.jsx";
@@ -184,7 +185,7 @@ export function EditLink({ id }) {
       <Loaded read={read}>
         {({ link }) =>
           link.state === "deleted" ? (
-            <Note>{t().link.wasDeleted}</Note>
+            <DeletedLink link={link} />
           ) : link.disabled ? (
             <DisabledNote kind="link" disabled={link.disabled} />
           ) : (

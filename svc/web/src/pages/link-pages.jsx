@@ -11,6 +11,7 @@ export { ImportLinks } from "./link-import.jsx";
 export { Links } from "./links.jsx";
 export { TagReport } from "./tag.jsx";
 export { CreatedLink } from "../ui/created-link.jsx";
+export { DeletedLink } from "../ui/deleted-link.jsx";
 export { DeleteLink } from "../ui/delete-link.jsx";
 export { LinkFacts } from "../ui/link-facts.jsx";
 export { QrDialog } from "../ui/qr.jsx";

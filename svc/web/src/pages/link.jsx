@@ -8,7 +8,7 @@ import { later, laterForLinks } from "../later.jsx";
 import { isMissing, useResource, whileWorking } from "../resource.js";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
-import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
+import { ErrorMessage, Loaded, Page } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
 import { bare } from "../short-url.js";
 import { t } from "../words.js";
@@ -16,6 +16,7 @@ import { t } from "../words.js";
 /** @typedef {import("../wire").Link} Link */
 
 const CreatedLink = laterForLinks("CreatedLink", { part: true });
+const DeletedLink = laterForLinks("DeletedLink", { part: true });
 const DeleteLink = laterForLinks("DeleteLink", { part: true });
 const LinkFacts = laterForLinks("LinkFacts", { part: true });
 const Leading = laterForLinks("Leading", { part: true });
@@ -70,7 +71,7 @@ function Head({ link }) {
   const words = t().link;
   return (
     <>
-      {link.state === "deleted" && <Note>{link.disabled ? words.wasDeletedDisabled : words.wasDeleted}</Note>}
+      {link.state === "deleted" && <DeletedLink link={link} />}
       <DisabledNote kind="link" disabled={link.disabled} />
       {link.error && <ErrorMessage error={link.error} />}
       <p class="lead">

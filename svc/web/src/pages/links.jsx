@@ -11,7 +11,7 @@ import { address, setSearch, visit } from "../router.js";
 import { Choice } from "../ui/choice.jsx";
 import { ListChoices } from "../ui/list-choices.jsx";
 import { underWay } from "../ui/link-acts.jsx";
-import { LinkTable } from "../ui/link-table.jsx";
+import { ActiveLinks, DeletedLinks } from "../ui/link-table.jsx";
 import { FILTERS_FROM, PAGE, useMore } from "../ui/more.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { Empty, KeyHint, Loaded, Page } from "../ui/parts.jsx";
@@ -167,7 +167,17 @@ function Found({ wanted: { q, tag, order, account_id, state }, accounts }) {
       <Loaded read={read} rows={8}>
         {() => (
           <div aria-busy={read.loading}>
-            {rows.length === 0 ? <Nothing q={q} tag={tag} state={state} /> : <LinkTable links={rows} />}
+            {state !== "deleted" ? (
+              <ActiveLinks
+                links={rows}
+                filter={{ account_id, q: params.q, tag }}
+                // Requests for many links have no filter for broken links.
+                hasMore={more !== null && state === "active"}
+                nothing={<Nothing q={q} tag={tag} state={state} />}
+              />
+            ) : (
+              <DeletedLinks links={rows} nothing={<Nothing q={q} tag={tag} state={state} />} />
+            )}
             {more}
             {!choices && (
               <p class="small after">

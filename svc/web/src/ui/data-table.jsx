@@ -27,13 +27,22 @@ function move(step) {
  */
 
 /**
+ * @template T
+ * @typedef {object} Choosing
+ * @property {string} label the name of the column
+ * @property {(row: T) => string} name the name of a row's checkbox
+ * @property {(row: T) => boolean} isChosen
+ * @property {(row: T) => void} toggle
+ */
+
+/**
  * A table whose rows have two lines if it is narrow. A click anywhere in a row follows the link in its first cell.
  * j and k focus this link.
  * @template T
- * @param {{label: string, columns: Column<T>[], rows: T[], id: (row: T) => string}} props the first column is the row
- *   header
+ * @param {{label: string, columns: Column<T>[], rows: T[], id: (row: T) => string, choosing?: Choosing<T>}} props the
+ *   first column is the row header; `choosing`: adds a checkbox to each row
  */
-export function DataTable({ label, columns, rows, id }) {
+export function DataTable({ label, columns, rows, id, choosing }) {
   useKeys([
     { keys: "j", says: t().common.shortcuts.next, does: () => move(1) },
     { keys: "k", says: t().common.shortcuts.previous, does: () => move(-1) },
@@ -43,6 +52,11 @@ export function DataTable({ label, columns, rows, id }) {
       <table class="rows" aria-label={label}>
         <thead>
           <tr>
+            {choosing && (
+              <th scope="col">
+                <span class="unseen">{choosing.label}</span>
+              </th>
+            )}
             {columns.map(({ label, kind }) => (
               <th key={label} scope="col" class={kind}>
                 {label}
@@ -53,6 +67,16 @@ export function DataTable({ label, columns, rows, id }) {
         <tbody>
           {rows.map((row) => (
             <tr key={id(row)}>
+              {choosing && (
+                <td class="choose">
+                  <input
+                    type="checkbox"
+                    aria-label={choosing.name(row)}
+                    checked={choosing.isChosen(row)}
+                    onChange={() => choosing.toggle(row)}
+                  />
+                </td>
+              )}
               {columns.map(({ label, kind, cell }, i) =>
                 i === 0 ? (
                   <th key={label} scope="row">

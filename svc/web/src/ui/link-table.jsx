@@ -1,15 +1,23 @@
-/** The table of links. */
+/** The table of links, with the selection of active links and the restoration of deleted links. */
+
+import { useSignal } from "@preact/signals";
 
 import { days, number } from "../format.js";
+import { useKeys } from "../keys.js";
+import { useSelection } from "../selection.js";
 import { lastWeek } from "../series.js";
+import { bare } from "../short-url.js";
 import { t } from "../words.js";
 import { DataTable } from "./data-table.jsx";
+import { isRestorable, RestoreButton } from "./deleted-link.jsx";
 import { LinkActs, LinkState, useLinkKeys } from "./link-acts.jsx";
-import { Mark } from "./parts.jsx";
-import { TagLinks } from "./tags.jsx";
+import { ErrorMessage, Mark } from "./parts.jsx";
 import { QrDialog } from "./qr.jsx";
+import { Result, SelectionBar } from "./selection-bar.jsx";
+import { TagLinks } from "./tags.jsx";
 
 /** @typedef {import("../wire").Link} Link */
+/** @typedef {import("preact").ComponentChildren} Children */
 
 /** @param {Link} link @returns {boolean} true if the worker serves the current version to visitors */
 const isLive = ({ state, config, error, disabled }) => state === "active" && config === "synced" && !error && !disabled;
@@ -21,8 +29,81 @@ const isWell = (link) => isLive(link) && !link.broken_targets;
 const shownState = (link) =>
   isLive(link) ? link.broken_targets && <Mark kind="bad">{t().links.broken.mark}</Mark> : <LinkState link={link} />;
 
-/** @param {{links: Link[]}} props */
-export function LinkTable({ links }) {
+/**
+ * Links that the user can select.
+ * @param {{links: Link[], filter: import("../selection.js").Filter, hasMore: boolean, nothing: Children}} props
+ *   `nothing`: shown instead of an empty table, below the result of the last action
+ */
+export function ActiveLinks({ links, filter, hasMore, nothing }) {
+  const words = t().linkActions;
+  const selection = useSelection(links, filter);
+  useKeys([{ keys: "x", says: words.selectKey, does: pressCheckbox }]);
+  return (
+    <>
+      <SelectionBar selection={selection} count={links.length} hasMore={hasMore} />
+      {links.length === 0 ? (
+        nothing
+      ) : (
+        <Table
+          links={links}
+          acts={(link) => <LinkActs link={link} qrDialog={QrDialog} icons />}
+          choosing={{
+            label: words.selection,
+            name: (link) => words.select(bare(link)),
+            isChosen: selection.has,
+            toggle: selection.toggle,
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** Select or deselect the row that has the focus. */
+function pressCheckbox() {
+  const box = document.activeElement?.closest("tr")?.querySelector(".choose input");
+  if (box instanceof HTMLElement) box.click();
+}
+
+/** @param {{links: Link[], nothing: Children}} props links that can be restored; see `ActiveLinks` */
+export function DeletedLinks({ links, nothing }) {
+  const notice = useSignal(/** @type {import("./selection-bar.jsx").Notice | null} */ (null));
+  const error = useSignal(/** @type {import("../http.js").ApiError | null} */ (null));
+  return (
+    <>
+      <Result notice={notice} />
+      {error.value && <ErrorMessage error={error.value} />}
+      {links.length === 0 ? (
+        nothing
+      ) : (
+        <Table
+          links={links}
+          acts={(link) =>
+            isRestorable(link) && (
+              <RestoreButton
+                link={link}
+                done={(restored) => {
+                  notice.value = { text: t().linkActions.restoredOne(bare(restored)) };
+                  error.value = null;
+                }}
+                failed={(failure) => (error.value = failure)}
+              />
+            )
+          }
+        />
+      )}
+    </>
+  );
+}
+
+/**
+ * @param {{
+ *   links: Link[],
+ *   acts: (link: Link) => import("preact").ComponentChildren,
+ *   choosing?: import("./data-table.jsx").Choosing<Link>,
+ * }} props
+ */
+function Table({ links, acts, choosing }) {
   const words = t().links;
   const { columns } = words;
   const { from, to } = lastWeek(Date.now());
@@ -53,9 +134,10 @@ export function LinkTable({ links }) {
         {
           label: columns.acts,
           kind: "bare",
-          cell: (link) => link.state === "active" && <LinkActs link={link} qrDialog={QrDialog} icons />,
+          cell: acts,
         },
       ]}
+      {...(choosing && { choosing })}
     />
   );
 }

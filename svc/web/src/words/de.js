@@ -12,6 +12,7 @@ import importTotals from "./de/import-totals.js";
 import install from "./de/install.js";
 import keys from "./de/keys.js";
 import link from "./de/link.js";
+import linkActions from "./de/link-actions.js";
 import linkFields from "./de/link-fields.js";
 import links from "./de/links.js";
 import lists from "./de/lists.js";
@@ -46,6 +47,7 @@ const de = {
   install,
   keys,
   link,
+  linkActions,
   linkFields,
   links,
   lists,

@@ -18,9 +18,6 @@ const link = {
   copyKey: "Kurzlink kopieren",
   qrKey: "QR-Code anzeigen",
   editKey: "bearbeiten",
-  wasDeleted: "Dieser Link wurde gelöscht. Sein Bericht bleibt erhalten, sein Code ist wieder frei.",
-  wasDeletedDisabled:
-    "Dieser Link wurde gelöscht. Sein Bericht bleibt erhalten, sein Code kann nicht wieder verwendet werden.",
   clickFlight: "Einzelne Standorte liefern bis zu eine Minute lang noch die vorige Fassung aus.",
   target: "Ziel",
   made: (ago) => `Erstellt ${ago}`,

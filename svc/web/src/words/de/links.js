@@ -57,9 +57,12 @@ const links = {
       "Ihre Änderungen sind noch da. Speichern Sie erneut, um die aktuelle Fassung zu überschreiben, oder übernehmen Sie diese.",
     take: "Aktuelle Fassung übernehmen",
   },
+  wasDeleted: "Dieser Link wurde gelöscht. Sein Bericht bleibt erhalten.",
+  wasDeletedDisabled:
+    "Dieser Link wurde gelöscht. Sein Bericht bleibt erhalten, sein Code kann nicht wieder verwendet werden.",
   confirm: {
     title: (link) => `${link} löschen?`,
-    text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Der Link lässt sich nicht wiederherstellen. Sein Bericht bleibt erhalten.",
+    text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Sein Bericht bleibt erhalten. Der Link lässt sich 30 Tage lang wiederherstellen, sofern kein anderer Link seinen Code verwendet.",
   },
   broken: {
     mark: "Ziel nicht erreichbar",

@@ -17,8 +17,6 @@ const link = {
   copyKey: "copy short link",
   qrKey: "show QR code",
   editKey: "edit",
-  wasDeleted: "This link was deleted. Its report is kept, and its code can be used again.",
-  wasDeletedDisabled: "This link was deleted. Its report is kept, but its code cannot be used again.",
   clickFlight: "Some locations may serve the previous version for up to a minute.",
   target: "Destination",
   made: (/** @type {string} */ ago) => `Created ${ago}`,

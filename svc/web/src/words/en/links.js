@@ -66,9 +66,11 @@ const links = {
     choose: "Your changes are still here. Save again to overwrite the current version, or use it instead.",
     take: "Use current version",
   },
+  wasDeleted: "This link was deleted. Its report is kept.",
+  wasDeletedDisabled: "This link was deleted. Its report is kept, but its code cannot be used again.",
   confirm: {
     title: (/** @type {string} */ link) => `Delete ${link}?`,
-    text: "The link and its printed QR codes will stop working. You cannot restore the link. Its report is kept.",
+    text: "The link and its printed QR codes will stop working. Its report is kept. You can restore the link for 30 days if no other link uses its code.",
   },
   leads: "Destinations",
   broken: {
