@@ -161,9 +161,23 @@ Compare = Literal["previous", "year"]
 OverviewOrder = Literal["views", "change", "name"]
 UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why a Worker's database was not read
 Dimension = Literal[
-    "pages", "sources", "countries", "devices", "browsers", "os", "bots", "campaigns", "entries", "arrivals", "targets"
+    "pages",
+    "sources",
+    "countries",
+    "devices",
+    "browsers",
+    "os",
+    "bots",
+    "campaigns",
+    "entries",
+    "arrivals",
+    "targets",
+    "outside",
 ]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+# Why a click is outside of its link's period: before its start, or after its end.
+OutsideReason = Literal["early", "ended"]
+OUTSIDE_REASONS: tuple[OutsideReason, ...] = get_args(OutsideReason)
 # The dimensions that older Workers do not count.
 VisitList = Literal["campaigns", "entries", "arrivals", "targets"]
 # The failed action in a Worker's error report: an earlier push, or a cron run.
@@ -699,6 +713,14 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """One of the targets of a split link. `share`: the percentage of visitors who are redirected to it."""
+
+    url: str
+    share: int
+
+
+@dataclass(frozen=True)
 class Rule:
     """The destination for some clicks. A condition that is None matches all clicks; all conditions must match.
 
@@ -777,6 +799,11 @@ class WantedLink:
     title: str | None = None
     note: str | None = None
     tags: tuple[str, ...] = ()
+    forward_query: bool = False
+    starts_at: int | None = None
+    ends_at: int | None = None
+    after_url: str | None = None
+    split: tuple[Variant, ...] = ()
 
 
 # How long a deleted link can be restored.
@@ -793,6 +820,11 @@ class LinkChange(TypedDict, total=False):
     title: str | None
     note: str | None
     tags: tuple[str, ...]
+    forward_query: bool
+    starts_at: int | None
+    ends_at: int | None
+    after_url: str | None
+    split: tuple[Variant, ...]
 
 
 @dataclass(frozen=True)
@@ -834,6 +866,12 @@ class Link:
     tags: tuple[str, ...] = ()  # normalized (link_texts.normalize_tag), sorted, without duplicates
     broken_targets: tuple[BrokenTarget, ...] = ()
     deleted_at: int | None = None  # when the user deleted the link, if known
+    forward_query: bool = False  # the Worker adds the query of the short URL to the target
+    # The period in which clicks go to the targets (epoch ms). `ends_at` is the first moment after the period.
+    starts_at: int | None = None
+    ends_at: int | None = None
+    after_url: str | None = None  # where clicks outside of the period go; None: as for an unknown code
+    split: tuple[Variant, ...] = ()  # if not empty, replaces `url` for clicks that match no rule
 
     @property
     def restorable_until(self) -> int | None:
@@ -842,7 +880,9 @@ class Link:
 
     def targets(self) -> list[tuple[str, str]]:
         """Return all URLs to which clicks can lead, each with the path of its field (`url`, `rules.0.url`, …)."""
-        return [("url", self.url), *((f"rules.{n}.url", rule.url) for n, rule in enumerate(self.rules))]
+        targets = [("url", self.url), *((f"rules.{n}.url", rule.url) for n, rule in enumerate(self.rules))]
+        targets += [(f"split.{n}.url", variant.url) for n, variant in enumerate(self.split)]
+        return targets if self.after_url is None else [*targets, ("after_url", self.after_url)]
 
     def redirects_like(self, other: Link) -> bool:
         """Return True if the links differ at most in the fields that the Worker does not have."""
@@ -851,7 +891,15 @@ class Link:
     @property
     def format(self) -> int:
         """The form of the link's configuration row. Workers that know only older forms ignore parts of the row."""
-        return 2 if any(rule.needs_format_2 for rule in self.rules) else 1
+        has_period = self.starts_at is not None or self.ends_at is not None
+        has_features = has_period or self.forward_query or bool(self.split)
+        return 2 if has_features or any(rule.needs_format_2 for rule in self.rules) else 1
+
+    def outside_at(self, at: int) -> OutsideReason | None:
+        """Return the reason why a click at `at` (epoch ms) is outside of the link's period, or None if it is not."""
+        if self.starts_at is not None and at < self.starts_at:
+            return "early"
+        return "ended" if self.ends_at is not None and at >= self.ends_at else None
 
     def targets_on(self, host: str) -> list[str]:
         """Return the paths of the fields (`url`, `rules.0.url`, …) that contain a URL on `host`."""

@@ -107,6 +107,7 @@ class Hit:
     query: str = ""  # the parameters that name the campaign
     campaign: str = ""
     served: str = ""  # the target of a click on a link with rules
+    outside: str = ""  # why a click is outside of its link's period; it is then not a view
 
     @property
     def user_agent(self) -> str:

@@ -33,7 +33,7 @@ export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
  * @typedef {object} Event
  * @property {string} target id of the site or link, without quotes
  * @property {number} hour epoch hour in which it was received
- * @property {import("./bots.js").Reason} reason "" for a person
+ * @property {import("./bots.js").Reason | import("./link_period.js").Outside} reason "" for a view
  * @property {string} page @property {string} source @property {string} country
  * @property {string} device @property {string} browser @property {string} os
  * @property {string} campaign "" for none

@@ -2,6 +2,7 @@
 
 import { splitClient } from "./event_log.js";
 import { countEvent } from "./ledger.js";
+import { isOutside } from "./link_period.js";
 import { INTERNAL } from "./sources.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
@@ -18,12 +19,13 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {Breakdown} [campaigns] @property {Breakdown} [entries]
  * @property {Breakdown} [arrivals] @property {Breakdown} [targets] these four are missing in a row that an older Worker
  *   wrote; otherwise, they are complete
+ * @property {Breakdown} [outside] clicks outside of a link's period by reason, if there are any
  *
  * @typedef {{target: string, day: number, hour: number, views: number, bots: number, visitors: Set<string>}} HourSum
  *   hour: of the day
  * @typedef {{target: string, day: number, views: number, pages: Map<string, number>, sources: Map<string, number>,
  *   clients: Map<string, number>, bots: Map<string, number>, campaigns: Map<string, number>,
- *   arrivals: Map<string, number>, targets: Map<string, number>}} DaySum
+ *   arrivals: Map<string, number>, targets: Map<string, number>, outside: Map<string, number>}} DaySum
  * @typedef {object} Sums
  * @property {Map<string, HourSum>} hours @property {Map<string, DaySum>} days
  * @property {number} tooOld number of events whose day is closed @property {Tally} late these events, by target and day
@@ -102,6 +104,10 @@ export function addLines(sums, lines, closedDay) {
       continue;
     }
     const [target, epochHour, reason, visitor, page, source, client, campaign, served] = line;
+    if (isOutside(reason)) {
+      addOutside(sums, line, closedDay);
+      continue;
+    }
     // Lines of the same target and hour are usually adjacent.
     if (
       hourSum === undefined ||
@@ -136,6 +142,16 @@ export function addLines(sums, lines, closedDay) {
   }
 }
 
+/**
+ * Adds a click outside of a link's period. It belongs to no hour, because hours contain only views and bots.
+ * @param {Sums} sums updated in place @param {Line} line @param {number} closedDay
+ */
+function addOutside(sums, [target, epochHour, reason], closedDay) {
+  const day = dayOfHour(epochHour);
+  if (day <= closedDay) sums.tooOld += 1;
+  else addOne(daySumOf(sums, target, day).outside, reason);
+}
+
 /** @param {Sums} sums @param {string} target @param {number} day @param {number} hour of the day @returns {HourSum} */
 function hourSumOf(sums, target, day, hour) {
   const key = `${target} ${day} ${hour}`;
@@ -162,6 +178,7 @@ function daySumOf(sums, target, day) {
     campaigns: new Map(),
     arrivals: new Map(),
     targets: new Map(),
+    outside: new Map(),
   };
   sums.days.set(key, sum);
   return sum;
@@ -239,6 +256,7 @@ export function mergeDay(known, added) {
     os: merged("os", ofClients(3)),
     bots: merged("bots", added.bots),
     ...(known === undefined || stored.entries !== undefined ? visitLists(merged, added) : {}),
+    ...(stored.outside !== undefined || added.outside.size > 0 ? { outside: merged("outside", added.outside) } : {}),
   };
 }
 

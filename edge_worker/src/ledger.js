@@ -6,6 +6,7 @@
  * their statements.
  */
 
+import { isOutside } from "./link_period.js";
 import { PARTS_KEPT_DAYS } from "./outbox.js";
 
 /**
@@ -26,23 +27,23 @@ const MAX_DROPPED = 500;
 const COUNTS_CHARS = 1_900_000;
 
 /**
- * Counts one event.
+ * Counts one event. A click outside of a link's period is neither a view nor a bot, so the ledger does not count it.
  * @param {Tally} tally updated in place
  * @param {Entry} entry
- * @param {{target: string, day: number, reason: string}} event reason: the bot reason, "" for a person
+ * @param {{target: string, day: number, reason: string}} event reason: "" for a view
  */
 export function countEvent(tally, entry, { target, day, reason }) {
-  addCount(tally, { target, day, entry, ...viewOrBot(reason) });
+  if (!isOutside(reason)) addCount(tally, { target, day, entry, ...viewOrBot(reason) });
 }
 
 /**
- * Counts one received event as dropped.
+ * Counts one received event as dropped, unless it is a click outside of a link's period.
  * @param {Tally} tally updated in place
  * @param {DropReason} why
- * @param {{target: string, day: number, reason: string}} event reason: the bot reason, "" for a person
+ * @param {{target: string, day: number, reason: string}} event reason: "" for a view
  */
 export function dropEvent(tally, why, { target, day, reason }) {
-  addDropped(tally, why, { target, day, ...viewOrBot(reason) });
+  if (!isOutside(reason)) addDropped(tally, why, { target, day, ...viewOrBot(reason) });
 }
 
 /** @param {string} reason the bot reason, "" for a person */

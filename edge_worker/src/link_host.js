@@ -7,11 +7,12 @@ import { notFoundPage } from "./not_found_page.js";
 const ROBOTS = "User-agent: *\nDisallow: /\n";
 const CACHED = { "cache-control": "public, max-age=86400" };
 
-/** The destination never depends on the path or query of the request. @param {string} location */
-const redirectTo = (location) =>
+/** @param {string} location @returns {Response} a redirect that no cache stores */
+export const redirectTo = (location) =>
   new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 
 /**
+ * The destination does not depend on the path or query of the request.
  * @param {Request} request GET or HEAD @param {Fallbacks} fallbacks
  * @returns {Response} to a code without a link, or to another path that does not exist
  */

@@ -2,6 +2,7 @@
 
 import { agentOf, ruleDevice } from "./agents.js";
 import { isLanguage, languageRanges } from "./languages.js";
+import { hasParameter } from "./link_query.js";
 
 /**
  * @typedef {object} Conditions a condition that is missing matches all clicks
@@ -9,9 +10,7 @@ import { isLanguage, languageRanges } from "./languages.js";
  * @property {string[]} [devices] `mobile` or `desktop`
  * @property {string[]} [languages] in lower case; each also matches with further subtags
  * @property {string[]} [os] names of operating systems (agents.js)
- * @property {Parameter} [query] a parameter of the short URL
- *
- * @typedef {{name: string, value?: string}} Parameter decoded; without a value, any value matches
+ * @property {import("./link_query.js").Parameter} [query] a parameter of the short URL
  *
  * @typedef {Conditions & {url: string, when?: Conditions}} LinkRule when: all conditions of the rule, if it has any
  *   other than countries and devices. `countries` is then an empty list, so that an older Worker, which does not know
@@ -48,10 +47,4 @@ export function matchingRule(rules, { country, ua, search, headers }) {
     return rule;
   }
   return undefined;
-}
-
-/** @param {string} search @param {Parameter} parameter @returns {boolean} */
-function hasParameter(search, { name, value }) {
-  const values = new URLSearchParams(search).getAll(name);
-  return value === undefined ? values.length > 0 : values.includes(value);
 }

@@ -1,10 +1,17 @@
 /** Selects the destination URL of a click on a short link. */
 
 import { matchingRule } from "./link_rules.js";
+import { variantOf } from "./link_split.js";
 
 /**
  * @typedef {import("./link_rules.js").Click} Click
- * @typedef {{target: string, url: string, rules?: import("./link_rules.js").LinkRule[]}} Link
+ * @typedef {object} Link
+ * @property {string} target @property {string} url
+ * @property {import("./link_rules.js").LinkRule[]} [rules]
+ * @property {import("./link_split.js").Variant[]} [split] replaces `url` for clicks that match no rule
+ * @property {true} [forward_query]
+ * @property {number} [starts_at] @property {number} [ends_at] epoch ms; `ends_at` is the first moment after the period
+ * @property {string} [after_url] where clicks outside of the period go
  */
 
 /**
@@ -18,13 +25,18 @@ const GAP = "...";
 export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
 
 /**
- * Returns the destination URL of a click: the URL of the first matching rule, or the link's own URL if no rule matches.
+ * Returns the destination URL of a click, without the query of the short URL: the URL of the first matching rule, or
+ * the link's own URL if no rule matches.
  * @param {Link} link @param {Click} click
- * @returns {string}
+ * @returns {string | undefined} undefined if the link's split decides (`splitTargetOf`)
  */
-export function targetOf({ url, rules }, click) {
-  return rules === undefined ? url : (matchingRule(rules, click)?.url ?? url);
+export function targetOf({ url, rules, split }, click) {
+  const rule = rules === undefined ? undefined : matchingRule(rules, click);
+  return rule?.url ?? (split === undefined ? url : undefined);
 }
+
+/** @param {Link} link @param {number} bucket of the visitor @returns {string} the destination URL */
+export const splitTargetOf = ({ url, split = [] }, bucket) => variantOf(split, bucket) ?? url;
 
 /**
  * Returns the key under which clicks with this destination URL are counted. The middle of a long URL is omitted,

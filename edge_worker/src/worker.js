@@ -11,14 +11,17 @@ import { isOverdue, tick } from "./cron.js";
 import { isVisitorExcluded } from "./exclusions.js";
 import { ensure } from "./freshness.js";
 import { keep } from "./isolate.js";
-import { answerOther, answerUnknown } from "./link_host.js";
-import { CODE, servedKey, targetOf } from "./links.js";
+import { answerOther, answerUnknown, redirectTo } from "./link_host.js";
+import { outsideOf } from "./link_period.js";
+import { withQuery } from "./link_query.js";
+import { bucketOf } from "./link_split.js";
+import { CODE, servedKey, splitTargetOf, targetOf } from "./links.js";
 import { OPT_OUT_PATH, answerOptOut, hasOptedOut } from "./opt_out.js";
 import { findSite } from "./sites.js";
 import { snippetCode } from "./snippet.js";
 import { campaignOf, clickSource, namedSource, sourceKey } from "./sources.js";
 import { cut } from "./text.js";
-import { hourOf } from "./time.js";
+import { dayOf, hourOf } from "./time.js";
 
 /**
  * @typedef {import("./push.js").PushEnv & {DB: D1Database}} Env
@@ -53,18 +56,23 @@ function purposeOf(headers) {
 /** @param {Headers} headers @returns {string} the user agent, truncated before it is processed */
 const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 
+/** @param {Headers} headers @returns {string} the visitor's IP address */
+const addressOf = (headers) => headers.get("cf-connecting-ip") ?? "";
+
 /**
  * Counts one request. Call this when the response is determined.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
  * @param {{target: string, page: string, driven: boolean, ua: string, country: string, search: string,
- *   source: () => string, served?: string}} seen search: the query that can name a campaign
+ *   source: () => string, served?: string, outside?: import("./link_period.js").Outside}} seen search: the query that
+ *   can name a campaign
  */
-function count(env, ctx, request, { target, page, driven, ua, country, search, source, served = "" }) {
+function count(env, ctx, request, { target, page, driven, ua, country, search, source, served = "", outside }) {
   const { headers, method } = request;
   const { reason: byAgent, device, browser, os } = agentOf(ua);
   // Only links can be prefetched. A beacon comes from a page that the browser is already showing.
   const purpose = method === "GET" ? purposeOf(headers) : "";
-  const reason = botReason({ method, purpose, driven, byAgent });
+  /** @type {import("./event_log.js").Event["reason"]} */
+  const reason = botReason({ method, purpose, driven, byAgent }) || (outside ?? "");
   const event = {
     target,
     hour: hourOf(Date.now()),
@@ -78,7 +86,7 @@ function count(env, ctx, request, { target, page, driven, ua, country, search, s
     campaign: reason === "" ? campaignOf(search) : "",
     served,
   };
-  const visitor = { ip: headers.get("cf-connecting-ip") ?? "", ua };
+  const visitor = { ip: addressOf(headers), ua };
   const written = record(buffer, event, visitor, { db: env.DB, level: config.level });
   if (written !== undefined) ctx.waitUntil(written);
 }
@@ -104,7 +112,7 @@ function answerLink(request, env, ctx, url) {
     return answerOther(request, url.pathname, fallbacks);
   }
   const link = config.link(code);
-  if (link !== undefined) return redirect(request, env, ctx, url, code, link);
+  if (link !== undefined) return redirect(request, env, ctx, url, code, link, fallbacks);
   if (!config.missing.has(code)) return unavailable();
   dropCopyOnce(config, ctx, url.hostname, code);
   return answerUnknown(request, fallbacks);
@@ -115,20 +123,32 @@ const unavailable = () => new Response(null, { status: 503, headers: { "retry-af
 
 /**
  * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url
- * @param {string} code @param {import("./links.js").Link} link
+ * @param {string} code @param {import("./links.js").Link} link @param {import("./config_query.js").Fallbacks} fallbacks
+ * @returns {Response | Promise<Response>}
  */
-function redirect(request, env, ctx, url, code, link) {
+function redirect(request, env, ctx, url, code, link, fallbacks) {
   const { headers } = request;
-  const ua = uaOf(headers);
-  const country = countryOf(request);
   const { search } = url;
-  const location = targetOf(link, { country, ua, search, headers });
+  const seen = { target: link.target, page: "", driven: false, ua: uaOf(headers), country: countryOf(request), search };
   const source = () => clickSource(headers.get("referer") ?? "", search, url.hostname);
-  // All clicks on a link without rules have the same destination.
-  const served = link.rules === undefined ? "" : servedKey(location);
-  count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, search, source, served });
-  copyWhenDue(config, ctx, url.hostname, code, Date.now());
-  return new Response(null, { status: 302, headers: { location, ...NO_STORE } });
+  const now = Date.now();
+  const outside = outsideOf(link, now);
+  copyWhenDue(config, ctx, url.hostname, code, now);
+  if (outside !== "") {
+    count(env, ctx, request, { ...seen, source, outside });
+    return link.after_url === undefined ? answerUnknown(request, fallbacks) : redirectTo(link.after_url);
+  }
+  /** @param {string} target */
+  const lead = (target) => {
+    // All clicks on a link without rules and without a split have the same destination.
+    const served = link.rules === undefined && link.split === undefined ? "" : servedKey(target);
+    count(env, ctx, request, { ...seen, source, served });
+    return redirectTo(link.forward_query ? withQuery(target, search) : target);
+  };
+  const target = targetOf(link, { ...seen, headers });
+  if (target !== undefined) return lead(target);
+  const bucket = bucketOf(link.target, dayOf(now), addressOf(headers), seen.ua);
+  return bucket.then((found) => lead(splitTargetOf(link, found)));
 }
 
 /**

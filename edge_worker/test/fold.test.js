@@ -42,6 +42,27 @@ function dayOf(sums) {
   return day;
 }
 
+// rule Y17
+test("clicks outside of a link's period are neither views nor bots, and belong to no hour", () => {
+  const early = lineOf({ ...EVENT, reason: "early" }, "", true);
+  assert.equal(early, `["site_a",${HOUR},"early",""]\n`);
+  const sums = fold(early, early, lineOf({ ...EVENT, reason: "ended" }, "", true));
+  assert.equal(sums.hours.size, 0);
+  const totals = mergeDay(undefined, dayOf(sums));
+  assert.deepEqual([totals.views, totals.bots, totals.pages], [0, {}, {}]);
+  assert.deepEqual(totals.outside, { early: 2, ended: 1 });
+  const more = fold(early, lineOf(EVENT, "AAAAAAAA", true), lineOf({ ...EVENT, reason: "head" }, "", true));
+  const merged = mergeDay(JSON.stringify(totals), dayOf(more));
+  assert.deepEqual([merged.views, merged.bots, merged.outside], [1, { head: 1 }, { early: 3, ended: 1 }]);
+  const late = emptySums();
+  addLines(late, readLines(early), DAY);
+  assert.deepEqual([late.tooOld, late.late.size, late.days.size], [1, 0, 0]);
+});
+
+test("a day without clicks outside of a period has no list for them", () => {
+  assert.ok(!("outside" in mergeDay(undefined, dayOf(fold(lineOf(EVENT, "AAAAAAAA", true))))));
+});
+
 // rule W2
 test("views, bots and visitors are added up by target and hour", () => {
   const sums = fold(

@@ -2,7 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { firstIdAt } from "../src/event_log.js";
-import { addDropped, addLate, addPushed, addTallies, clearLedger, countEvent, encodeTally } from "../src/ledger.js";
+import {
+  addDropped,
+  addLate,
+  addPushed,
+  addTallies,
+  clearLedger,
+  countEvent,
+  dropEvent,
+  encodeTally,
+} from "../src/ledger.js";
 import { DAY_MS } from "../src/time.js";
 import { Database } from "../tools/database.js";
 
@@ -27,6 +36,14 @@ const ledger = (database) =>
 
 /** @param {string} target @param {string} reason @param {number} day */
 const event = (target, reason = "", day = DAY) => ({ target, reason, day });
+
+// rule Y17
+test("clicks outside of a link's period are not in the ledger", () => {
+  const tally = new Map();
+  countEvent(tally, "accepted", event("lnk_a", "early"));
+  dropEvent(tally, "busy", event("lnk_a", "ended"));
+  assert.equal(tally.size, 0);
+});
 
 // rule W4
 test("accepted and dropped events are summed by target and day over many rows of the event log", async () => {

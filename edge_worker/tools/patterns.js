@@ -5,6 +5,7 @@ import { getPattern } from "isbot";
 import * as agents from "../src/agents.js";
 import * as bots from "../src/bots.js";
 import * as languages from "../src/languages.js";
+import { MAX_TARGET_CHARS } from "../src/link_query.js";
 import * as sources from "../src/sources.js";
 
 /** @typedef {[source: string, flags: string]} Pattern */
@@ -22,6 +23,7 @@ export const patterns = {
   named_chars: sources.NAMED_CHARS,
   referrer_chars: sources.REFERRER_CHARS,
   language_chars: languages.LANGUAGE_CHARS,
+  target_chars: MAX_TARGET_CHARS,
   qr: sources.QR,
   browsers: named(agents.BROWSERS),
   systems: named(agents.SYSTEMS),

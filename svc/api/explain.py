@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from svc.api.endpoint import Endpoint
-from svc.api.fields import EdgeCountry, HeaderText, QueryText
+from svc.api.fields import EdgeCountry, HeaderText, QueryText, Time
 from svc.api.shape import LARGE_BYTES, Body, ResponseBody, optional_field
 
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ class AskedClick(Body):
     accept_language: HeaderText | None = Field(
         None, description="The complete value of the header `Accept-Language`, e.g. `de-AT,de;q=0.9,en;q=0.8`."
     )
+    at: Time | None = Field(None, description="The time of the click, in RFC 3339 format. Default: now.")
+    bucket: Annotated[int, Field(ge=0, le=99)] | None = Field(
+        None,
+        description="The visitor's bucket for the link's split. Each visitor has one of 100 buckets, which changes"
+        " every day (UTC) and which the service cannot know. Default: 0.",
+    )
     query: QueryText | None = Field(
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
     )
@@ -40,11 +46,16 @@ class AskedClick(Body):
 class CountedAs(ResponseBody):
     """The category under which the Worker counts a click."""
 
-    kind: Literal["view", "bot"]
-    reason: str | None = optional_field(
-        "The reason why the click is counted as a bot. This is a key in the breakdown `bots`. Present only for bots."
+    kind: Literal["view", "bot", "outside"] = Field(
+        description="`outside`: a click by a person outside of the link's period, which is not counted as a view."
     )
-    source: str = Field(description="The key in the breakdown `sources`. Empty for direct visits and bots.")
+    reason: str | None = optional_field(
+        "For bots, a key in the breakdown `bots`; for clicks outside of the link's period, a key in the breakdown"
+        " `outside`. Absent for views."
+    )
+    source: str = Field(
+        description="The key in the breakdown `sources`. Empty for direct visits, and if the click is not a view."
+    )
     device: str
     browser: str
     os: str
@@ -53,9 +64,15 @@ class CountedAs(ResponseBody):
 class ExplainedClick(ResponseBody):
     """The destination of a click, and how the Worker counts the click."""
 
-    url: str
+    url: str | None = Field(
+        description="Null if visitors get the page for unknown codes, because the click is outside of the link's"
+        " period."
+    )
     rule: Annotated[int, Field(ge=0, le=9)] | None = Field(
         description="The index of the matching rule in the link's `rules`, from 0. Null if no rule matches."
+    )
+    variant: Annotated[int, Field(ge=0, le=9)] | None = optional_field(
+        "The index of the variant in the link's `split`, from 0. Present if the split determines the target."
     )
     counted_as: CountedAs
 
@@ -63,14 +80,14 @@ class ExplainedClick(ResponseBody):
     def from_model(cls, explanation: explain.Explanation) -> ExplainedClick:
         """Return the response for an explanation."""
         counted_as = CountedAs(
-            kind="bot" if explanation.reason else "view",
-            reason=explanation.reason or None,
+            kind="bot" if explanation.reason else "outside" if explanation.outside else "view",
+            reason=explanation.reason or explanation.outside or None,
             source=explanation.source,
             device=explanation.device,
             browser=explanation.browser,
             os=explanation.os,
         )
-        return cls(url=explanation.url, rule=explanation.rule, counted_as=counted_as)
+        return cls(url=explanation.url, rule=explanation.rule, variant=explanation.variant, counted_as=counted_as)
 
 
 EXPLAIN = Endpoint(

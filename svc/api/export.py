@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, Moment, MonthsKept
+from svc.api.link_options import Variant
 from svc.api.link_rules import Rule
 from svc.api.links import BrokenTarget
 from svc.api.mailings import Mailings as ShownMailings
@@ -158,6 +159,11 @@ class Link(ResponseBody):
     title: str | None
     note: str | None
     tags: tuple[str, ...]
+    forward_query: bool
+    starts_at: Moment | None
+    ends_at: Moment | None
+    after_url: str | None
+    split: tuple[Variant, ...] | None
     state: LinkState
     created_at: Moment
     broken_targets: tuple[BrokenTarget, ...]
@@ -175,6 +181,11 @@ class Link(ResponseBody):
             title=link.title,
             note=link.note,
             tags=link.tags,
+            forward_query=link.forward_query,
+            starts_at=link.starts_at,
+            ends_at=link.ends_at,
+            after_url=link.after_url,
+            split=tuple(map(Variant.model_validate, link.split)) or None,
             state=link.state,
             created_at=link.created_at,
             broken_targets=tuple(BrokenTarget.model_validate(each) for each in link.broken_targets),
@@ -328,9 +339,10 @@ sites.json         Sites: host, exclusions (excluded_paths, excluded_networks,
                    excluded_countries, excluded_asns, respect_gpc, visitor_opt_out), and
                    the path of the snippet. Sites with the state "deleted" are no longer counted.
 sites.csv          The sites as a table; each list of exclusions is a JSON list in its cell.
-links.json         Short links: code, target (url), rules, title, note and tags. Links with
-                   the state "deleted" no longer redirect, and other links may use their
-                   codes. broken_targets lists the targets that no longer exist.
+links.json         Short links: code, target (url), rules, title, note, tags, split,
+                   forward_query, and the period (starts_at, ends_at and after_url). Links
+                   with the state "deleted" no longer redirect, and other links may use
+                   their codes. broken_targets lists the targets that no longer exist.
 links.csv          The links as a table; each list is a JSON list in its cell. An
                    apostrophe precedes a title or note that begins with =, +, - or @, so
                    that spreadsheets do not treat it as a formula.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +23,7 @@ from pydantic import (
 
 from svc import addresses, model
 from svc.api.ascii_forms import ascii_host, ascii_path, ascii_url
-from svc.clock import day_number, day_text, iso
+from svc.clock import day_number, day_of, day_text, epoch_ms, iso
 from svc.model import (
     MAX_CODE_CHARS,
     MAX_MONTHS_KEPT,
@@ -97,6 +98,11 @@ _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 _CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _INVISIBLE = rf"{_CONTROL}\x20\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff"
 _NOTE = rf"^[^{_CONTROL}]*[^{_INVISIBLE}][^{_CONTROL}]*$"
+# RFC 3339. Python would also accept other ISO 8601 forms.
+_TIME = (
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+    r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+)
 _FIRST_NOTE_DAY, _LAST_NOTE_DAY = "2000-01-01", "2099-12-31"
 _COLOR = r"#?([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})"
 _TRANSPARENT = "transparent"
@@ -156,6 +162,10 @@ def _https_url(value: str) -> str:
             "not_https",
         )
     return url
+
+
+def _url_or_nothing(value: str) -> str:
+    return _https_url(value) if value else ""
 
 
 def _link_code(value: str) -> str:
@@ -262,6 +272,24 @@ def _day(value: object) -> int:
         raise wrong from None
 
 
+def _time(value: object) -> int:
+    """Parse a time in RFC 3339 format and return epoch ms."""
+    wrong = Wrong("must be a time, e.g. 2026-11-21T04:00:00Z", "wrong_form")
+    if not isinstance(value, str) or not _fits(_TIME, value):
+        raise wrong
+    try:
+        at = epoch_ms(datetime.fromisoformat(value.upper()))
+    except (ValueError, OverflowError):
+        raise wrong from None
+    if not day_number(_FIRST_NOTE_DAY) <= day_of(at) <= day_number(_LAST_NOTE_DAY):
+        raise Wrong(f"must be a time from {_FIRST_NOTE_DAY} to {_LAST_NOTE_DAY}", "wrong_form")
+    return at
+
+
+def _time_or_nothing(value: object) -> int | Literal[""]:
+    return "" if value == "" else _time(value)
+
+
 def _note_day(value: object) -> int:
     day = _day(value)
     if not day_number(_FIRST_NOTE_DAY) <= day <= day_number(_LAST_NOTE_DAY):
@@ -326,6 +354,18 @@ HttpsUrl = Annotated[
     str,
     AfterValidator(_https_url),
     _string(format="iri", pattern=_URL_TAKEN, maxLength=LONGEST_URL, examples=["https://example.com/spring?ref=mail"]),
+]
+# In a change, "" removes the URL or the time.
+OptionalUrl = Annotated[
+    str,
+    AfterValidator(_url_or_nothing),
+    _string(pattern=rf"{_URL_TAKEN}|^$", maxLength=LONGEST_URL, examples=["https://example.com/over"]),
+]
+Time = Annotated[int, PlainValidator(_time), _string(format="date-time", pattern=_TIME)]
+OptionalTime = Annotated[
+    int | Literal[""],
+    PlainValidator(_time_or_nothing),
+    _string(pattern=rf"{_TIME}|^$", examples=["2026-11-21T04:00:00Z"]),
 ]
 PathPrefix = Annotated[
     str,

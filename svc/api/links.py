@@ -11,7 +11,29 @@ from svc.api.ascii_forms import search_forms
 from svc.api.disabled import Disabled
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import DIGITS, Count, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch, config_state
+from svc.api.fields import (
+    DIGITS,
+    Count,
+    Cursor,
+    HttpsUrl,
+    Id,
+    LinkCode,
+    Moment,
+    OptionalTime,
+    OptionalUrl,
+    ShortSearch,
+    config_state,
+)
+from svc.api.link_options import (
+    AFTER_URL,
+    ENDS_AT,
+    FORWARD_QUERY,
+    SPLIT,
+    STARTS_AT,
+    Split,
+    Variant,
+    split_of,
+)
 from svc.api.link_rules import Rule, Rules, rules_of
 from svc.api.link_texts import NOTE, TAGS, TITLE, LinkNote, LinkTitle, Tag, Tags
 from svc.api.shape import Body, NoBody, Query, ResponseBody, optional_field
@@ -37,6 +59,11 @@ class LinkRow(Body):
     title: LinkTitle | None = Field(None, description=f"{TITLE} Default: null.")
     note: LinkNote | None = Field(None, description=f"{NOTE} Default: null.")
     tags: Tags = Field((), description=f"{TAGS} Default: `[]`.")
+    forward_query: bool = Field(False, description=f"{FORWARD_QUERY} Default: `false`.")
+    starts_at: OptionalTime | None = Field(None, description=f"{STARTS_AT} Default: null.")
+    ends_at: OptionalTime | None = Field(None, description=f"{ENDS_AT} Default: null.")
+    after_url: OptionalUrl | None = Field(None, description=f"{AFTER_URL} Default: null.")
+    split: Split = Field((), description=f"{SPLIT} Default: `[]`.")
 
     def to_model(self) -> model.WantedLink:
         """Return the link in the form that the service stores."""
@@ -47,6 +74,11 @@ class LinkRow(Body):
             title=self.title or None,
             note=self.note or None,
             tags=self.tags,
+            forward_query=self.forward_query,
+            starts_at=self.starts_at or None,
+            ends_at=self.ends_at or None,
+            after_url=self.after_url or None,
+            split=split_of(self.split),
         )
 
 
@@ -70,6 +102,11 @@ class LinkChange(Body):
     title: LinkTitle | None = Field(None, description=f'{TITLE} `""` removes the title.')
     note: LinkNote | None = Field(None, description=f'{NOTE} `""` removes the note.')
     tags: Tags | None = Field(None, description=f"The new tags, which replace all existing tags. {TAGS}")
+    forward_query: bool | None = Field(None, description=FORWARD_QUERY)
+    starts_at: OptionalTime | None = Field(None, description=f'{STARTS_AT} `""` removes the time.')
+    ends_at: OptionalTime | None = Field(None, description=f'{ENDS_AT} `""` removes the time.')
+    after_url: OptionalUrl | None = Field(None, description=f'{AFTER_URL} `""` removes the URL.')
+    split: Split | None = Field(None, description=f"The new variants; `[]` removes the split. {SPLIT}")
 
     def to_model(self) -> model.LinkChange:
         """Return the new values of the fields to change, in the form that the service stores."""
@@ -77,6 +114,8 @@ class LinkChange(Body):
         change = cast("model.LinkChange", {name: None if value == "" else value for name, value in sent.items()})
         if self.rules is not None:
             change["rules"] = rules_of(self.rules)
+        if self.split is not None:
+            change["split"] = split_of(self.split)
         return change
 
 
@@ -136,6 +175,11 @@ class Link(ResponseBody):
     title: str | None
     note: str | None
     tags: tuple[str, ...]
+    forward_query: bool
+    starts_at: Moment | None
+    ends_at: Moment | None
+    after_url: str | None
+    split: tuple[Variant, ...] | None = Field(description="Null if the link is not split.")
     state: LinkState
     config: ConfigState = Field(
         description="`synced` if the Worker has this version of the link. A link that uses features of a newer version"
@@ -185,6 +229,11 @@ class Link(ResponseBody):
             title=link.title,
             note=link.note,
             tags=link.tags,
+            forward_query=link.forward_query,
+            starts_at=link.starts_at,
+            ends_at=link.ends_at,
+            after_url=link.after_url,
+            split=tuple(map(Variant.model_validate, link.split)) or None,
             state=link.state,
             config=config,
             live_at=link.live_at if config == "synced" else None,

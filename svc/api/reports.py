@@ -152,8 +152,12 @@ class Breakdowns(ResponseBody):
         "Only for a site: the sources and pages of the views that did not follow another view on the same site."
     )
     targets: tuple[Top, ...] | None = optional_field(
-        "Only for a link: the URLs to which the clicks were redirected, while the link had rules. The middle of a URL"
-        " with more than 200 characters is replaced by `...`."
+        "Only for a link: the URLs to which the clicks were redirected, while the link had rules or a split. The"
+        " middle of a URL with more than 200 characters is replaced by `...`."
+    )
+    outside: tuple[Top, ...] | None = optional_field(
+        "Only for a link: the clicks by people before its `starts_at` (`early`) and from its `ends_at` on (`ended`)."
+        " They are not views. Absent if there were none."
     )
 
 

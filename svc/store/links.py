@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, Invalid, Issue, NotFound, ServiceError
 from svc.link_texts import folded
-from svc.model import Link, Rule
+from svc.model import Link, Rule, Variant
 from svc.store.disabled_objects import check_enabled, disabled_codes, disabled_of
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
@@ -40,7 +40,8 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
 
     Returns, in order, each link as stored or the error that rejects the link:
 
-    - Invalid if a destination is on the link host, which would cause a redirect loop
+    - Invalid if a destination is on the link host, which would cause a redirect loop, or if a link would end before it
+      starts
     - Forbidden link_disabled if the operator has disabled a link with this code, even if that link was deleted
     - Conflict link_exists if the code is used in the account or earlier in the batch.
 
@@ -68,7 +69,8 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
             taken.add(link.code)
     yield many(
         "insert into links (id, account_id, user_id, code, url, rules, state, version, created_at, title, title_folded,"
-        " note, tags) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+        " note, tags, forward_query, starts_at, ends_at, after_url, split)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
         [_row(added) for added in results if isinstance(added, Link)],
     )
     yield from _check_limit(user_id, default_limit, unstored)
@@ -78,8 +80,8 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
 def _refusal(
     link: Link, link_host: str, taken: Collection[str], disabled: Mapping[str, Disabled]
 ) -> ServiceError | None:
-    if loop := redirect_loop(link, link_host):
-        return loop
+    if fault := redirect_loop(link, link_host) or _wrong_period(link):
+        return fault
     if link.code in disabled:
         return Forbidden("link_disabled", details=disabled[link.code].details)
     return Conflict("link_exists") if link.code in taken else None
@@ -91,12 +93,20 @@ def redirect_loop(link: Link, link_host: str) -> Invalid | None:
     return Invalid(issues) if issues else None
 
 
+def _wrong_period(link: Link) -> Invalid | None:
+    """Return the error if the link's period ends before it starts."""
+    if link.starts_at is None or link.ends_at is None or link.ends_at > link.starts_at:
+        return None
+    return Invalid([Issue("ends_at", "must be after starts_at", "end_before_start")])
+
+
 def change_link(account_id: str, link_id: str, change: LinkChange) -> Tx[Link]:
     """Change some fields of a link.
 
     If the change does not concern the Worker, the configuration version stays the same, so that no sync is needed.
     Raises NotFound if the account has no such link or if the link was deleted. Raises Forbidden link_disabled if the
-    operator has disabled the link. Raises Invalid if a destination is on the link host.
+    operator has disabled the link. Raises Invalid if a destination is on the link host, or if the link would end before
+    it starts.
     """
     link = yield from _live_link(account_id, link_id)
     check_enabled(link)
@@ -111,6 +121,8 @@ def change_link(account_id: str, link_id: str, change: LinkChange) -> Tx[Link]:
     for row in hosts:
         if loop := redirect_loop(changed, row["host"]):
             raise loop
+    if fault := _wrong_period(changed):
+        raise fault
     changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
     yield from store_changes([changed], [])
     return changed
@@ -121,8 +133,9 @@ def store_changes(changed: Sequence[Link], texts_changed: Sequence[Link]) -> Tx[
     if changed:
         yield many(
             "update links set url = $2, rules = $3, version = $4, config_error = null, title = $5, title_folded = $6,"
-            " note = $7, tags = $8 where id = $1",
-            [(link.id, link.url, _rules_json(link), link.version, *_texts(link)) for link in changed],
+            " note = $7, tags = $8, forward_query = $9, starts_at = $10, ends_at = $11, after_url = $12, split = $13"
+            " where id = $1",
+            [(link.id, link.url, _rules_json(link), link.version, *_texts(link), *_options(link)) for link in changed],
         )
     if texts_changed:
         yield many(
@@ -215,6 +228,7 @@ def _row(link: Link) -> tuple[Parameter, ...]:
         link.version,
         link.created_at,
         *_texts(link),
+        *_options(link),
     )
 
 
@@ -227,6 +241,15 @@ def _texts(link: Link) -> tuple[str, str, str, str]:
     return (title, folded(title), link.note or "", tags_text(link.tags))
 
 
+def _options(link: Link) -> tuple[Parameter, ...]:
+    """Return the values of the columns `forward_query`, `starts_at`, `ends_at`, `after_url` and `split`.
+
+    A missing value is 0 or "", for the same reason.
+    """
+    split = to_json(link.split) if link.split else ""
+    return (int(link.forward_query), link.starts_at or 0, link.ends_at or 0, link.after_url or "", split)
+
+
 def tags_text(tags: Sequence[str]) -> str:
     """Return tags as stored: each between two spaces, which tags cannot contain; "" without tags."""
     return f" {' '.join(tags)} " if tags else ""
@@ -236,7 +259,8 @@ def links_to(account_id: str, host: str) -> Tx[list[Link]]:
     """Return the account's links with a destination on `host` (in lower case), oldest first."""
     rows = yield sql(
         "select * from links where account_id = $1 and state = 'active'"
-        " and (lower(url) like $2 or lower(rules) like $2) order by created_at, id",
+        " and (lower(url) like $2 or lower(rules) like $2 or lower(after_url) like $2 or lower(split) like $2)"
+        " order by created_at, id",
         account_id,
         f"%{host}%",  # host names do not contain SQL wildcards; the matches are filtered below
     )
@@ -297,6 +321,11 @@ def link_of(row: Row) -> Link:
         note=row["note"] or None,
         tags=tuple(row["tags"].split()),
         deleted_at=row["deleted_at"],
+        forward_query=row["forward_query"] == 1,
+        starts_at=row["starts_at"] or None,
+        ends_at=row["ends_at"] or None,
+        after_url=row["after_url"] or None,
+        split=tuple(Variant(each["url"], each["share"]) for each in from_json(row["split"] or None) or ()),
     )
 
 

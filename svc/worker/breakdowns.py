@@ -23,6 +23,8 @@ _IF_ANY: tuple[Dimension, ...] = ("campaigns", "targets")
 # The breakdowns that older Workers do not count. The row of a day has all of them or none.
 VISIT_LISTS: tuple[VisitList, ...] = get_args(VisitList)
 SITE_LISTS: tuple[VisitList, ...] = ("campaigns", "entries", "arrivals")
+# The breakdowns that every report has.
+COMMON_LISTS: tuple[Dimension, ...] = (*_OF_PEOPLE, "bots")
 LINK_LISTS: tuple[VisitList, ...] = ("campaigns", "targets")
 # UTF-8 needs at most 3 bytes per UTF-16 unit.
 _UNIT_BYTES = 3

@@ -153,6 +153,13 @@ def _link_fields(link: Link) -> dict[str, object]:
     fields: dict[str, object] = {"target": link.id, "url": link.url}
     if link.rules:
         fields["rules"] = [_rule_fields(rule) for rule in link.rules]
+    if link.split:
+        fields["split"] = [vars(variant) for variant in link.split]
+    if link.forward_query:
+        fields["forward_query"] = True
+    if link.starts_at is not None or link.ends_at is not None:
+        period = {"starts_at": link.starts_at, "ends_at": link.ends_at, "after_url": link.after_url}
+        fields |= {name: value for name, value in period.items() if value is not None}
     return fields
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from pydantic import BaseModel, Field, TypeAdapter
 
 from svc.clock import DAY_MS, HOUR_MS, LAST_DAY, day_of
-from svc.model import DIMENSIONS, Counts, Dimension, VisitList
+from svc.model import DIMENSIONS, OUTSIDE_REASONS, Counts, Dimension, VisitList
 from svc.worker import known_sources
 from svc.worker.breakdowns import LINK_LISTS, SITE_LISTS, VISIT_LISTS, CappedCounts, event_keys
 from svc.worker.event_lines import read_events_of
@@ -136,6 +136,7 @@ class _Day(BaseModel):
     entries: dict[str, int] | None = None  # None if an older Worker counted the day
     arrivals: dict[str, int] = {}
     targets: dict[str, int] = {}
+    outside: dict[str, int] = {}
 
 
 class _State(BaseModel):
@@ -202,6 +203,10 @@ class _Tally:
         day, hour_at = hour // 24, hour * HOUR_MS
         if self.is_older:
             self.unlisted_days.add(day)
+        if reason in OUTSIDE_REASONS:
+            self.count_key(day, "outside", reason)
+            self.days.setdefault(day, Counts())
+            return
         if reason:
             of_day = of_hour = Counts(bots=1)
             self.count_key(day, "bots", reason)
@@ -228,7 +233,8 @@ class _Tally:
         """Return the sum of each breakdown over all months and over other days from `first_day` on.
 
         `lists`: the breakdowns that the target can have. A breakdown is missing from the result if an older Worker
-        without this breakdown counted all of the days.
+        without this breakdown counted all of the days. `outside` is missing if there were no such
+        clicks.
         """
         days = {day for day in self.days if day >= first_day and not months.has(day)}
         is_listed = months.has_visit_lists or bool(days - self.unlisted_days)
@@ -241,7 +247,7 @@ class _Tally:
             of_all = summed[dimension]
             for key, n in capped.counts.items():
                 of_all[key] = of_all.get(key, 0) + n
-        return summed
+        return {name: counts for name, counts in summed.items() if counts or name != "outside"}
 
 
 def read_statements(asked: TargetDays) -> list[Statement]:

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
 
+from svc.worker.link_query import encode_query, with_query
 from svc.worker.link_rules import RuleMatcher, Visitor
 from svc.worker.patterns import compiled, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from svc.model import Link
+    from svc.model import Link, OutsideReason
 
 # Cloudflare's code for an unknown country.
 UNKNOWN_COUNTRY = "XX"
@@ -31,19 +32,22 @@ _LONE_SURROGATES = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\u
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 # Characters that String.prototype.trim removes.
 _SPACE = "\t\n\x0b\x0c\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
-# Characters that browsers do not encode in a query (URL standard, special-query percent-encode set).
-_QUERY_SAFE = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
 
 
 @dataclass(frozen=True)
 class Click:
-    """A request for a short link. `search` is the query with "?". Texts are "" if absent."""
+    """A request for a short link. `search` is the query with "?". Texts are "" if absent.
+
+    `at`: epoch ms. `bucket`: the number from 0 to 99 that the Worker assigns to the visitor for the day.
+    """
 
     country: str
     user_agent: str
     search: str
     method: Literal["GET", "HEAD"]
     accept_language: str = ""
+    at: int = 0
+    bucket: int = 0
 
     @classmethod
     def from_request(
@@ -53,6 +57,8 @@ class Click:
         query: str | None,
         method: Literal["GET", "HEAD"],
         accept_language: str | None = None,
+        at: int = 0,
+        bucket: int = 0,
     ) -> Click:
         """Return the click in the form in which it would reach the Worker.
 
@@ -60,8 +66,10 @@ class Click:
         leading "?".
         """
         sent = (query or "").partition("#")[0].removeprefix("?")
-        search = f"?{quote(sent, safe=_QUERY_SAFE)}" if sent else ""
-        return cls(country or UNKNOWN_COUNTRY, _header(user_agent), search, method, _header(accept_language))
+        search = f"?{encode_query(sent)}" if sent else ""
+        return cls(
+            country or UNKNOWN_COUNTRY, _header(user_agent), search, method, _header(accept_language), at, bucket
+        )
 
 
 @dataclass(frozen=True)
@@ -76,13 +84,18 @@ class Agent:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The result of evaluating a click. `rule`: the index of the matching link rule, or None.
+    """The result of evaluating a click. `rule`: the index of the matching link rule, or None. `variant`: the
+    index of the variant if the link's split decides, or None.
 
-    `reason` is the reason why the click counts as a bot, or "". `source` is "" if there is none.
+    `url` is None if visitors get the page for unknown codes. `outside` is the reason why the click is counted as
+    outside of the link's period, or "". `reason` is the reason why the click counts as a bot, or "". `source` is "" if
+    there is none.
     """
 
-    url: str
+    url: str | None
     rule: int | None
+    variant: int | None
+    outside: OutsideReason | Literal[""]
     reason: str
     source: str
     device: str
@@ -108,6 +121,7 @@ class Explainer:
         self._source_chars: int = patterns["source_chars"]
         self._named_chars: int = patterns["named_chars"]
         self._referrer_chars: int = patterns["referrer_chars"]
+        self._target_chars: int = patterns["target_chars"]
         self._qr: str = patterns["qr"]
         self._browsers, self._systems = named("browsers"), named("systems")
         self._desktop_ipad = one("desktop_ipad")
@@ -118,21 +132,41 @@ class Explainer:
         self._referrer, self._named, self._marker = one("referrer"), one("named"), one("marker")
         self._rules = RuleMatcher(patterns)
 
-    def explain(self, link: Link, click: Click) -> Explanation:
-        """Return the destination of a click on an active link, and the categories in which the click is counted."""
+    def explain(self, link: Link, click: Click, not_found_url: str | None = None) -> Explanation:
+        """Return the destination of a click on an active link, and the categories in which the click is counted.
+
+        `not_found_url`: where the link host redirects unknown codes.
+        """
         agent = self.agent_of(click.user_agent)
-        visitor = Visitor(click.country, agent.device, agent.os, click.search, click.accept_language)
-        rule = self._rules.match(link.rules, visitor)
         reason = "head" if click.method == "HEAD" else agent.reason
+        outside = link.outside_at(click.at)
+        rule = variant = None
+        if outside is not None:
+            url = link.after_url or not_found_url
+        else:
+            visitor = Visitor(click.country, agent.device, agent.os, click.search, click.accept_language)
+            rule = self._rules.match(link.rules, visitor)
+            variant = _variant_of(link, click.bucket) if rule is None else None
+            url = self._target_url(link, rule, variant, click)
         return Explanation(
-            url=link.url if rule is None else link.rules[rule].url,
+            url=url,
             rule=rule,
+            variant=variant,
+            outside="" if reason else outside or "",
             reason=reason,
-            source="" if reason else self.source_of(click.search),
+            source="" if reason or outside else self.source_of(click.search),
             device=agent.device,
             browser=agent.browser,
             os=agent.os,
         )
+
+    def _target_url(self, link: Link, rule: int | None, variant: int | None, click: Click) -> str:
+        target = link.url
+        if rule is not None:
+            target = link.rules[rule].url
+        elif variant is not None:
+            target = link.split[variant].url
+        return with_query(target, click.search, self._target_chars) if link.forward_query else target
 
     def agent_of(self, user_agent: str) -> Agent:
         """Classify a user agent."""
@@ -188,6 +222,11 @@ class Explainer:
     def _referrer_host(self, referrer: str) -> str:
         match = self._referrer.search(referrer[: self._referrer_chars])
         return "" if match is None else match[1].lower().removeprefix("www.")[: self._source_chars]
+
+
+def _variant_of(link: Link, bucket: int) -> int | None:
+    ends = accumulate(variant.share for variant in link.split)
+    return next((place for place, end in enumerate(ends) if bucket < end), None)
 
 
 def _header(value: str | None) -> str:

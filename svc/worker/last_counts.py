@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from svc.clock import DAY_MS, HOUR_MS
+from svc.model import OUTSIDE_REASONS
 from svc.worker.event_lines import read_events
 from svc.worker.rows import Row, Statement, integer
 from svc.worker.stored_totals import TargetCounts
@@ -67,13 +68,14 @@ class OpenCounts:
     day_visitors: dict[tuple[str, int], int] = field(default_factory=dict)  # by target and day
 
     def add_lines(self, texts: Iterable[str]) -> None:
-        """Add the `lines` of event rows. Events of closed days are ignored, as in the Worker.
+        """Add the `lines` of event rows. As in the Worker, events of closed days and clicks outside of a period are
+        ignored.
 
         Raises ValueError if the Worker did not write the text.
         """
         for text in texts:
             for target, epoch_hour, reason, visitor, *_ in read_events(text):
-                if epoch_hour // 24 <= self.closed_day:
+                if epoch_hour // 24 <= self.closed_day or reason in OUTSIDE_REASONS:
                     continue
                 hour = self.hours.setdefault((target, epoch_hour), Hour())
                 if reason:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, NonNegativeInt, TypeAdapter
 
 from svc.clock import day_of, day_text
+from svc.model import OUTSIDE_REASONS
 from svc.worker.event_lines import read_events, read_events_of, read_tallies
 from svc.worker.rows import Row, Statement, integer
 
@@ -293,7 +294,7 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
             elif reason[0] != "invalid":
                 worker_day.wait(target, NONE - events)
     for target, epoch_hour, bot, *_ in (event for row in pages for event in read_events(row["lines"])):
-        if epoch_hour // 24 == day:
+        if epoch_hour // 24 == day and bot not in OUTSIDE_REASONS:
             worker_day.wait(target, Events(0, 1) if bot else Events(1, 0))
     for rows, of_targets in ((queued, worker_day.queued), *((rows, worker_day.folded) for rows in folded)):
         for row in rows:

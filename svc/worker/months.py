@@ -92,6 +92,7 @@ class _Row(BaseModel):
     entries: dict[str, int] = {}
     arrivals: dict[str, int] = {}
     targets: dict[str, int] = {}
+    outside: dict[str, int] = {}
 
 
 def whole_months(first_day: int, last_day: int) -> list[Month]:

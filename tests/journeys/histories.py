@@ -106,6 +106,7 @@ class Site:
     old_paths: list[tuple[str, int]] = field(default_factory=list)  # (path, time until which it counts, in epoch ms)
     alive: bool = True
     has_rules: bool = False
+    has_ended: bool = False  # a link whose period has ended
     synced: bool = False  # True if the Worker has its current version
 
 
@@ -224,6 +225,8 @@ def _visit(chance: random.Random, hit: Hit) -> Hit:
 def _click(chance: random.Random, hit: Hit, link: Site) -> Hit:
     """Return the click, with a campaign at random, and with the destination that its link's rules determine."""
     hit = _with_campaign(chance, hit)
+    if link.has_ended and hit.bot is None:
+        return replace(hit, outside="ended")
     if not link.has_rules:
         return hit
     if hit.country in ("DE", "FR"):

@@ -217,11 +217,13 @@ class RandomAccounts:
         async def add(number: int, kind: str, host: str) -> None:
             body: dict[str, Any] = {"account_id": account.account_id}
             has_rules = kind == "link" and number % 2 == 1
+            has_ended = kind == "link" and number % 5 == 4
             body |= {"host": host} if kind == "site" else {"url": URL, "code": f"code{number}"}
             body |= {"rules": list(RULES)} if has_rules else {}
+            body |= {"ends_at": "2020-01-01T00:00:00Z", "after_url": URL} if has_ended else {}
             shown = (await self._call(account, "POST", f"/v1/{kind}s", body))[kind]
             path = shown["path"] if kind == "site" else f"/code{number}"
-            site = Site(Target(kind, shown["id"]), host, path, has_rules=has_rules)
+            site = Site(Target(kind, shown["id"]), host, path, has_rules=has_rules, has_ended=has_ended)
             made[number] = site, recount.moment(shown["created_at"])
 
         async with trio.open_nursery() as nursery:

@@ -30,13 +30,15 @@ class Event:
 
     @property
     def person(self) -> tuple[str, str] | None:
-        """The visitor's identity, or None for a bot."""
-        return None if self.hit.bot else (self.hit.address, self.hit.user_agent)
+        """The visitor's identity, or None for a bot, or for a click outside of its link's period."""
+        return None if self.hit.bot or self.hit.outside else (self.hit.address, self.hit.user_agent)
 
     def key(self, dimension: str) -> str | None:
         """Return the event's key in this breakdown, or None if the breakdown does not count the event."""
         if self.hit.bot or dimension == "bots":
             return self.hit.bot.reason if self.hit.bot and dimension == "bots" else None
+        if self.hit.outside or dimension == "outside":
+            return self.hit.outside if self.hit.outside and dimension == "outside" else None
         if dimension in ("campaigns", "entries", "arrivals", "targets"):
             return self._visit_key(dimension) if self.detailed else None
         if not self.detailed:
@@ -87,7 +89,8 @@ def moment(written: str) -> int:
 def counts(events: Sequence[Event]) -> dict[str, int]:
     """Return views, bots and visitors. Views and visitors exclude bots. Each person is one visitor."""
     people = [event.person for event in events if event.person is not None]
-    return {"views": len(people), "bots": len(events) - len(people), "visitors": len(set(people))}
+    bots = sum(event.hit.bot is not None for event in events)
+    return {"views": len(people), "bots": bots, "visitors": len(set(people))}
 
 
 def day_counts(target: Target, day: int, until: int) -> dict[str, int]:
@@ -130,6 +133,9 @@ def listed(target: Target, days: Set[int], limit: int = 10) -> dict[str, list[di
     events = [event for event in target.events if event.at // DAY_MS in days]
     names = (*DIMENSIONS, *VISIT_LISTS[target.kind])
     lists = {name: ranked([event.key(name) for event in events])[:limit] for name in names}
+    outside = ranked([event.key("outside") for event in events])
+    if outside:
+        lists["outside"] = outside
     for entry in lists.get("arrivals", ()):
         entry["source"], entry["page"] = entry.pop("key").rsplit(" ", 1)
     return lists

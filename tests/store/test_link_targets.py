@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from svc.errors import Conflict, Invalid
-from svc.model import Rule, url_host
+from svc.model import Rule, Variant, url_host
 from svc.store import accounts, link_hosts, links, sites
 from tests.cases import cases
 from tests.store.makers import an_account, new_link, new_site, owner_of
@@ -69,7 +69,14 @@ async def test_target_host_of_a_link_cannot_become_the_link_host(store, url):
 @pytest.mark.rule("L2", "A19")
 async def test_targets_of_rules_are_checked_and_the_error_names_a_few_links(store, account_id):
     for n in range(30):
-        await add(store, account_id, code=f"loop{n}", rules=(Rule(SPELLINGS[n % len(SPELLINGS)], ("DE",)),))
+        url = SPELLINGS[n % len(SPELLINGS)]
+        fields = {
+            "rules": (Rule(url, ("DE",)),),
+            "split": (Variant("https://a.example/", 50), Variant(url, 50)),
+            "after_url": url,
+        }
+        name = sorted(fields)[n % 3]
+        await add(store, account_id, code=f"loop{n}", **{name: fields[name]})
     with pytest.raises(Invalid) as refused:
         await put(store, account_id)
     issues = issues_of(refused)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.model import EndedPath, Link, LinkHost, Parameter, Retention, Retiring, Rule, Site, SiteChange
+from svc.model import EndedPath, Link, LinkHost, Parameter, Retention, Retiring, Rule, Site, SiteChange, Variant
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import raise_version, rows_of, write_statements
 
@@ -78,6 +78,28 @@ def test_older_worker_skips_rules_with_conditions_that_it_does_not_know():
         {"url": "https://ios.example", "countries": [], "when": {"os": ["iOS"]}},
         {"url": "https://m.example", "devices": ["mobile"]},
     ]
+
+
+def test_options_are_written_only_if_they_are_used():
+    plain = link("abc", 3)
+    [(_, _, before)] = rows_of([], [plain], None, DEFAULT, 0)
+    assert before == '{"target":"lnk_a","url":"https://a.example/x"}'
+    assert plain.format == 1
+    url = "https://a.example/over"
+    split = (Variant("https://a.example/1", 30), Variant("https://a.example/2", 70))
+    for options, expected in (
+        ({"forward_query": True}, {"forward_query": True}),
+        ({"starts_at": 5}, {"starts_at": 5}),
+        ({"ends_at": 6, "after_url": url}, {"ends_at": 6, "after_url": url}),
+        ({"split": split}, {"split": [{"url": variant.url, "share": variant.share} for variant in split]}),
+    ):
+        changed = replace(plain, **options)
+        [(_, _, body)] = rows_of([], [changed], None, DEFAULT, 0)
+        assert json.loads(body or "") == {"target": "lnk_a", "url": "https://a.example/x", **expected}
+        assert changed.format == 2
+    # Without a period, no click goes to this URL.
+    [(_, _, body)] = rows_of([], [replace(plain, after_url=url)], None, DEFAULT, 0)
+    assert body == before
 
 
 def test_reused_code_belongs_to_the_new_link():

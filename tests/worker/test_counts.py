@@ -216,6 +216,24 @@ def test_link_has_campaigns_and_targets():
     assert not {"entries", "arrivals"} & live.breakdowns.keys()
 
 
+@pytest.mark.rule("R3", "Y17")
+def test_clicks_outside_of_a_period_are_counted_separately():
+    folded = {
+        "day": DAY,
+        "totals": json.dumps({"views": 1, "bots": {"head": 1}, "entries": {}, "outside": {"early": 4}}),
+    }
+    lines = [["lnk_a", DAY * 24, "ended", ""], ["lnk_a", DAY * 24, "early", ""], ["lnk_a", DAY * 24, "head", ""]]
+    live = counted([log_row(*lines)], days=[folded])
+    assert live.days[DAY] == Counts(1, 2, 0)
+    assert live.breakdowns["outside"] == {"early": 5, "ended": 1}
+    assert live.breakdowns["bots"] == {"head": 2}
+    only = counted([log_row(*lines[:2])])
+    assert only.days == {DAY: Counts()}
+    assert only.hours == {}
+    assert only.breakdowns["outside"] == {"early": 1, "ended": 1}
+    assert "outside" not in counted([log_row(lines[2])]).breakdowns
+
+
 @pytest.mark.rule("R3")
 def test_day_that_an_older_worker_began_has_no_partial_lists():
     older = {"day": DAY, "totals": json.dumps({"views": 1, "pages": {"/": 1}})}

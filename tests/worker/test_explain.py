@@ -7,7 +7,7 @@ import random
 import shutil
 import subprocess
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -17,10 +17,11 @@ import pytest
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.tools.node import node_command
 from svc.config import ConfigError
-from svc.model import Device, Link, Parameter, Retention, Rule
+from svc.model import Device, Link, Parameter, Retention, Rule, Variant
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import rows_of as config_rows_of
 from svc.worker.explain import Click
+from svc.worker.link_query import with_query
 from svc.worker.patterns import compiled
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
 SHARE = 1 if EVERYTHING else 10  # one of SHARE random clicks is tested
 CLICKS, BATCH = 100_000 if EVERYTHING else 4_000, 2_000
-CONDITIONS = ("countries", "devices", "languages", "os", "query")
+DECIDING = ("countries", "devices", "languages", "os", "query", "split", "early", "ended", "inside")
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]
 # Difficult input for patterns: line ends, lone surrogates, and letters that become ASCII if their case changes.
 ODD = [
@@ -69,6 +70,26 @@ PARAMETERS = [
     *(Parameter("xref", "\ufffd"), Parameter("rq", "newsletter"), Parameter("\u017f"), Parameter("utm_source ")),
     *(Parameter("ref", "\ufeffa\u00a0"), Parameter("xref", "a@b.de"), Parameter("?q"), Parameter("a#b")),
 ]
+
+
+TARGETS = [
+    *(
+        "https://example.com/",
+        "https://example.com",
+        "https://example.com/?",
+        "https://example.com/#",
+        "https://a.b?#c?d",
+    ),
+    *(
+        "https://example.com/a?q=1&ref=2&utm_source=own#x?y",
+        "https://example.com/?%75tm_source=&a&&",
+        "https://a.b/?a=%zz&",
+    ),
+    *("https://a.b/?+a=1#/?ref=b", f"https://a.b/{'x' * 2_000}?rq#{'y' * 30}", "https://a.b/?xref=%ED%A0%80&%FF=1"),
+]
+MOST_CHARS = 8_000
+NOT_FOUND = "https://example.com/none"
+START, END = 1_800_000_000_000, 1_800_000_001_000  # epoch ms
 
 
 def corpus() -> list[str]:
@@ -150,6 +171,30 @@ def any_rules_of(dice: random.Random) -> tuple[Rule, ...]:
     return tuple(rule(number) for number in range(dice.randint(1, 10)))
 
 
+def any_link_of(dice: random.Random) -> Link:
+    """Return a link with any features."""
+    rules = tuple(
+        replace(rule, url=f"{dice.choice(TARGETS)}{number}") for number, rule in enumerate(any_rules_of(dice))
+    )
+    return replace(
+        link_of(rules if dice.random() < 0.8 else ()),
+        url=dice.choice(TARGETS),
+        forward_query=dice.random() < 0.5,
+        starts_at=dice.choice((None, None, None, START, END)),
+        ends_at=dice.choice((None, None, None, START, END)),
+        after_url=dice.choice((None, "https://example.com/over?a=1")),
+        split=any_split_of(dice) if dice.random() < 0.7 else (),
+    )
+
+
+def any_split_of(dice: random.Random) -> tuple[Variant, ...]:
+    """Return 2 to 10 variants with random shares, which add up to 100."""
+    ends = sorted([*dice.sample(range(1, 100), dice.randint(1, 9)), 100])
+    return tuple(
+        Variant(f"{dice.choice(TARGETS)}{end}", end - before) for before, end in zip([0, *ends], ends, strict=False)
+    )
+
+
 def accept_language_of(dice: random.Random) -> str:
     """Return a random header Accept-Language. Some headers exceed the length that is read."""
     ranges = [dice.choice(RANGES) + dice.choice(WEIGHTS) for _ in range(dice.choice((0, 1, 2, 3, 5, 80)))]
@@ -182,6 +227,9 @@ def explained_by_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, A
                 "country": click.country,
                 "ua": click.user_agent,
                 "language": click.accept_language,
+                "at": click.at,
+                "bucket": click.bucket,
+                "not_found_url": NOT_FOUND,
                 "search": click.search,
                 "method": click.method,
             }
@@ -200,10 +248,16 @@ def explained_by_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, A
 
 def assert_same_as_worker(cases: Sequence[tuple[Link, Click]]) -> None:
     for (link, click), expected in zip(cases, explained_by_worker(cases), strict=True):
-        explained = asdict(EXPLAINER.explain(link, click))
-        rule = explained.pop("rule")
-        assert explained == expected, (link.rules, click)
-        assert explained["url"] == (link.url if rule is None else link.rules[rule].url)
+        explained = asdict(EXPLAINER.explain(link, click, NOT_FOUND))
+        rule, variant = explained.pop("rule"), explained.pop("variant")
+        assert explained == expected, (link, click)
+        if link.outside_at(click.at) is not None:
+            assert (rule, variant, explained["url"]) == (None, None, link.after_url or NOT_FOUND)
+            continue
+        assert (variant is None) == (not link.split or rule is not None)
+        target = link.url if variant is None else link.split[variant].url
+        target = target if rule is None else link.rules[rule].url
+        assert explained["url"] == (with_query(target, click.search, MOST_CHARS) if link.forward_query else target)
 
 
 @pytest.mark.rule("X1")
@@ -256,21 +310,52 @@ def test_all_conditions_are_evaluated_as_by_the_worker():
             click = Click(
                 dice.choice(COUNTRIES), dice.choice(user_agents), any_search_of(dice),
                 dice.choice(("GET", "GET", "GET", "HEAD")), accept_language_of(dice),
+                at=dice.choice((START - 1, START, END - 1, END)), bucket=dice.randrange(100),
             )  # fmt: skip
-            cases.append((link_of(any_rules_of(dice)), click))
+            cases.append((any_link_of(dice), click))
         assert_same_as_worker(cases)
         matches += matched_conditions(cases)
     # Each condition decides many of the clicks.
-    assert min(matches[name] for name in CONDITIONS) > CLICKS / 50, matches
+    assert min(matches[name] for name in DECIDING) > CLICKS / 50, matches
 
 
 def matched_conditions(cases: Sequence[tuple[Link, Click]]) -> Counter[str]:
-    """Return how often the matching rule has each condition."""
+    """Return how often the matching rule has each condition, and how often the split or the period decides."""
     found: Counter[str] = Counter()
     for link, click in cases:
-        place = EXPLAINER.explain(link, click).rule
-        found.update([] if place is None else link.rules[place].fields().keys())
+        explained = EXPLAINER.explain(link, click)
+        found.update([] if explained.rule is None else link.rules[explained.rule].fields().keys())
+        found.update({"split": explained.variant is not None, link.outside_at(click.at) or "inside": 1})
     return found
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("target", "search", "url"),
+    [
+        ("https://a.b", "", "https://a.b"),
+        ("https://a.b", "?", "https://a.b"),
+        ("https://a.b", "?q", "https://a.b"),
+        ("https://a.b", "?q=1&ref=c&%71=2&r%65f&&=3", "https://a.b"),
+        ("https://a.b/?q=1&ref=c", "?q=2&ref=d&a=1", "https://a.b/?q=1&ref=c&a=1"),
+        ("https://a.b", "?a=1", "https://a.b?a=1"),
+        ("https://a.b/c#d?e", "?a=1&utm_source=x", "https://a.b/c?a=1&utm_source=x#d?e"),
+        ("https://a.b/?#", "?a", "https://a.b/?a#"),
+        ("https://a.b/?c&", "?a=", "https://a.b/?c&a="),
+        ("https://a.b/?a=1", "?a=2&b=1&b=2&b=1", "https://a.b/?a=1&b=1&b=2&b=1"),
+        ("https://a.b/?%61+b=1", "?a%20b=2&A+b=3", "https://a.b/?%61+b=1&A+b=3"),
+        ("https://a.b", "?\u00e4='<\ud83d>\"&a=%zz%2", "https://a.b?%C3%A4=%27%3C%EF%BF%BD%3E%22&a=%zz%2"),
+        ("https://a.b", "?a=[]{}|\\^`~%2B+", "https://a.b?a=[]{}|\\^`~%2B+"),
+        ("https://a.b", f"?a={'x' * 7_986}", f"https://a.b?a={'x' * 7_986}"),
+        ("https://a.b", f"?a={'x' * 7_987}&b&c={'y' * 7_985}", "https://a.b?b"),
+        ("https://a.b#d", "?a=" + "\u00e4" * 1_400 + "&b=1", "https://a.b?b=1#d"),
+    ],
+)
+def test_query_is_merged_as_by_the_worker(target: str, search: str, url: str):
+    link = replace(link_of(()), url=target, forward_query=True)
+    click = Click("DE", "", search, "GET")
+    assert EXPLAINER.explain(link, click).url == url
+    assert_same_as_worker([(link, click)])
 
 
 @pytest.mark.rule("X1")

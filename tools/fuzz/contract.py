@@ -53,8 +53,8 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
 }  # fmt: skip
 # Requests that match the schema can correctly get errors. The status is 422 for an unknown bootstrap token or a host
 # outside every zone. It is 400 for an unknown email token, an invalid cursor, a future day, a share that ends in the
-# past, or a note without exactly one target. Invalid parts of a push are rejected individually. Deleted sites and links
-# can still be read.
+# past, a note without exactly one target, or a link that would end before it starts. Invalid parts of a push are
+# rejected individually. Deleted sites and links can still be read.
 _CONFIG = """
 [generation]
 database = "none"
@@ -67,6 +67,10 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
 [[operations]]
 include-path-regex = "^/v1/(links|sites|events|.*/totals|.*/ledger)$"
 include-method = "GET"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422"]
+[[operations]]
+include-path = "/v1/links/{link_id}"
+include-method = "PATCH"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422"]
 [[operations]]
 include-path = "/edge/push"

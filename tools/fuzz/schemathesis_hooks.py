@@ -112,6 +112,8 @@ def map_case(context: Any, case: Any) -> Any:
         case.path_parameters, case.query = with_known_ids(case.path_parameters), with_known_ids(case.query)
         if isinstance(case.body, dict):
             case.body = with_known(case.body) if is_valid(case) else with_known_ids(case.body)
+    if is_valid(case):
+        case.body = with_whole_split(case.body)
     return case
 
 
@@ -216,6 +218,19 @@ def with_known_ids(fields: Any) -> Any:
         else value
         for name, value in fields.items()
     }
+
+
+def with_whole_split(body: dict[str, Any]) -> dict[str, Any]:
+    """Make the shares of a split add up to 100, which the schema cannot express, and remove a split with one variant.
+
+    Also remove the end of a period, which could be before the start.
+    """
+    split = body.get("split")
+    if isinstance(split, list):
+        shares = [100 - len(split) + 1, *[1] * (len(split) - 1)]
+        whole = [{**variant, "share": share} for variant, share in zip(split, shares, strict=True)]
+        body = {**body, "split": whole if len(split) > 1 else []}
+    return {**body, "ends_at": None} if body.get("starts_at") and body.get("ends_at") else body
 
 
 def with_known(body: dict[str, Any]) -> dict[str, Any]:

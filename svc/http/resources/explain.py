@@ -24,6 +24,7 @@ class Explain:
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
+        self._clock = deps.context.clock
         self._explainer = deps.context.bundle.explainer
         endpoints.write(api.EXPLAIN, self.explain)
 
@@ -37,7 +38,13 @@ class Explain:
             raise Conflict("link_host_required")
         asked = write.body
         click = Click.from_request(
-            asked.country, asked.user_agent, asked.query, asked.method or "GET", asked.accept_language
+            asked.country,
+            asked.user_agent,
+            asked.query,
+            asked.method or "GET",
+            asked.accept_language,
+            at=self._clock() if asked.at is None else asked.at,
+            bucket=asked.bucket or 0,
         )
-        explanation = self._explainer.explain(link, click)
+        explanation = self._explainer.explain(link, click, account.link_host.not_found_url)
         return await self._store.run(write.commit(api.ExplainedClick.from_model)(constant(explanation)))

@@ -9,7 +9,7 @@ from svc.api import reports as api
 from svc.api.ledger import DayStatement
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import DIMENSIONS, Counts
-from svc.worker.breakdowns import VISIT_LISTS, arrival_of
+from svc.worker.breakdowns import COMMON_LISTS, arrival_of
 from svc.worker.counts import top
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def _report(
 
 
 def _breakdowns(span: Span, live: Live, limit: int) -> api.Breakdowns:
-    names = [name for name in DIMENSIONS if name in live.breakdowns or name not in VISIT_LISTS]
+    names = [name for name in DIMENSIONS if name in live.breakdowns or name in COMMON_LISTS]
     tops = {name: top(live.breakdowns.get(name, {}), limit) for name in names}
     lists: dict[str, Any] = {name: _listed(tally) for name, tally in tops.items() if name != "arrivals"}
     if "arrivals" in tops:

@@ -95,6 +95,10 @@ async def test_absent_fields_count_as_not_sent(world, link, body):
         {"user_agent": "x" * 16_001},
         {"query": "a\rb"},
         {"accept_language": "de\n"},
+        {"at": "2026-12-01"},
+        {"at": ""},
+        {"bucket": 100},
+        {"bucket": -1},
         {"accept_language": "x" * 16_001},
         {"method": "POST"},
         {"method": "get"},
@@ -141,6 +145,43 @@ async def test_request_with_a_key_requires_an_idempotency_key(world, link):
     is_error(await world.call("POST", f"{path}/explain", {}, headers=key), 400, "invalid_request")
     other = await world.key(user, "sites")
     is_error(await world.call("POST", f"{path}/explain", {}, headers=other), 403, "scope_required")
+
+
+@pytest.mark.rule("X1", "Y16", "Y17")
+async def test_period_split_and_query_are_evaluated(world):
+    _, session, account = await world.ready()
+    split = [{"url": "https://example.org/a?x=1", "share": 30}, {"url": "https://example.org/b", "share": 70}]
+    body = {
+        "account_id": account.id, "url": "https://example.org/", "split": split, "forward_query": True,
+        "starts_at": "2026-12-01T00:00:00Z", "ends_at": "2026-12-02T00:00:00Z",
+    }  # fmt: skip
+    made = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
+    path = f"/v1/links/{made['id']}"
+
+    async def explained(**asked):
+        response = await world.call("POST", f"{path}/explain", {"user_agent": PHONE, **asked}, headers=session)
+        counted = response.body["counted_as"]
+        return response.body["url"], response.body.get("variant"), counted["kind"], counted.get("reason")
+
+    assert await explained() == (None, None, "outside", "early")  # now is before the start
+    early = {"at": "2026-11-30T23:59:59.999Z"}
+    assert await explained(**early) == (None, None, "outside", "early")
+    assert await explained(**early, method="HEAD") == (None, None, "bot", "head")
+    during = {"at": "2026-12-01T00:00:00Z", "query": "q&x=2&y=3"}
+    assert await explained(**during) == ("https://example.org/a?x=1&y=3", 0, "view", None)
+    assert (await explained(**during, bucket=29))[1] == 0
+    assert await explained(**during, bucket=30) == ("https://example.org/b?x=2&y=3", 1, "view", None)
+    assert (await explained(**during, bucket=99))[1] == 1
+    late = {"at": "2026-12-02T01:00:00+01:00"}
+    assert await explained(**late) == (None, None, "outside", "ended")
+    fallback = {"not_found_url": "https://example.org/none"}
+    await world.call("PATCH", f"/v1/accounts/{account.id}/link-host", fallback, headers=session)
+    assert (await explained(**late))[0] == "https://example.org/none"
+    await world.call("PATCH", path, {"after_url": "https://example.org/over"}, headers=session)
+    assert (await explained(**late))[0] == "https://example.org/over"
+    rules = [{"url": "https://example.org/de", "countries": ["DE"]}]
+    await world.call("PATCH", path, {"rules": rules}, headers=session)
+    assert await explained(at=during["at"], country="DE", bucket=50) == ("https://example.org/de", None, "view", None)
 
 
 def _execute(text):

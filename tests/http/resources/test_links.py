@@ -49,6 +49,11 @@ async def test_adding_a_link_responds_with_201(world):
         "title": None,
         "note": None,
         "tags": [],
+        "forward_query": False,
+        "starts_at": None,
+        "ends_at": None,
+        "after_url": None,
+        "split": None,
         "state": "active",
         "config": "pending",
         "live_at": None,
@@ -283,6 +288,125 @@ async def test_link_is_pending_until_the_worker_knows_its_features(world):
     assert await states() == {plain["id"]: ("synced", True), link["id"]: ("synced", True)}
 
 
+@pytest.fixture
+async def owned_link(world, ready):
+    """The headers of a session, and a link of its user."""
+    _, session, account = ready
+    return session, await add(world, session, account)
+
+
+OPTIONS = {
+    "forward_query": True,
+    "starts_at": "2026-12-01T00:00:00.000Z",
+    "ends_at": "2027-01-01T12:30:15.500Z",
+    "after_url": "https://b.example/over",
+    "split": [{"url": "https://b.example/1", "share": 1}, {"url": "https://b.example/2", "share": 99}],
+}
+NO_OPTIONS: dict[str, Any] = {**dict.fromkeys(OPTIONS), "forward_query": False}
+
+
+@pytest.mark.rule("L3")
+async def test_options_are_set_kept_changed_and_removed(world, ready):
+    _, session, account = ready
+    sent = {**OPTIONS, "starts_at": "2026-12-01t02:00:00+02:00"}
+    link = await add(world, session, account, **sent)
+    assert {name: link[name] for name in OPTIONS} == OPTIONS
+    path = f"/v1/links/{link['id']}"
+
+    async def change(**fields):
+        response = await world.call("PATCH", path, fields, headers=session)
+        assert response.status == 200, response.raw
+        return {name: response.body["link"][name] for name in OPTIONS}
+
+    version = await version_of(world, account)
+    assert await change(**sent) == await change(**dict.fromkeys(OPTIONS)) == OPTIONS
+    assert await version_of(world, account) == version
+    removal = {"forward_query": False, "starts_at": "", "ends_at": "", "after_url": "", "split": []}
+    for name, value in removal.items():
+        assert await change(**{name: value}) == {**OPTIONS, name: NO_OPTIONS[name]}
+        assert await change(**{name: OPTIONS[name]}) == OPTIONS
+    assert await version_of(world, account) == version + 2 * len(removal)
+    assert await change(**removal) == NO_OPTIONS
+    [result] = (
+        await world.call(
+            "POST",
+            "/v1/links/bulk",
+            {"account_id": account.id, "links": [{"url": "https://a.example/", **OPTIONS}]},
+            headers=session,
+        )
+    ).body["results"]
+    assert {name: result["link"][name] for name in OPTIONS} == OPTIONS
+
+
+@pytest.mark.rule("L2", "L3")
+@cases(
+    ("body", "path"),
+    [
+        ({"forward_query": "yes"}, "forward_query"),
+        *(
+            ({"starts_at": text}, "starts_at")
+            for text in (
+                *(
+                    "2026-12-01",
+                    "2026-12-01T00:00:00",
+                    "2026-12-01T00:00Z",
+                    "2026-12-01 00:00:00Z",
+                    "2026-02-30T00:00:00Z",
+                ),
+                *("2026-12-01T24:00:00Z", "2026-12-01T00:00:60Z", "20261201T000000Z", "1999-12-31T23:59:59Z", "now"),
+                *("2100-01-01T00:00:00Z", "2026-12-01T00:00:00Z\n", "\u0662026-12-01T00:00:00Z"),
+            )
+        ),
+        ({"ends_at": 1_800_000_000}, "ends_at"),
+        ({"starts_at": "2026-12-01T00:00:00Z", "ends_at": "2026-12-01T00:00:00Z"}, "ends_at"),
+        ({"starts_at": "2026-12-01T00:00:00Z", "ends_at": "2026-12-01T01:00:00+02:00"}, "ends_at"),
+        ({"after_url": "http://a.example/"}, "after_url"),
+        ({"after_url": "https://go.example.com/x"}, "after_url"),
+        ({"split": [{"url": "https://a.example", "share": 100}]}, "split.0.share"),
+        ({"split": [{"url": "https://a.example", "share": 99}]}, "split"),
+        ({"split": [{"url": "https://a.example", "share": 50}] * 3}, "split"),
+        ({"split": [{"url": "https://a.example", "share": 10}] * 11}, "split"),
+        ({"split": [{"url": "https://a.example", "share": 0}] * 2}, "split.0.share"),
+        ({"split": [{"url": "https://a.example", "share": 0.5}] * 2}, "split.0.share"),
+        ({"split": [{"url": "https://a.example"}] * 2}, "split.0.share"),
+        ({"split": [{"url": "https://GO.example.com.", "share": 50}] * 2}, "split.0.url"),
+    ],
+)
+async def test_invalid_options_are_refused(world, owned_link, body, path):
+    session, link = owned_link
+    for method, url, more in (
+        ("POST", "/v1/links", {"account_id": link["account_id"], "url": "https://a.example/"}),
+        ("PATCH", f"/v1/links/{link['id']}", {}),
+    ):
+        response = await world.call(method, url, {**more, **body}, headers=session)
+        assert (response.status, response.code) == (400, "invalid_request")
+        assert response.body["error"]["details"]["issues"][0]["path"] == path
+
+
+@pytest.mark.rule("L3")
+async def test_period_is_checked_together_with_the_stored_times(world, ready):
+    _, session, account = ready
+    link = await add(world, session, account, ends_at="2026-12-01T00:00:00Z")
+    path = f"/v1/links/{link['id']}"
+    refused = await world.call("PATCH", path, {"starts_at": "2026-12-01T00:00:00Z"}, headers=session)
+    issue = {"path": "ends_at", "code": "end_before_start", "message": "must be after starts_at"}
+    assert refused.body["error"]["details"]["issues"] == [issue]
+    both = {"starts_at": "2026-12-01T00:00:00Z", "ends_at": ""}
+    assert (await world.call("PATCH", path, both, headers=session)).status == 200
+    [result] = (
+        await world.call(
+            "POST",
+            "/v1/links/bulk",
+            {
+                "account_id": account.id,
+                "links": [{"url": "https://a.example/", "starts_at": both["starts_at"], "ends_at": both["starts_at"]}],
+            },
+            headers=session,
+        )
+    ).body["results"]
+    assert result["error"]["details"]["issues"] == [issue]
+
+
 def knows_format(account, link_format):
     """Record that the account's Worker knows this form of configuration rows."""
     yield sql("update accounts set edge_link_format = $2 where id = $1", account.id, link_format)
@@ -344,13 +468,6 @@ async def test_change_without_effect_triggers_no_sync(world):
             {"link": {**link, "config": "synced", "live_at": "2026-11-21T04:01:00.000Z"}},
         )
     assert world.supervisor.woken == []
-
-
-@pytest.fixture
-async def owned_link(world, ready):
-    """The headers of a session, and a link of its user."""
-    _, session, account = ready
-    return session, await add(world, session, account)
 
 
 @pytest.mark.rule("L2", "L3")

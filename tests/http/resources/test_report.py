@@ -13,8 +13,8 @@ from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.http.resources import report as report_module
 from svc.http.resources.report import Stored
 from svc.http.resources.spans import span_of
-from svc.model import DIMENSIONS, Counts
-from svc.worker.breakdowns import VISIT_LISTS
+from svc.model import Counts
+from svc.worker.breakdowns import COMMON_LISTS
 from svc.worker.counts import Live
 from tests.clock import START_MS
 
@@ -148,7 +148,7 @@ def test_limit_sets_length_of_breakdowns():
 def test_breakdowns_have_every_dimension():
     read = live(breakdowns={"pages": {"/": 3}})
     report = site_report(span_of("today", NOW), NOTHING, read, None)
-    assert list(report["breakdowns"]) == [name for name in DIMENSIONS if name not in VISIT_LISTS]
+    assert list(report["breakdowns"]) == list(COMMON_LISTS)
     assert report["breakdowns"]["pages"] == [{"key": "/", "n": 3}]
     assert report["breakdowns"]["bots"] == []
 

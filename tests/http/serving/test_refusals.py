@@ -43,6 +43,11 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
         "title": "Sale",
         "note": "Flyer",
         "tags": ["Spring"],
+        "forward_query": True,
+        "starts_at": "2026-11-21T00:00:00Z",
+        "ends_at": "2026-11-22T00:00:00Z",
+        "after_url": "https://example.org/over",
+        "split": [{"url": "https://example.org/1", "share": 50}, {"url": "https://example.org/2", "share": 50}],
     },
     ("POST", "/v1/links/bulk"): {"account_id": "{account}", "links": [{"url": "https://example.org/"}]},
     ("PATCH", "/v1/links/bulk"): {"ids": ["lnk_aaaaaaaaaaaaaaaaaaaa"], "add_tags": ["a"], "remove_tags": ["b"]},
@@ -195,6 +200,7 @@ WRONG_VALUES: list[Any] = [
 async def test_field_of_the_wrong_type_is_named_in_the_error(world):
     user, session, account = await owner(world)
     for (method, path), good in GOOD.items():
+        world.clock.advance_s(60)  # otherwise, the requests would exceed the limit per minute
         for name in good:
             for wrong in WRONG_VALUES:
                 if (name, wrong) in ALLOWED or (name == "code" and wrong is None):
@@ -250,6 +256,10 @@ ALLOWED: list[tuple[str, Any]] = [
     ("tags", ["x"]),
     ("ids", ["x"]),
     *((name, tags) for name in ("add_tags", "remove_tags") for tags in ([], ["x"])),
+    ("forward_query", True),
+    ("forward_query", False),
+    *((name, value) for name in ("starts_at", "ends_at", "after_url") for value in (None, "")),
+    ("split", []),
     ("weekly", True),
     ("monthly", True),
     ("recipients", []),
@@ -347,6 +357,16 @@ async def test_largest_valid_bodies_are_accepted(world):
                 "title": "\U0001f469" * 200,
                 "note": "\U0001f469" * 2_000,
                 "tags": [f"{n}" + "\U0001f469" * 39 for n in range(10)],
+            },
+        ),
+        (
+            "/v1/links",
+            {
+                "account_id": account,
+                "url": rule["url"],
+                "rules": [rule] * 10,
+                "after_url": rule["url"],
+                "split": [{"url": rule["url"], "share": 10}] * 10,
             },
         ),
         ("/v1/notes", {"account_id": account, "day": "2026-11-21", "text": "\U0001f469" * 500}),
