@@ -12,7 +12,10 @@ import { monthOf } from "./time.js";
  */
 const MAX_DAYS = 35;
 const MIN_DAYS = 14;
-/** The smallest number of months before the current month that an account can keep. By default, months are kept permanently. */
+/**
+ * The smallest number of months before the current month that an account can keep. By default, months are kept
+ * permanently.
+ */
 const MIN_MONTHS = 6;
 
 /**
