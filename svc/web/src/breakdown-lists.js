@@ -17,6 +17,7 @@ const NAMES = [
   "channels",
   "campaigns",
   "targets",
+  "outside",
   "countries",
   "devices",
   "browsers",
@@ -26,7 +27,7 @@ const NAMES = [
 /**
  * Most sites and links have no entries in these lists, so the page omits the lists if they are empty. @type {Name[]}
  */
-const OPTIONAL = ["campaigns", "targets"];
+const OPTIONAL = ["campaigns", "targets", "outside"];
 /** The key that combines all values beyond the Worker's limit. */
 export const OTHER = "(other)";
 /** The number of entries that a list shows until the user expands it. */
@@ -48,7 +49,7 @@ export const hasArrivals = ({ arrivals }, source) => Boolean(arrivals) && source
  */
 function arrivalsFrom({ arrivals, sources }, source) {
   const rows = (arrivals ?? []).filter((one) => one.source === source).map(({ page, n }) => ({ key: page, n }));
-  const others = (sources.find(({ key }) => key === source)?.n ?? 0) - sum(rows);
+  const others = (sources.find(({ key }) => key === source)?.n ?? 0) - totalOf(rows);
   return others > 0 ? [...rows, { key: OTHER, n: others }] : rows;
 }
 
@@ -86,11 +87,11 @@ export const shownLists = (kind, lists, expanded, source = null) =>
   });
 
 /** @param {Top[] | null | undefined} rows @returns {number} */
-const sum = (rows) => (rows ?? []).reduce((all, { n }) => all + n, 0);
+export const totalOf = (rows) => (rows ?? []).reduce((all, { n }) => all + n, 0);
 
 /**
  * @param {Lists} lists
  * @returns {{views: number, bots: number}} the counts on the days that the lists cover, computed from the lists of
  *   channels and bots, which are always complete
  */
-export const listedCounts = ({ channels, bots }) => ({ views: sum(channels), bots: sum(bots) });
+export const listedCounts = ({ channels, bots }) => ({ views: totalOf(channels), bots: totalOf(bots) });

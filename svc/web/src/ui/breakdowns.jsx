@@ -1,6 +1,6 @@
 /** The breakdowns of a report: lists of the most frequent values, with bars. */
 
-import { FIRST, INTERNAL, OTHER, hasArrivals, listedCounts, shownLists } from "../breakdown-lists.js";
+import { FIRST, INTERNAL, OTHER, hasArrivals, listedCounts, shownLists, totalOf } from "../breakdown-lists.js";
 import { country, number } from "../format.js";
 import { changed } from "../range.js";
 import { address } from "../router.js";
@@ -34,7 +34,7 @@ export function Breakdowns({ kind, host, lists, expanded, toggle }) {
           host={host}
           lists={lists}
           shown={shown}
-          all={shown.name === "bots" ? counts.bots : counts.views}
+          all={shown.name === "bots" ? counts.bots : shown.name === "outside" ? totalOf(lists.outside) : counts.views}
           isExpanded={expanded.includes(shown.name)}
           toggle={() => toggle(shown.name)}
         />
@@ -63,7 +63,7 @@ function List({ kind, host, lists, shown, all, isExpanded, toggle }) {
   return (
     <section class={`breakdown ${name}`} aria-labelledby={`list-${name}`}>
       <h3 id={`list-${name}`}>{title}</h3>
-      {name === "bots" && <p class="small">{words.botsHint}</p>}
+      {(name === "bots" || name === "outside") && <p class="small">{words.botsHint}</p>}
       {rows.length === 0 && <p class="small">{name === "arrivals" ? words.noArrivals : words.empty}</p>}
       <ol>
         {rows.map(({ key, n }) => (
@@ -174,8 +174,9 @@ export function What({ name, value, kind = "link" }) {
     );
   }
   if (name === "sources") return <Source value={value} kind={kind} />;
-  /** @type {Record<string, string>} */
-  const known = name === "devices" ? words.deviceNames : name === "channels" ? words.channelNames : {};
+  /** @type {Partial<Record<Name, Record<string, string>>>} */
+  const names = { devices: words.deviceNames, channels: words.channelNames, outside: words.outsideReasons };
+  const known = names[name] ?? {};
   return <>{known[value] ?? (value || t().common.unknown)}</>;
 }
 

@@ -6,6 +6,7 @@ const lists = {
   entries: "Einstiegsseiten",
   campaigns: "Kampagnen",
   targets: "Klicks nach Ziel",
+  outside: "Klicks vor dem Beginn oder nach dem Ende",
   sources: "Quellen",
   arrivals: (source) => `Einstiegsseiten: ${source}`,
   noArrivals: "In diesem Zeitraum gibt es keine Besuche von dieser Quelle.",
@@ -35,6 +36,7 @@ const lists = {
   },
   bots: "Bots",
   channels: "Kanäle",
+  outsideReasons: { early: "Vor dem Beginn", ended: "Nach dem Ende" },
   channelNames: {
     search: "Suchmaschinen",
     social: "Soziale Netzwerke",

@@ -5,6 +5,7 @@ export default {
   entries: "Entry pages",
   campaigns: "Campaigns",
   targets: "Clicks by destination",
+  outside: "Clicks before the start or after the end",
   sources: "Sources",
   arrivals: (/** @type {string} */ source) => `Entry pages: ${source}`,
   noArrivals: "There are no visits from this source in this period.",
@@ -34,6 +35,7 @@ export default {
   },
   bots: "Bots",
   channels: "Channels",
+  outsideReasons: { early: "Before the start", ended: "After the end" },
   channelNames: {
     search: "Search engines",
     social: "Social networks",
