@@ -50,7 +50,8 @@ def _git(*arguments: str) -> str:
     """Return the output of git. Raises Refused if this is not a checkout."""
     found = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     if found.returncode:
-        raise Refused(f"git {arguments[0]} failed: {found.stderr.strip()}")
+        reason, _, _ = found.stderr.strip().partition("\n")
+        raise Refused(f"git {arguments[0]} failed: {reason}")
     return found.stdout.rstrip("\n")
 
 

@@ -53,8 +53,9 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
 }  # fmt: skip
 # Requests that match the schema can correctly get errors. The status is 422 for an unknown bootstrap token or a host
 # outside every zone. It is 400 for an unknown email token, an invalid cursor, a future day, a share that ends in the
-# past, a note without exactly one target, or a link that would end before it starts. Invalid parts of a push are
-# rejected individually. Deleted sites and links can still be read.
+# past, a note without exactly one target, or a link that would end before it starts. It is also 400 for a QR code that
+# scanners could not read, and for a bulk change without exactly one selection. Invalid parts of a push are rejected
+# individually. Deleted sites and links can still be read.
 _CONFIG = """
 [generation]
 database = "none"
@@ -71,6 +72,17 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403",
 [[operations]]
 include-path = "/v1/links/{link_id}"
 include-method = "PATCH"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422"]
+[[operations]]
+include-path-regex = "^/v1/links/(.*/)?qr[.](svg|png|zip|html)$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422", "429"]
+[[operations]]
+include-path = "/v1/links/bulk"
+include-method = "PATCH"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422"]
+[[operations]]
+include-path = "/v1/links/bulk"
+include-method = "DELETE"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422"]
 [[operations]]
 include-path = "/edge/push"
