@@ -116,7 +116,7 @@ def wrong_members(how, parts):
         "other rows": with_manifest(parts, rows={"users": 7}),
         "another key": another_key(parts),
         "a newer schema": with_store(parts, "pragma user_version = 999"),
-        "another database": with_store(parts, "drop table links"),
+        "another database": with_store(parts, "drop table sessions"),
         "orphans": with_store(parts, "delete from users"),
     }[how]
 
