@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import jsonschema
 import pytest
+from playwright.sync_api import expect
 
 from edge_worker.tools.node import node_command
 from svc.api.openapi import document
