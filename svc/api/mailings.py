@@ -41,7 +41,7 @@ class PutMailings(Body):
     monthly: bool = Field(description="Send a report on the first of each month about the month before (UTC).")
     alerts: bool = Field(
         default=False,
-        description="Send an email when a site has far more or far fewer views than usual, or none. False if absent.",
+        description="Send an email when a site has far more or far fewer views than usual, or none. Default: false.",
     )
     recipients: Annotated[
         tuple[WantedRecipient, ...],
