@@ -73,6 +73,8 @@ def test_hostile_responses_are_text_on_every_page(browser, furnished, world):
         page.goto(furnished.at(path))
         page.locator("h1").first.wait_for()
         page.wait_for_load_state("networkidle")
+        for lists in page.locator(".report .lists").all():  # the lists of a report are read once they are visible
+            lists.scroll_into_view_if_needed()
         page.locator(".skeleton").first.wait_for(state="detached")
         only_text(page, path)
         links = page.locator("a").evaluate_all("(all) => all.map((one) => one.protocol)")

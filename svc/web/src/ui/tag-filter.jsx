@@ -27,12 +27,12 @@ export function TagFilter({ tag }) {
         {shown.map(({ tag: one, links }) => (
           <li key={one}>
             {one === tag ? (
-              <a class="tag" aria-current="true" href={changed(address.value.searchParams, { tag: undefined })}>
+              <a class="link-tag" aria-current="true" href={changed(address.value.searchParams, { tag: undefined })}>
                 <bdi>{one}</bdi> <span class="unseen">({words.removeFilter})</span>
                 <span aria-hidden="true">✕</span>
               </a>
             ) : (
-              <a class="tag" href={changed(address.value.searchParams, { tag: one })}>
+              <a class="link-tag" href={changed(address.value.searchParams, { tag: one })}>
                 <bdi>{one}</bdi> <span class="small">{number(links)}</span>
               </a>
             )}

@@ -17,7 +17,7 @@ export const TagLinks = ({ tags }) =>
     <ul class="tags" aria-label={t().linkFields.tags}>
       {tags.map((tag) => (
         <li key={tag}>
-          <a class="tag" href={tagged(tag)}>
+          <a class="link-tag" href={tagged(tag)}>
             {tag}
           </a>
         </li>
@@ -84,7 +84,7 @@ export function TagsField({ name, label, tags, optional = false, known }) {
       {tags.value.length > 0 && (
         <ul class="tags" aria-label={label}>
           {tags.value.map((tag) => (
-            <li key={tag} class="tag">
+            <li key={tag} class="link-tag">
               <bdi>{tag}</bdi>
               <button
                 type="button"
