@@ -35,14 +35,15 @@ async def test_click_goes_to_the_first_rule_whose_conditions_all_match(worker: I
         rule("scan", query={"name": "q"}, devices=["mobile"]),
         rule("br", languages=["pt-br"]),
         rule("pt", languages=["pt"]),
-        rule("nobody", languages=["fr"], countries=["FR"]),
+        rule("no-visitor", languages=["fr"], countries=["FR"]),
     ]
     await worker.configure({"link:abc": {"target": "lnk_a", "url": "https://example.net/x", "rules": rules}})
     assert await target(worker) == "x"
     assert await target(worker, "?v=1+%C3%A4", language="de") == "old"
     assert await target(worker, "?v=2&v=1%20%c3%a4") == "old"
     assert await target(worker, "?v=1", language="de") == "x"
-    assert await target(worker, ua=IPHONE, language="en,de-AT;q=0.5") == "phone"
+    assert await target(worker, ua=IPHONE, language="en;q=0.5,de-AT") == "phone"
+    assert await target(worker, ua=IPHONE, language="en,de-AT;q=0.5") == "x"  # the visitor prefers English
     assert await target(worker, ua=IPHONE, language="en,de;q=0") == "x"
     assert await target(worker, "?q", ua=IPHONE) == "scan"
     assert await target(worker, "?q") == "x"
@@ -52,7 +53,7 @@ async def test_click_goes_to_the_first_rule_whose_conditions_all_match(worker: I
     assert await target(worker, language="*,pt;q=0.9") == "x"
     # Only the first 500 characters are read.
     assert await target(worker, language="sv;q=0.9," * 60 + "pt") == "x"
-    assert await target(worker, language="pt;q=0.1," + "sv," * 5_000) == "pt"
+    assert await target(worker, language="pt," + "sv;q=0.9," * 5_000) == "pt"
     assert await target(worker, "?" + "a&" * 7_000 + "v=1%20%C3%A4") == "old"
 
 
