@@ -265,10 +265,10 @@ MAIL_WAITING = GaugeMetric("svc_mail_waiting", "Emails waiting to be sent.")
 MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "Age of the oldest waiting email, or 0 if no email is waiting.")
 MAIL_TRIES = CounterMetric(
     "svc_mail_tries_total",
-    "Attempts to send an email. `nobody`: not sent, because no user has the address; `refused`: the address was"
+    "Attempts to send an email. `no_user`: not sent, because no user has the address; `refused`: the address was"
     " rejected, so there is no retry; `retried`: the attempt failed or its outcome is unknown, and it is repeated;"
     " `unsure`: the outcome is unknown, and there is no retry.",
-    {"outcome": ("sent", "nobody", "refused", "retried", "unsure")},
+    {"outcome": ("sent", "no_user", "refused", "retried", "unsure")},
 )
 MAIL_EXPIRED = CounterMetric("svc_mail_expired_total", "Emails that expired before they could be sent.")
 MAIL_AWAY = CounterMetric("svc_mail_server_away_total", "Failed attempts to reach the mail server.")

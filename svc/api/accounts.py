@@ -11,7 +11,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Moment, MonthsKept, Name
 from svc.api.link_hosts import LinkHost
-from svc.api.shape import Body, NoBody, ResponseBody, optional_field
+from svc.api.shape import Body, EmptyBody, ResponseBody, optional_field
 from svc.errors import Code, with_remedy
 from svc.finding import FindingKind
 from svc.model import (
@@ -542,7 +542,7 @@ INSTALL = Endpoint(
     description="A reinstall keeps the database and gives the Worker a new key. The service does not overwrite a Worker"
     " or database of the same name that it did not create, or a Worker that was changed outside the service.",
     scopes=("accounts",),
-    body=NoBody,
+    body=EmptyBody,
     response=OneAccount,
     status=202,
     codes=("account_not_ready", "operation_in_progress", "not_configured"),
@@ -559,7 +559,7 @@ DISCONNECT = Endpoint(
     " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. If you repeat the request, you"
     " get the same response again.",
     scopes=("accounts",),
-    body=NoBody,
+    body=EmptyBody,
     response=Disconnected,
     codes=("operation_in_progress",),
 )
@@ -576,7 +576,7 @@ CHECK = Endpoint(
     " state. The service also runs health checks automatically. This operation is not part of the original API"
     " specification.",
     scopes=("accounts",),
-    body=NoBody,
+    body=EmptyBody,
     response=Check,
     codes=("cloudflare_unavailable",),
 )

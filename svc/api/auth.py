@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Email, MailToken, Moment, NewPassword, Password, Wrong
 from svc.api.me import User
-from svc.api.shape import Body, NoBody, Ok, ResponseBody, optional_field
+from svc.api.shape import Body, EmptyBody, Ok, ResponseBody, optional_field
 from svc.config import SignUpMode
 from svc.security.password_policy import password_problem_for_user
 
@@ -184,7 +184,7 @@ REFRESH = Endpoint(
     " if it sends the previous cookie within 30 s or the new cookie within 60 s. If a previous cookie is used later,"
     " the service ends the session.",
     access="cookie",
-    body=NoBody,
+    body=EmptyBody,
     response=NewSession,
     codes=("rate_limited",),
     cookies=True,
@@ -196,7 +196,7 @@ SIGN_OUT = Endpoint(
     summary="Sign out",
     description="The service ends the sessions that the refresh cookie and the access token belong to.",
     access="anybody",
-    body=NoBody,
+    body=EmptyBody,
     response=Ok,
     codes=("unauthorized",),
     cookies=True,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Email, MailToken, Moment, NewPassword, Password
-from svc.api.shape import Body, NoBody, Ok, ResponseBody
+from svc.api.shape import Body, EmptyBody, Ok, ResponseBody
 
 
 class ChangeEmail(Body):
@@ -64,7 +64,7 @@ CANCEL = Endpoint(
     description="The link in the email to the new address stops working. The link in the email to the old address stays"
     " valid. The response is the same if no change is pending.",
     access="session",
-    body=NoBody,
+    body=EmptyBody,
     response=Ok,
 )
 REQUEST = Endpoint(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Literal
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from svc.api.shape import NoBody, NoQuery, Query, ResponseBody
+from svc.api.shape import EmptyBody, NoQuery, Query, ResponseBody
 from svc.errors import CATALOGUE
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc.errors import Code
     from svc.model import Action, Scope
 
-B = TypeVar("B", bound=BaseModel, default=NoBody)
+B = TypeVar("B", bound=BaseModel, default=EmptyBody)
 Q = TypeVar("Q", bound=Query, default=NoQuery)
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, EdgeAccountId, Moment, Name, Network, Wrong
-from svc.api.shape import LARGE_BYTES, Body, NoBody, Ok, ResponseBody
+from svc.api.shape import LARGE_BYTES, Body, EmptyBody, Ok, ResponseBody
 from svc.model import Scope
 from svc.security.api_key import PATTERN
 
@@ -122,7 +122,7 @@ REVOKE = Endpoint(
     " their body has not arrived yet. The service aborts streamed responses (exports and totals), but completes all"
     " other requests that are in progress.",
     access="session",
-    body=NoBody,
+    body=EmptyBody,
     response=Ok,
 )
 

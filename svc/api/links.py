@@ -36,7 +36,7 @@ from svc.api.link_options import (
 )
 from svc.api.link_rules import Rule, Rules, rules_of
 from svc.api.link_texts import NOTE, TAGS, TITLE, LinkNote, LinkTitle, Tag, Tags
-from svc.api.shape import Body, NoBody, Query, ResponseBody, optional_field
+from svc.api.shape import Body, EmptyBody, Query, ResponseBody, optional_field
 from svc.model import ConfigState, LinkOrder, LinkState, TargetProblem
 
 _URL = "The target of clicks that match no rule. The target cannot be on the link host."
@@ -327,7 +327,7 @@ DELETE = Endpoint(
     " can still read the deleted link and its report, and restore it for 30 days. If you delete the link again, the"
     " response is `not_found`.",
     scopes=("links",),
-    body=NoBody,
+    body=EmptyBody,
     response=OneLink,
 )
 RESTORE = Endpoint(
@@ -340,7 +340,7 @@ RESTORE = Endpoint(
     " is `link_exists`. If the link was deleted more than 30 days ago, or with its account, the response is"
     " `not_found`. A link that is not deleted stays the same.",
     scopes=("links",),
-    body=NoBody,
+    body=EmptyBody,
     response=OneLink,
     codes=("limit_reached", "link_host_required", "link_exists", "link_disabled"),
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 from svc.api import note_texts
 from svc.api.endpoint import Endpoint
 from svc.api.fields import DIGITS, Cursor, Day, Id, Moment, NoteDay, NoteText, QueryDay
-from svc.api.shape import LARGE_BYTES, Body, NoBody, Ok, Query, ResponseBody, optional_field
+from svc.api.shape import LARGE_BYTES, Body, EmptyBody, Ok, Query, ResponseBody, optional_field
 from svc.errors import Invalid, Issue
 from svc.model import NoteKind, NoteTarget
 
@@ -181,7 +181,7 @@ DELETE = Endpoint(
     summary="Delete a note",
     description=f"The service does not create a deleted automatic note again. {_SCOPE}",
     scopes=("accounts", "sites", "links"),
-    body=NoBody,
+    body=EmptyBody,
     response=Ok,
 )
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Moment, NewPassword, Password
-from svc.api.shape import Body, NoBody, Ok, ResponseBody
+from svc.api.shape import Body, EmptyBody, Ok, ResponseBody
 
 
 class Session(ResponseBody):
@@ -57,7 +57,7 @@ END_ALL = Endpoint(
     action="session.end",
     summary="Sign out everywhere, including this session",
     access="session",
-    body=NoBody,
+    body=EmptyBody,
     response=Ok,
     signs_out=True,
 )
@@ -68,7 +68,7 @@ END = Endpoint(
     action="session.end",
     summary="End a session",
     access="session",
-    body=NoBody,
+    body=EmptyBody,
     response=Ok,
     signs_out=True,
 )

@@ -53,7 +53,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
 
-class NoBody(Body):
+class EmptyBody(Body):
     """No body: empty, or `{}`."""
 
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, Moment, Name, NewPassword, NoteDay, Origins
-from svc.api.shape import LARGE_BYTES, Body, NoBody, Ok, ResponseBody, optional_field
+from svc.api.shape import LARGE_BYTES, Body, EmptyBody, Ok, ResponseBody, optional_field
 from svc.model import ReportPeriod
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ DELETE = Endpoint(
     summary="End a share",
     description=f"The URL stops working immediately. {_SCOPE}",
     scopes=("sites", "links"),
-    body=NoBody,
+    body=EmptyBody,
     response=Ok,
 )
 

@@ -26,7 +26,7 @@ from svc.api.fields import (
     Search,
     config_state,
 )
-from svc.api.shape import LARGE_BYTES, Body, NoBody, Query, ResponseBody, optional_field
+from svc.api.shape import LARGE_BYTES, Body, EmptyBody, Query, ResponseBody, optional_field
 from svc.errors import with_remedy
 from svc.model import ConfigState, SiteOrder, SiteState
 from svc.worker import snippet
@@ -300,7 +300,7 @@ DELETE = Endpoint(
     description="The service removes the site's routes, so existing snippets no longer count views. The site's totals"
     " and report remain available.",
     scopes=("sites",),
-    body=NoBody,
+    body=EmptyBody,
     response=OneSite,
     codes=("site_not_active",),
 )
@@ -314,7 +314,7 @@ ROTATE = Endpoint(
     " already contains ten paths, the response is `limit_reached`. The new snippet counts views as soon as `state` is"
     " `active` and `config` is `synced`.",
     scopes=("sites",),
-    body=NoBody,
+    body=EmptyBody,
     response=OneSite,
     codes=("site_not_active", "site_disabled", "limit_reached"),
 )

@@ -232,7 +232,7 @@ class Outbox:
             else:
                 await self._store.run(outbox.failed(row.id, again_at, str(error), unsure=True))
         else:
-            self._metrics.count(MAIL_TRIES, "sent" if composed.email.send else "nobody")
+            self._metrics.count(MAIL_TRIES, "sent" if composed.email.send else "no_user")
             self._sent.add(row.id)
             await self._record_sent(row.id, user)
         self._server_is_there()

@@ -278,7 +278,7 @@ async def test_request_for_unknown_address_leaves_no_trace(store, clock):
         metrics = Metrics()
         async with sending(store, clock, server, metrics=metrics) as box:
             await box.settled()
-        assert tries(metrics) == {"nobody": 2}
+        assert tries(metrics) == {"no_user": 2}
     assert "MAIL" not in server.steps
     assert await store.read(rows()) == []
     assert "unknown@" not in repr(await store.read(tokens()))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.actors.checks.health_check import Checked
-    from svc.api.shape import NoBody, NoQuery
+    from svc.api.shape import EmptyBody, NoQuery
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
@@ -93,20 +93,20 @@ class Accounts:
         commit = write.commit(self._one, about=account)
         return await actor.renew(account.id, write.body.bootstrap_token, commit, write.claim)
 
-    async def install(self, write: Write[NoBody]) -> StoredResponse:
+    async def install(self, write: Write[EmptyBody]) -> StoredResponse:
         """Install or reinstall the Worker."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
-    async def disconnect(self, write: Write[NoBody]) -> StoredResponse:
+    async def disconnect(self, write: Write[EmptyBody]) -> StoredResponse:
         """Disconnect the account. If the account was already disconnected, return the result of that disconnect."""
         account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(api.Disconnected.from_model, about=account)
         return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
 
-    async def check(self, write: Write[NoBody]) -> StoredResponse:
+    async def check(self, write: Write[EmptyBody]) -> StoredResponse:
         """Run a health check of the account at Cloudflare, and repair what can be repaired safely."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)

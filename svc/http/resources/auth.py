@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
     from quart import Response
 
-    from svc.api.shape import NoBody
+    from svc.api.shape import EmptyBody
     from svc.clock import Clock
     from svc.http.resources.auth_events import AuthEvents
     from svc.http.resources.password_check import PasswordCheck
@@ -236,7 +236,7 @@ class Auth:
             self._cookies.set(response, DEVICE_COOKIE, new_device, devices.DEVICE_DAYS * 86_400)
         return response
 
-    async def refresh(self, form: Form[NoBody]) -> Response:
+    async def refresh(self, form: Form[EmptyBody]) -> Response:
         """Return a new pair of tokens. If a pair was recently created for this refresh token, return that pair again.
 
         If the refresh token was exchanged longer ago, two clients use it, so its session ends. The user has to sign in
@@ -265,7 +265,7 @@ class Auth:
             if await self._store.run(sessions.rotate_session(session.id, known_as, issued, now + _SAME_PAIR_S * 1000)):
                 return self._signed_in(user, pair, issued, now)
 
-    async def sign_out(self, form: Form[NoBody]) -> Response:
+    async def sign_out(self, form: Form[EmptyBody]) -> Response:
         """End the cookie's session and the access token's session."""
         family = digest(family_of(self._cookies.get(form.request, REFRESH_COOKIE)))
         access = ""

@@ -22,7 +22,7 @@ from svc.store import email_changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from svc.api.shape import NoBody, NoQuery
+    from svc.api.shape import EmptyBody, NoQuery
     from svc.http.resources.auth_events import AuthEvents
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.serving.deps import Deps
@@ -75,7 +75,7 @@ class EmailChanges:
             )
         )
 
-    async def cancel(self, write: Write[NoBody]) -> StoredResponse:
+    async def cancel(self, write: Write[EmptyBody]) -> StoredResponse:
         """Cancel the pending change."""
         canceled = email_changes.cancel_change(write.caller.user.id, self._clock())
         return await self._store.run(write.commit(_ok)(canceled))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.api import keys as api
-from svc.api.shape import NoBody, Ok
+from svc.api.shape import EmptyBody, Ok
 from svc.errors import Conflict, NotFound
 from svc.http.serving.responses import refusal
 from svc.ids import digest, new_id
@@ -66,7 +66,7 @@ class Keys:
         renamed = keys.rename_key(write.caller.user.id, write.id, write.body.name)
         return await self._store.run(write.commit(api.Key.model_validate)(renamed))
 
-    async def revoke(self, write: Write[NoBody]) -> StoredResponse:
+    async def revoke(self, write: Write[EmptyBody]) -> StoredResponse:
         """Revoke a key. It stops working immediately."""
         return await self._store.run(write.commit(_ok)(_delete(write.caller.user.id, write.id)))
 

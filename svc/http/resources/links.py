@@ -18,7 +18,7 @@ from svc.store.link_lists import PLACE_KINDS, LinkFilter, place_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from svc.api.shape import NoBody, NoQuery
+    from svc.api.shape import EmptyBody, NoQuery
     from svc.http.resources.rankings import Ranking
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
@@ -128,13 +128,13 @@ class Links:
         changed = broken_targets.with_broken_target(links.change_link(account.id, link.id, write.body.to_model()))
         return await self._context.store.run(commit(changed))
 
-    async def delete(self, write: Write[NoBody]) -> StoredResponse:
+    async def delete(self, write: Write[EmptyBody]) -> StoredResponse:
         """Delete a link."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         commit = write.commit(_one(account), about=account)
         return await self._context.store.run(commit(links.delete_link(account.id, link.id, self._context.clock())))
 
-    async def restore(self, write: Write[NoBody]) -> StoredResponse:
+    async def restore(self, write: Write[EmptyBody]) -> StoredResponse:
         """Restore a deleted link."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         commit = write.commit(_one(account), about=account)

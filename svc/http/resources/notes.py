@@ -19,7 +19,7 @@ from svc.store.total_pages import FIRST_DAY, LAST_DAY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from svc.api.shape import NoBody
+    from svc.api.shape import EmptyBody
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
@@ -84,7 +84,7 @@ class Notes:
         changed = notes.change_note(write.caller.user.id, write.id, write.body.day, write.body.text)
         return await self._store.run(write.commit(_one, about=account)(changed))
 
-    async def delete(self, write: Write[NoBody]) -> StoredResponse:
+    async def delete(self, write: Write[EmptyBody]) -> StoredResponse:
         """Delete a note."""
         account = await self._account_of_note(write.caller, write.id)
         deleted = notes.delete_note(write.caller.user.id, write.id)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.api import sessions as api
-from svc.api.shape import NoBody, Ok
+from svc.api.shape import EmptyBody, Ok
 from svc.errors import Forbidden, Invalid, Issue, NotFound
 from svc.http.serving.cookies import SIGNED_OUT
 from svc.limits import SlidingLimit
@@ -57,11 +57,11 @@ class Sessions:
             )
         )
 
-    async def end_all(self, write: Write[NoBody]) -> StoredResponse:
+    async def end_all(self, write: Write[EmptyBody]) -> StoredResponse:
         """End all sessions of the user, including the caller's."""
         return _signed_out(await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id))))
 
-    async def end(self, write: Write[NoBody]) -> StoredResponse:
+    async def end(self, write: Write[EmptyBody]) -> StoredResponse:
         """End one session. The browser that used the session then has to sign in again."""
         response = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
         return _signed_out(response) if write.id == write.caller.session_id else response

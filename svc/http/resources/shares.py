@@ -32,7 +32,7 @@ from svc.store import shares
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from svc.api.shape import NoBody, NoQuery
+    from svc.api.shape import EmptyBody, NoQuery
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
@@ -109,7 +109,7 @@ class Shares:
         changed = shares.change_share(write.caller.user.id, write.id, changes)
         return await self._store.run(write.commit(_one, about=account)(changed))
 
-    async def delete(self, write: Write[NoBody]) -> StoredResponse:
+    async def delete(self, write: Write[EmptyBody]) -> StoredResponse:
         """End a share."""
         account = await self._account_of(write.caller, write.id)
         deleted = shares.delete_share(write.caller.user.id, write.id)

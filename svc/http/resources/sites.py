@@ -13,7 +13,7 @@ from svc.store import accounts, site_lists, sites
 
 if TYPE_CHECKING:
     from svc.actors.context import Commit
-    from svc.api.shape import NoBody, NoQuery
+    from svc.api.shape import EmptyBody, NoQuery
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
@@ -64,12 +64,12 @@ class Sites:
         changed = sites.change_site(site.account_id, site.id, write.body.settings)
         return await self._context.store.run(commit(changed))
 
-    async def delete(self, write: Write[NoBody]) -> StoredResponse:
+    async def delete(self, write: Write[EmptyBody]) -> StoredResponse:
         """Delete a site. The account's actor then removes its routes."""
         site, commit = await self._to_change(write)
         return await self._context.store.run(commit(sites.delete_site(site.account_id, site.id)))
 
-    async def rotate(self, write: Write[NoBody]) -> StoredResponse:
+    async def rotate(self, write: Write[EmptyBody]) -> StoredResponse:
         """Give a site a new tracking path. The account's actor then creates the path's route."""
         site, commit = await self._to_change(write)
         return await site_requests.rotate(self._context, site, commit)

@@ -131,5 +131,5 @@ class Endpoints:
 def _model_of(endpoint: Endpoint[B, Any]) -> type[B]:
     """Return the endpoint's body model. Raises ValueError if there is none."""
     if endpoint.body is None:
-        raise ValueError(f"{endpoint.path} declares no body; declare `NoBody`")
+        raise ValueError(f"{endpoint.path} declares no body; declare `EmptyBody`")
     return endpoint.body
