@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import trio
 
 from bench.figures import Row
-from bench.service import new_store
+from bench.service import ENGINES, new_config
 from bench.traffic import STEADY, YEAR_FROM, YEAR_TO, Traffic
 from svc.actors.context import Context
 from svc.actors.service.alerts import Alerts
@@ -18,7 +18,6 @@ from svc.clock import DAY_MS, HOUR_MS
 from svc.config import Config
 from svc.store import open_store
 from svc.store.tx import many, sql
-from tests.databases import postgres_config, postgres_server
 from tests.store.makers import a_site
 from tests.store.watched import an_active_account, with_alerts
 
@@ -106,12 +105,9 @@ async def delays() -> AsyncIterator[Row]:
 
 async def cpu() -> AsyncIterator[Row]:
     """Measure the checks of an hour of 1,000 sites, of all steady kinds, and a poll that finds no new hour."""
-    async with new_store() as store:
-        async for row in _cpu(store, "SQLite"):
-            yield row
-    with postgres_server() as url, postgres_config(url) as config:
-        async with open_store(config) as store:
-            async for row in _cpu(store, "PostgreSQL"):
+    for engine in ENGINES:
+        async with new_config(engine) as config, open_store(config) as store:
+            async for row in _cpu(store, engine):
                 yield row
 
 

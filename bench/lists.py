@@ -7,12 +7,11 @@ import time
 from typing import TYPE_CHECKING
 
 from bench.figures import Row
-from bench.service import NOW, add_account, add_user, new_store
+from bench.service import ENGINES, NOW, add_account, add_user, new_config
 from svc.clock import DAY_MS, day_of
 from svc.store import open_store
 from svc.store.link_lists import LinkFilter, list_links, listed, place_of, ranked_by_clicks
 from svc.store.tx import many
-from tests.databases import postgres_config, postgres_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -28,12 +27,9 @@ _TODAY = day_of(NOW)
 
 async def lists() -> AsyncIterator[Row]:
     """Measure pages in each order, including the order by clicks. Also measure a search that finds one link."""
-    async with new_store() as store:
-        async for row in _lists(store, "SQLite"):
-            yield row
-    with postgres_server() as url, postgres_config(url) as config:
-        async with open_store(config) as store:
-            async for row in _lists(store, "PostgreSQL"):
+    for engine in ENGINES:
+        async with new_config(engine) as config, open_store(config) as store:
+            async for row in _lists(store, engine):
                 yield row
 
 

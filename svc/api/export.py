@@ -12,7 +12,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, Moment, MonthsKept
 from svc.api.link_options import Variant
 from svc.api.link_rules import Rule
-from svc.api.links import BrokenTarget
+from svc.api.links import BrokenTarget, settings_of
 from svc.api.mailings import Mailings as ShownMailings
 from svc.api.mailings import Recipient
 from svc.api.notes import text_of
@@ -176,17 +176,8 @@ class Link(ResponseBody):
             account_id=link.account_id,
             edge_account_id=edge_account_id,
             code=link.code,
-            url=link.url,
-            rules=tuple(Rule.model_validate(rule) for rule in link.rules),
-            title=link.title,
-            note=link.note,
-            tags=link.tags,
-            forward_query=link.forward_query,
-            starts_at=link.starts_at,
-            ends_at=link.ends_at,
-            after_url=link.after_url,
-            split=tuple(map(Variant.model_validate, link.split)) or None,
             state=link.state,
+            **settings_of(link),
             created_at=link.created_at,
             broken_targets=tuple(BrokenTarget.model_validate(each) for each in link.broken_targets),
         )

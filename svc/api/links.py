@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field
 
@@ -163,6 +163,22 @@ class BrokenTarget(ResponseBody):
     checked_at: Moment = Field(description="The time of the last request.")
 
 
+def settings_of(link: model.Link) -> dict[str, Any]:
+    """Return the values of the fields that the user can change, in the form of responses."""
+    return {
+        "url": link.url,
+        "rules": tuple(map(Rule.model_validate, link.rules)),
+        "title": link.title,
+        "note": link.note,
+        "tags": link.tags,
+        "forward_query": link.forward_query,
+        "starts_at": link.starts_at,
+        "ends_at": link.ends_at,
+        "after_url": link.after_url,
+        "split": tuple(map(Variant.model_validate, link.split)) or None,
+    }
+
+
 class Link(ResponseBody):
     """A short link. `short_url` is null if the account has no link host or the link is deleted."""
 
@@ -224,17 +240,8 @@ class Link(ResponseBody):
             account_id=link.account_id,
             code=link.code,
             short_url=short_url(link, account),
-            url=link.url,
-            rules=tuple(map(Rule.model_validate, link.rules)),
-            title=link.title,
-            note=link.note,
-            tags=link.tags,
-            forward_query=link.forward_query,
-            starts_at=link.starts_at,
-            ends_at=link.ends_at,
-            after_url=link.after_url,
-            split=tuple(map(Variant.model_validate, link.split)) or None,
             state=link.state,
+            **settings_of(link),
             config=config,
             live_at=link.live_at if config == "synced" else None,
             error=ErrorObject.from_model(link.config_error),

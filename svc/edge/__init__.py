@@ -1,6 +1,7 @@
 """The client for Cloudflare's API. No other package sends requests over HTTP.
 
 client         sends each request once; `tls` provides the trusted certificate authorities
+bounded_body   reads the body of a response up to a maximum size
 access         calls for one account with one token, with retries and paging
 responses      classifies responses as results or failures, and decides whether to retry
 call_limits    limits on the rate of calls

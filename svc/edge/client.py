@@ -18,6 +18,7 @@ import trio
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from svc.edge.access import Access, Bearer
+from svc.edge.bounded_body import read_body
 from svc.edge.call_limits import CallLimits
 from svc.edge.endpoints import area_from_path
 from svc.edge.fair_limiter import FairLimiter
@@ -154,23 +155,14 @@ class Edge:
         )
         request.stream = WholeBody(await request.aread())
         response = await self._client.send(request, stream=True)
-        body = bytearray()
         try:
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > MAX_ANSWER_BYTES:
-                    # Close the response to end the loop with an error. A `break` would leave httpx's nested async
-                    # generators unfinished, and Trio would warn about each of them.
-                    await response.aclose()
-        except httpx.TransportError:
-            if len(body) <= MAX_ANSWER_BYTES:
-                raise
+            body = await read_body(response, response.aiter_bytes(), MAX_ANSWER_BYTES)
         finally:
             await response.aclose()  # httpcore shields the cleanup from cancellation
         if len(body) > MAX_ANSWER_BYTES:
             return too_large(response.status_code, repeatable=exchange.repeatable)
         return HttpResponse(
-            response.status_code, bytes(body), response.headers.get("Retry-After"), response.headers.get("cf-ray")
+            response.status_code, body, response.headers.get("Retry-After"), response.headers.get("cf-ray")
         )
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import trio
 
+from svc.edge.bounded_body import read_body
 from svc.edge.public_addresses import LookupFailed, NotPublic, NotResolved, public_addresses, system_lookup
 from svc.edge.tls import trusted
 
@@ -169,17 +170,8 @@ async def _with_body(answer: Answer, response: httpx.Response, body_bytes: int) 
     """Return the answer with the beginning of the body. A compressed body is not read, because it may be very large."""
     if not body_bytes or response.headers.get("content-encoding", "identity").lower() != "identity":
         return answer
-    body = bytearray()
-    try:
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > body_bytes:
-                # This ends the loop with an error. A `break` would leave httpx's nested async generators unfinished.
-                await response.aclose()
-    except httpx.TransportError:
-        if len(body) <= body_bytes:
-            raise
-    return replace(answer, body=bytes(body[:body_bytes]), is_whole=len(body) <= body_bytes)
+    body = await read_body(response, response.aiter_raw(), body_bytes)
+    return replace(answer, body=body[:body_bytes], is_whole=len(body) <= body_bytes)
 
 
 def _answer(response: httpx.Response) -> Answer:

@@ -1,12 +1,9 @@
 /** The report of a tag: the sums over the links that have the tag now. */
 
-import { useRef } from "preact/hooks";
-
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
-import { changed, comparisonOf, rangeOf } from "../range.js";
+import { useReportChoices } from "../report-choices.js";
 import { useResource } from "../resource.js";
-import { address, go, setSearch } from "../router.js";
 import { isCompared, slotsOf } from "../series.js";
 import { Chart } from "../ui/chart.jsx";
 import { Empty, Loaded, Page } from "../ui/parts.jsx";
@@ -20,23 +17,13 @@ import { t } from "../words.js";
 /** @param {{id: string}} props `id`: the tag */
 export function TagReport({ id: tag }) {
   const words = t().linkFields;
-  const search = address.value.searchParams;
-  const range = rangeOf(search);
-  const compare = comparisonOf(search);
-  const bots = search.get("bots") === "on";
-  // If the comparison is turned on again, the previous comparison is restored.
-  const last = useRef(compare);
-  last.current = compare ?? last.current;
-  const toggle = {
-    compared: () => go(changed(search, { compare: compare ? "off" : last.current === "year" ? "year" : undefined })),
-    bots: () => setSearch({ bots: bots ? null : "on" }),
-  };
+  const { range, compare, comparison, bots, toggle, keys } = useReportChoices();
   const numbers = useResource("GET /v1/tags/{tag}/report", { tag, ...range, ...(compare && { compare }) });
   const read = useKept(numbers);
   const invalid = numbers.error?.code === "invalid_request" ? numbers.error : null;
   const report = read.data?.report;
   useKeys([
-    ...(search.get("period") === "all" ? [] : [{ keys: "x", says: t().report.compare, does: toggle.compared }]),
+    ...keys,
     { keys: "r", says: t().common.shortcuts.again, does: read.again },
   ]);
   return (
@@ -72,9 +59,7 @@ export function TagReport({ id: tag }) {
                     by={report.by ?? "day"}
                     slots={slotsOf(report)}
                     compared={compare !== undefined}
-                    comparison={
-                      report.period === "all" ? "" : (t().report.comparisons[last.current ?? "previous"] ?? "")
-                    }
+                    comparison={report.period === "all" ? "" : comparison}
                     bots={bots}
                     toggle={toggle}
                     more={null}

@@ -1,16 +1,14 @@
 /** The report of a site or link: totals, chart and breakdowns. */
 
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
 
 import { ago, days, localMidnight } from "../format.js";
 import { useShown } from "../in-view.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
-import { changed, comparisonOf, rangeOf } from "../range.js";
+import { useReportChoices } from "../report-choices.js";
 import { reportPart } from "../report-part.jsx";
 import { useResource } from "../resource.js";
-import { address, go, setSearch } from "../router.js";
 import { isCompared, runningSlot, slotsOf } from "../series.js";
 import { t } from "../words.js";
 import { Chart } from "./chart.jsx";
@@ -48,17 +46,7 @@ const REPORT = { site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{l
  * @param {{kind: Kind, id: string, name: string, accountId: string}} props `name`: the name of the CSV file
  */
 export function Report({ kind, id, name, accountId }) {
-  const search = address.value.searchParams;
-  const range = rangeOf(search);
-  const compare = comparisonOf(search);
-  const bots = search.get("bots") === "on";
-  // If the comparison is turned on again, the previous comparison is restored.
-  const last = useRef(compare);
-  last.current = compare ?? last.current;
-  const toggle = {
-    compared: () => go(changed(search, { compare: compare ? "off" : last.current === "year" ? "year" : undefined })),
-    bots: () => setSearch({ bots: bots ? null : "on" }),
-  };
+  const { search, range, compare, comparison, bots, toggle, keys } = useReportChoices();
 
   const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
   // The breakdowns of each period must be read from the account's database, and these reads are limited.
@@ -83,10 +71,9 @@ export function Report({ kind, id, name, accountId }) {
   const noteDay = useSignal(/** @type {string | null} */ (null));
   const words = t().report;
   useKeys([
-    ...(search.get("period") === "all" ? [] : [{ keys: "x", says: words.compare, does: toggle.compared }]),
+    ...keys,
     { keys: "r", says: t().common.shortcuts.again, does: () => [read, live].forEach((one) => one.again()) },
   ]);
-  const comparison = words.comparisons[last.current ?? "previous"] ?? "";
 
   return (
     <div class="report">
