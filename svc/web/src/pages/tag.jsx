@@ -22,10 +22,7 @@ export function TagReport({ id: tag }) {
   const read = useKept(numbers);
   const invalid = numbers.error?.code === "invalid_request" ? numbers.error : null;
   const report = read.data?.report;
-  useKeys([
-    ...keys,
-    { keys: "r", says: t().common.shortcuts.again, does: read.again },
-  ]);
+  useKeys([...keys, { keys: "r", says: t().common.shortcuts.again, does: read.again }]);
   return (
     <Page
       title={words.tagTitle(tag)}
