@@ -34,6 +34,16 @@ def normalize_title(text: str) -> str | None:
     return _visible(text.strip())
 
 
+def one_line(text: str) -> str:
+    """Return the text without control characters, with a single space in place of white space."""
+    return " ".join(re.sub(f"[{_CONTROL}]+", " ", text).split())
+
+
+def shortened(text: str, most_chars: int) -> str:
+    """Return the text, with an ellipsis in place of its end if it has more than `most_chars` characters."""
+    return text if len(text) <= most_chars else f"{text[: most_chars - 1].rstrip()}…"
+
+
 def normalize_note(text: str) -> str | None:
     """Return the note with line feeds and without white space at its ends, or None if nothing is visible."""
     return _visible(text.replace("\r\n", "\n").replace("\r", "\n").strip())

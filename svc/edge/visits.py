@@ -48,7 +48,8 @@ class Answer:
 
     `location`, `policy`: the headers Location and Content-Security-Policy, "" if absent. `through_cloudflare`: True if
     the response passed through Cloudflare. `is_challenge`: True if Cloudflare sent a challenge page instead of the
-    host's response. `body`: the beginning of the body, if the visitor reads it. `is_whole`: True if this is all of it.
+    host's response. `body`, `content_type`: the beginning of the body and the header Content-Type, if the visitor reads
+    the body. `is_whole`: True if this is all of it.
     """
 
     status: int
@@ -58,6 +59,7 @@ class Answer:
     is_challenge: bool
     body: bytes = field(default=b"", repr=False)
     is_whole: bool = False
+    content_type: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,8 @@ async def _with_body(answer: Answer, response: httpx.Response, body_bytes: int) 
     if not body_bytes or response.headers.get("content-encoding", "identity").lower() != "identity":
         return answer
     body = await read_body(response, response.aiter_raw(), body_bytes)
-    return replace(answer, body=body[:body_bytes], is_whole=len(body) <= body_bytes)
+    content_type = response.headers.get("content-type", "")
+    return replace(answer, body=body[:body_bytes], is_whole=len(body) <= body_bytes, content_type=content_type)
 
 
 def _answer(response: httpx.Response) -> Answer:

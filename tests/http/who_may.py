@@ -71,6 +71,7 @@ GET    /v1/tags/{tag}/report               reports        | 200     200 scope   
 GET    /v1/links/{link_id}                 links          | 200     200 scope   404     404      200
 PATCH  /v1/links/{link_id}                 links          | 200     200 scope   404     404      200
 DELETE /v1/links/{link_id}                 links          | 200     200 scope   404     404      200
+POST   /v1/links/title                     links          | 200     200 scope   200     200      200
 POST   /v1/links/{link_id}/restore         links          | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/qr.svg          links          | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/qr.png          links          | 200     200 scope   404     404      200

@@ -139,8 +139,8 @@ class Links:
         link, account = await visible_link(self._context.store, write.caller, write.id)
         commit = write.commit(_one(account), about=account)
         limit, now = self._context.config.limits.links, self._context.clock()
-        effect = links.restore_link(account.user_id, account.id, link.id, now, limit)
-        return await self._context.store.run(commit(effect))
+        restored = links.restore_link(account.user_id, account.id, link.id, now, limit)
+        return await self._context.store.run(commit(broken_targets.with_broken_target(restored)))
 
 
 def _one(account: Account) -> Callable[[Link], api.OneLink]:

@@ -32,6 +32,7 @@ from svc.http.resources.mailings import Mailings
 from svc.http.resources.me import Me
 from svc.http.resources.notes import Notes
 from svc.http.resources.overview import Overview
+from svc.http.resources.page_titles import PageTitles
 from svc.http.resources.password_check import PasswordCheck
 from svc.http.resources.probes import Probes
 from svc.http.resources.push import Push
@@ -88,8 +89,8 @@ def create_app(deps: Deps) -> QuartTrio:
     SharedPages(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)
     resources = (
-        Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, QrCodes, Bulk, Tags, Explain, Reports,
-        Overview, Totals, Imports, Notes, Mailings, Recipients, Export, Ledger,
+        Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, QrCodes, Bulk, Tags, PageTitles,
+        Explain, Reports, Overview, Totals, Imports, Notes, Mailings, Recipients, Export, Ledger,
     )  # fmt: skip
     for resource in resources:
         resource(deps, endpoints)

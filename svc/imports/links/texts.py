@@ -21,6 +21,8 @@ from svc.link_texts import (
     normalize_note,
     normalize_tag,
     normalize_title,
+    one_line,
+    shortened,
 )
 
 # Column names in lower case, reduced to letters and digits. If several columns match, the first name is used. Dub and
@@ -30,7 +32,6 @@ NOTES = ("note", "notes", "comments", "comment", "description")
 TAGS = ("tags", "tag")
 # `mysql --batch` and PostgreSQL's `copy` write these for null.
 _NOTHING = {"", "null", r"\n"}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _CONTROL_IN_NOTES = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]+")
 # Shlink and Dub separate tags with these characters. This service's exports contain a JSON list.
 _SEPARATOR = re.compile(r"[|,;]")
@@ -51,31 +52,27 @@ NO_TEXTS = Texts()
 
 def read_texts(title: str | None, note: str | None, tags: str | None) -> Texts:
     """Return the texts in these fields of a row; None if there is no such column."""
-    whole_title = normalize_title(" ".join(_CONTROL.sub(" ", _given(title)).split())) or ""
+    whole_title = one_line(_given(title))
     whole_note = normalize_note(_CONTROL_IN_NOTES.sub(" ", _given(note))) or ""
     names = _names(_given(tags))
     read = [_tag(name) for name in names]
     known = tuple(dict.fromkeys(tag for tag in read if tag is not None))
-    shortened = (
+    is_shortened = (
         len(whole_title) > MAX_TITLE_CHARS
         or len(whole_note) > MAX_NOTE_CHARS
         or len(known) > MAX_TAGS
         or any(tag is None or len(normalize_tag(name)) > MAX_TAG_CHARS for name, tag in zip(names, read, strict=True))
     )
     return Texts(
-        _cut(whole_title, MAX_TITLE_CHARS) or None,
-        _cut(whole_note, MAX_NOTE_CHARS) or None,
+        normalize_title(shortened(whole_title, MAX_TITLE_CHARS)),
+        normalize_note(shortened(whole_note, MAX_NOTE_CHARS)),
         tuple(sorted(known[:MAX_TAGS])),
-        shortened,
+        is_shortened,
     )
 
 
 def _given(text: str | None) -> str:
     return "" if text is None or text.lower() in _NOTHING else text
-
-
-def _cut(text: str, most_chars: int) -> str:
-    return text if len(text) <= most_chars else f"{text[: most_chars - 1].rstrip()}…"
 
 
 def _names(text: str) -> list[str]:

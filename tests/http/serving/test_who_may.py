@@ -48,6 +48,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/links": {"account_id": "{account_id}", "url": "https://example.org/"},
     "POST /v1/links/bulk": {"account_id": "{account_id}", "links": [{"url": "https://example.org/"}]},
     "POST /v1/sites/{site_id}/totals": {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK"},
+    "POST /v1/links/title": {"url": "https://example.org:8443/"},  # only port 443 is contacted
     "PATCH /v1/links/bulk": {"ids": ["{link_id}"], "add_tags": ["x"]},
     "DELETE /v1/links/bulk": {"ids": ["{link_id}"], "dry_run": True},
     "POST /v1/links/{link_id}/totals": {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK"},

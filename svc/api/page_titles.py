@@ -1,0 +1,42 @@
+"""POST /v1/links/title: propose a title for a link."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import HttpsUrl
+from svc.api.shape import Body, ResponseBody
+
+
+class TitleRequest(Body):
+    """The target of a link."""
+
+    url: HttpsUrl
+
+
+class ProposedTitle(ResponseBody):
+    """The title of a web page."""
+
+    title: str | None = Field(
+        description="The title, shortened to 200 characters. Null if the page cannot be read within 10 seconds, or has"
+        " no title."
+    )
+
+
+PROPOSE = Endpoint(
+    method="POST",
+    path="/v1/links/title",
+    tag="links",
+    action="nothing",
+    summary="Propose a title",
+    description="The service reads the page at this URL, and returns the page's title. The page must be public. The"
+    " service reads titles only when it receives such a request, which does not change any link. A user can send 30 of"
+    " these requests per minute.",
+    scopes=("links",),
+    body=TitleRequest,
+    response=ProposedTitle,
+    example={"url": "https://example.com/"},
+)
+
+ENDPOINTS = (PROPOSE,)

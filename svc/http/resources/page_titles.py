@@ -1,0 +1,47 @@
+"""POST /v1/links/title: propose a title for a link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
+
+from svc.actors.requests import page_titles
+from svc.api import page_titles as api
+from svc.api.fields import HttpsUrl
+from svc.errors import ServiceError
+from svc.limits import SlidingLimit
+from svc.store.tx import constant
+
+if TYPE_CHECKING:
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Write
+    from svc.store.idempotency import StoredResponse
+
+PER_MINUTE = 30
+_URL: TypeAdapter[str] = TypeAdapter(HttpsUrl)
+
+
+class PageTitles:
+    """The handler of /v1/links/title, and its rate limit."""
+
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
+        self._store = deps.context.store
+        self._clock = deps.context.clock
+        self._titles = page_titles.PageTitles(deps.context.visitor, _URL.validate_python)
+        self._limit = SlidingLimit(PER_MINUTE)
+        endpoints.write(api.PROPOSE, self.propose)
+
+    async def propose(self, write: Write[api.TitleRequest]) -> StoredResponse:
+        """Return the title of a page. Raises ServiceError rate_limited."""
+        verdict = self._limit.count(str(write.caller.user.id), self._clock())
+        if not verdict.allowed:
+            text = f"A user can request {PER_MINUTE} titles per minute; Retry-After gives the time to wait."
+            raise ServiceError("rate_limited", text, retry_after_s=verdict.reset_s)
+        title = await self._titles.read(write.body.url)
+        return await self._store.run(write.commit(_proposed)(constant(title)))
+
+
+def _proposed(title: str | None) -> api.ProposedTitle:
+    return api.ProposedTitle(title=title)
