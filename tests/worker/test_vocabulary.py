@@ -62,7 +62,7 @@ def test_push_documentation_lists_all_drop_reasons():
 
 
 def test_database_documentation_lists_all_caps_and_bot_reasons():
-    rows = table("worker-breakdowns.md", "| dimension | keys | cap | bytes |")
+    rows = table("worker-breakdowns.md", "| breakdown | content of a key | keys | bytes |")
     caps = {name: {"keys": int(cap), "bytes": int(size.replace(",", ""))} for name, _, cap, size in rows}
     assert caps == VOCABULARY["dimensions"]
     keys = {name: keys for name, keys, *_ in rows}
