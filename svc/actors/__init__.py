@@ -1,4 +1,4 @@
-"""One actor for each Cloudflare account. The actor runs the operations and recurring tasks (duties) of its account.
+"""Actors: a task for each Cloudflare account, which runs the account's operations and recurring tasks (duties).
 
 supervisor   starts an actor when its account has a queued request or a due duty
 account      the actor: serves queued requests in order, then runs the duties that are due

@@ -60,7 +60,7 @@ DUTIES: tuple[Duty, ...] = (
     advice.advise_when_due,
     notifications.notify_when_due,
 )
-# Duties that a new request can interrupt, because they lose no work. They start over after the request.
+# A new request can interrupt these duties, because they lose no work. They start again after the request.
 _INTERRUPTIBLE: tuple[Duty, ...] = (
     health_check.check_when_due, link_host_visit.visit_when_due, advice.advise_when_due,
 )  # fmt: skip
@@ -69,10 +69,10 @@ _INTERRUPTIBLE: tuple[Duty, ...] = (
 class AccountActor:
     """The operations and duties of one account. The actor's task runs them one at a time.
 
-    Requests that change something at Cloudflare go through `ask`. The actor completes such work even if the client
-    disconnects. Other requests run in the HTTP request's task (`actors.requests`) and are cancelled if the client
-    disconnects. These are reads, and requests that change only the store. They do not have to wait for an operation,
-    such as an install that takes a minute, because the store resolves conflicts.
+    A request that changes something at Cloudflare is passed to the actor with `ask`. The actor completes the work even
+    if the client disconnects. All other requests only read, or change only the store. They run in the HTTP request's
+    task (`actors.requests`), and are cancelled if the client disconnects. They do not wait for an operation, such as an
+    install that takes a minute, because the store resolves conflicts.
     """
 
     def __init__(
@@ -121,10 +121,11 @@ class AccountActor:
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
         """Refuse an operation immediately if it would have to wait for another operation, which can take minutes.
 
-        Connect and renew operations run this check twice, before and after the check of the bootstrap token, which
-        takes seconds. The store makes the final decision when the actor serves the request. If a client disconnects and
-        repeats its request, the repeated request waits for the result of the first request. An idle actor accepts every
-        operation. If a killed process left a `running` operation in the store, the store decides.
+        Connect and renew operations call this method before and after the check of the bootstrap token, which takes
+        seconds. The store makes the final decision when the actor serves the request.
+
+        If a client disconnects and repeats its request, the repeated request waits for the result of the first request.
+        An idle actor accepts every operation, even if a killed process left a `running` operation in the store.
 
         Raises Conflict with the code operation_in_progress.
         """

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# A function that wraps the transaction (Tx) of an effect. It receives the transaction with result T and returns the
-# transaction to run in its place, with result R. The caller gets R. This makes it possible to store the response to an
-# HTTP request in the same transaction as the effect. Callers that store no response pass the identity function. The
-# function can be called several times, for example if a random code is already taken.
+# A function that adds statements to the transaction (Tx) of an effect, such as those that store the response to an HTTP
+# request. It receives a transaction with result T, and returns the transaction to run in its place, with result R. The
+# caller gets R. Callers that add nothing pass the identity function. The function can be called several times, for
+# example if a random code is already taken.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000
@@ -68,8 +68,8 @@ class Context:
     async def stored_response(self, commit: Commit[Any, R]) -> R | None:
         """Return the stored response if this request repeats an earlier one, otherwise None.
 
-        Call this if the work calls Cloudflare first, because only a later transaction of the work would find the stored
-        response.
+        Call this before work that calls Cloudflare. Otherwise, only the transaction after the calls would find the
+        stored response.
         """
         try:
             return await self.store.read(commit(_not_yet()))

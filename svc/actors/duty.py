@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Timers:
-    """An account's due times (monotonic seconds) and failure counts. The actor keeps them between two runs.
+    """An account's due times (monotonic seconds) and failure counts. The actor keeps them in memory between two runs.
 
     If they are lost, some duties run earlier than necessary.
     """
@@ -34,7 +34,8 @@ class Timers:
 
 
 # A function that does an account's due work. It returns the time of its next call (monotonic seconds), or math.inf if
-# it has to be called only after a change. If it returns `SKIP_OTHERS`, the account's other duties do not run this time.
+# it has to be called only after a change. If it returns `SKIP_OTHERS`, the account's remaining duties do not run this
+# time.
 SKIP_OTHERS = -math.inf
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
 

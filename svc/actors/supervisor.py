@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The number is large enough to run thousands of accounts per minute. It is small enough for requests to be served
-# between two passes.
+# With this number, the service can run thousands of accounts per minute, and still serve requests between two passes.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
 _LONGEST_BACKOFF_S = 300.0

@@ -1,6 +1,6 @@
 """Checks that compare a Cloudflare account with the store.
 
-If a check finds a difference, the check repairs it, or shows it to the user with a remedy.
+A check repairs a difference, or shows it to the user with a remedy.
 
 health_check      runs all the checks for an account
 findings          differences between the expected and the actual state

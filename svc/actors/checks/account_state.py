@@ -1,4 +1,4 @@
-"""Account states: which state an account enters after an error, and which requests each state refuses."""
+"""Rules for account states: the state after an error, and the requests that each state refuses."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Finding:
     def about(self) -> About:
         """The thing that the finding is about.
 
-        The values of two findings are equal if they are about the same thing.
+        Two findings about the same thing have equal values.
         """
         names = sorted(finding.names_in(THINGS[self.subject]))
         return (self.subject, *(self.facts[name] for name in names))
@@ -113,7 +113,7 @@ class Finding:
 def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
     """Return a repair that runs the transaction returned by `effect`.
 
-    The transaction only makes work due. The account's duties then do this work at Cloudflare.
+    The transaction only schedules work. The account's duties then do this work at Cloudflare.
     """
 
     async def repair() -> None:

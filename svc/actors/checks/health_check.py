@@ -1,5 +1,4 @@
-"""The health check of a whole account: compare Cloudflare with the store, and repair problems that can be repaired
-safely.
+"""The health check of an account: compares Cloudflare with the store, and makes the repairs that are safe.
 
 A duty (recurring task) checks an account at the times that `schedule` sets, and immediately after a refused call that
 suggests further problems. Users can also request a check and get its findings.
@@ -47,7 +46,7 @@ _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
 # The extent of a check. "thorough" also checks parts that rarely change. "asked" is a check that a user requested. It
-# also counts the configuration rows in the account's database, for which it reads many rows.
+# also counts the configuration rows in the Worker's database. D1 has to read all these rows to count them.
 Depth = Literal["usual", "thorough", "asked"]
 # Only every sixth check by the duty is thorough, because all accounts share one limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
@@ -197,8 +196,8 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 def _depth(account: Account, timers: Timers) -> Depth:
     """Return the depth of the duty's next check.
 
-    Only a thorough check can clear an error that a thorough check found. If the account's current error may be such an
-    error, the next check is therefore also thorough.
+    Some errors can only be found, and cleared, by a thorough check. If the account may have such an error, the next
+    check is thorough.
     """
     doubtful = account.state not in SERVING or account.suspected_at is not None
     return "thorough" if doubtful or trio.current_time() >= timers.thorough_at else "usual"

@@ -61,7 +61,7 @@ class _Retiring:
 
 
 async def check_hosts(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the hosts and return the findings. Store the results with the sites and the link host.
+    """Check the hosts and return the findings. Store the results in the rows of the sites and the link host.
 
     If a route was deleted, or if its zone has left the account, the route's state becomes pending. A duty then creates
     the route again. Raises EdgeRefused or EdgeUnavailable.
@@ -290,7 +290,7 @@ def _zone_inactive(zone: Zone) -> Finding:
 def _reason(site: Site) -> ErrorNote | None:
     """Return the reason why the site has no route yet, or None if the reason is unknown.
 
-    A missing DNS record is not such a reason, because routes do not require records.
+    A missing DNS record does not prevent a route.
     """
     if site.error is not None:
         return site.error

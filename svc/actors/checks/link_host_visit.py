@@ -1,12 +1,13 @@
-"""A check of the response that visitors of the link host receive.
+"""Checks the response that visitors of the link host receive.
 
 The service requests a random code through the public address and checks the response.
 
-No link has this code, so the Worker does not count the request. The Worker's response is known: a page with the
-Worker's content security policy, or a redirect to `not_found_url`.
+No link has this code, so the Worker does not count the request. The Worker must respond with its page for unknown
+codes, which has a known Content-Security-Policy, or with a redirect to `not_found_url`.
 
-The service requests a new link host once, as soon as it is live. If there is a problem, the service repeats the request
-with increasing pauses. It shows the problem when it has lasted longer than changes at Cloudflare usually take.
+The service sends one request to a new link host as soon as it is live. If there is a problem, the service repeats the
+request with increasing pauses. It shows the problem only when changes at Cloudflare have had enough time to take
+effect.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ async def visit_now(context: Context, account_id: str) -> list[Finding]:
 def _can_be_judged(context: Context, account: Account, host: LinkHost) -> bool:
     """Return True if the Worker's response to an unknown code can be predicted.
 
-    Workers of other versions may respond differently. If the host has another error, that error is the likely cause of
-    a problem. (The caller checks whether the host is live.)
+    Return False for a Worker of another version, which may respond differently. Also return False if the host has
+    another error, because that error is the likely cause of a problem. The caller checks whether the host is live.
     """
     is_synced = host.version <= account.synced_version and host.config_error is None and host.live_at is not None
     has_route = host.state == "active" and host.error is None

@@ -44,8 +44,8 @@ def is_confirmed_by_pushes(account: Account | Due, now: int) -> bool:
 def wait_s(account: Account, timing: TimingConfig, now: int) -> float:
     """Return the time from a health check at `now` (epoch ms) to the next check, in seconds.
 
-    A healthy account is checked at a fixed time of day. The checks of all accounts therefore stay evenly spread, even
-    after an hour with many checks.
+    A healthy account is checked at a fixed time of day. The checks of all accounts are therefore evenly spread over the
+    day, even if many accounts were checked in the same hour before.
     """
     if is_confirmed_by_pushes(account, now):
         return (_next_slot(account.edge_account_id, timing.health_well_every_s * 1000, now) - now) / 1000
@@ -73,6 +73,6 @@ def first_advice_s(due: Due, timing: TimingConfig, now: int) -> float:
 
 
 def _next_slot(edge_account_id: str, period_ms: float, after: int) -> float:
-    """Return the first scheduled check of the account after `after` (both epoch ms). There is one in each period."""
+    """Return the account's first scheduled check after `after` (both epoch ms). Each period has one check."""
     slot_at = after // period_ms * period_ms + spread(edge_account_id) * period_ms
     return slot_at if slot_at > after else slot_at + period_ms

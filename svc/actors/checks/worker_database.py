@@ -1,8 +1,7 @@
 """Checks of the Worker's database: its tables, its configuration, and the time of the Worker's last cron run.
 
-The database may have been emptied, or restored to an earlier state, outside the service. The check then repairs it: the
-schema's statements create the tables, and a sync writes the configuration. Counts that the Worker had not pushed yet
-are lost.
+The user may have emptied the database, or restored it to an earlier state. The check then repairs it: it creates the
+missing tables, and a sync writes the configuration. Counts that the Worker had not pushed yet are lost.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ if TYPE_CHECKING:
 # A Worker pushes once an hour, even without counts, and stores the time of its next push. If this time passed more than
 # two hours ago, the cron trigger has stopped.
 STOPPED_MS = 2 * HOUR_MS
-# To count the configuration's rows, D1 reads all of them, and the free plan allows five million row reads per day. The
-# counts read at most this many rows per day. Large configurations are an exception: they are counted
-# `_LEAST_COUNTS_A_DAY` times a day.
+# To count the rows of the configuration, D1 reads all of them, and the free plan allows five million row reads per day.
+# The rows are counted as often as this number of row reads per day permits, and at least `_LEAST_COUNTS_A_DAY` times a
+# day.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -160,7 +159,7 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
 async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
     """Return True if the store has no record of the upload of the running Worker.
 
-    The code of the Worker does not show this, because it may be the same.
+    This happens if the store has lost commits. The code of the Worker does not show it, because it may be the same.
 
     The store does not have the key of such a Worker either, so the service rejects its pushes.
     """

@@ -1,4 +1,4 @@
-"""Checks a bootstrap token, creates a working token with it, and then deletes obsolete tokens and the bootstrap token.
+"""Uses a bootstrap token: checks it, creates a working token, and deletes obsolete tokens and the bootstrap token.
 
 The name of a working token (`svc-<operation id>`) is stored in the operation's row before the token is created. The
 name stays there until the account uses the token, or the token is known to be deleted. The service therefore knows the
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKEN_DAYS = 365  # the lifetime of a working token
 _TOKENS_WRITE = "Account API Tokens Write"
-# Codes of refusals that end the request, but after which the bootstrap token is still valid.
+# Codes of final refusals that do not delete the bootstrap token.
 _LEAVES_BOOTSTRAP: tuple[Code, ...] = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -59,7 +59,8 @@ _DELETE_BOOTSTRAP = (
     "The bootstrap token is still valid. Use it for the next attempt, or delete it in the Cloudflare dashboard under"
     " Manage Account, Account API Tokens."
 )
-# Errors that Cloudflare may return for a valid token that is so new that it does not work everywhere yet.
+# Errors that Cloudflare may return for a valid token in the first minute, when some of its servers do not know the
+# token.
 _NOT_SETTLED = ("token_refused", "permission_error")
 
 
@@ -99,7 +100,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 def explain_still_valid() -> Iterator[None]:
     """Return a context manager that adds a hint to the final refusals that its block raises.
 
-    The hint says that the bootstrap token is still valid and how to delete it.
+    The hint says that the bootstrap token is still valid, and how to delete it.
     """
     try:
         yield

@@ -55,8 +55,8 @@ async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
     - when the actor serves the request, because another connect operation may have finished since then
     - in the transaction of `begin_connect`.
 
-    If the check in the caller's task returns False, the user does not learn this yet. Only users with a valid token for
-    the account learn that it is already connected.
+    If the check in the caller's task returns False, the request continues with the check of the token. Only users with
+    a valid token for the account learn that it is already connected.
 
     Raises Conflict (code already_connected), Forbidden (code limit_reached) or ServiceError (codes not_configured and
     service_full).

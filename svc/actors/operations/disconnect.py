@@ -4,13 +4,13 @@ Resources that were changed outside the service, or that the service cannot reac
 
     routes ──► script (its cron goes with it) ──► last totals read and stored ──► database ──► record
 
-The response to a disconnect describes the remaining resources (`left`). All steps can be repeated, because each step
-first checks which resources exist. If the process is killed, the service repeats the steps of the recorded operation at
-its next start. The response also asks the user to delete the working token (`revoke_token`), because this token has no
-permission to delete tokens.
+All steps can be repeated, because each step first checks which resources exist. If the process is killed, the service
+repeats the steps of the recorded operation at its next start. The response to a disconnect lists the remaining
+resources (`left`). It also asks the user to delete the working token (`revoke_token`), because this token cannot delete
+itself.
 
-If the operator requested the disconnect, it can wait for Cloudflare. If resources remain only because Cloudflare did
-not respond, the operation then stays unfinished, and `service/operator_disconnects.py` repeats it later.
+A disconnect that the operator requested can wait for Cloudflare. If resources remain only because Cloudflare did not
+respond, the operation stays unfinished, and `service/operator_disconnects.py` repeats it later.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-# How long an isolate (a running copy) of the Worker may hold events until they are written, including the write itself.
-# The time depends on the level of its write budget (edge_worker/src/budget.js).
+# The longest time until an isolate (a running instance of the Worker) has written its events to the database. It
+# depends on the level of the Worker's write budget (edge_worker/src/budget.js).
 GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5
 _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
@@ -254,7 +254,7 @@ class _Removal:
         self.revoke_token = account.token_name
 
     async def run(self, deadline_scope: trio.CancelScope) -> None:
-        """Run all steps. The deadline is extended by the time in which isolates write their last events.
+        """Run all steps. The deadline is extended by the time that isolates need to write their last events.
 
         Raises StoreUnavailable.
         """

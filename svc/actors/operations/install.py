@@ -42,16 +42,16 @@ _PREVIOUS_KEY_MS = DAY_MS
 # The number of attempts to register a random name on workers.dev.
 _SUBDOMAIN_TRIES = 3
 # The maximum difference between Cloudflare's clock and the service's clock. A database with the Worker's name belongs
-# to the service if no such database existed before. It must also have been created at about the time of the service's
-# request.
+# to the service if no such database existed before the service's request, and if it was created at about the time of
+# this request.
 _CLOCK_SKEW_MS = 300_000
 
 
 async def _ensure_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
     await context.store.run(installs.installing(account.id, context.clock()))
-    await probe(access)  # test the token, because a connect operation ends before all of Cloudflare's servers know it
-    # Stop before the other steps if a script with the same name exists that the service did not upload.
+    await probe(access)  # test the token, which some of Cloudflare's servers may not know yet
+    # Stop before the other steps if another program has uploaded a script with the same name.
     await check_script(context, access, account)
     await migrate(access, await _find_or_create_database(context, access, account), context.bundle)
 

@@ -1,7 +1,7 @@
 """Stores the last totals of a deleted Worker, which are the counts in its database that were not pushed.
 
-Afterwards, the service has all counts, just as after a final push. A call reads several thousand rows. The number of
-calls therefore depends on the number of rows, not on the number of sites and links.
+Afterwards, the service has all counts, just as after a final push. One call reads several thousand rows, whatever sites
+and links they belong to.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
 
     The Worker closes a day when it adds no more events to the day.
 
-    The Worker may have deleted some closed days from its totals. If such a day is still queued for a push, the result
-    contains its counts from the queue. Otherwise, the store already has these counts.
+    The Worker may have deleted the totals of some closed days. If such a day is still queued for a push, the result
+    contains its counts from the queue. If it is not queued, the store already has these counts.
     """
     meta = await recovery.read_meta(access, database_id)
     counts = OpenCounts(meta.closed_day)

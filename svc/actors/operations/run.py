@@ -38,7 +38,7 @@ _ATTEMPT_S = 120.0
 # A token that makes more than 1,200 calls in five minutes is blocked for five minutes (Cloudflare's documentation,
 # "Limits").
 _LONGEST_BLOCK_S = 300.0
-# Details that mark a failure as transient. Its cause is temporary, so a later attempt may succeed.
+# Details of an error that mark it as temporary, so that the user knows that a later attempt may succeed.
 _TRANSIENT = {"transient": True}
 
 

@@ -30,9 +30,9 @@ def add_wanted(
 ) -> Tx[list[Link | ServiceError]]:
     """Return a transaction that adds as many of the links as possible.
 
-    The transaction returns the new link or the error for each wanted link, in order.
+    For each element of `wanted`, in order, the transaction returns the new link or an error.
 
-    An error in `wanted` is returned unchanged, in the same position. `draw` returns a random code. For `default_limit`
+    An error in `wanted` is returned unchanged. `draw` returns a random code. For `default_limit`
     and `unstored`, see `add_links`.
 
     Raises NotFound, Conflict (code link_host_required) or Forbidden (code limit_reached). In these cases, no link is

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # `not_kept`: the Worker has deleted the day's data. `not_counted`: the Worker's database did not exist on that day.
 Missing = Literal["not_kept", "not_counted"]
 
-# The wait for Cloudflare's count ends this many seconds before the read's deadline, so that there is time to return the
-# other numbers.
+# The read of Cloudflare's count ends this many seconds before the deadline, so that there is time to return the other
+# numbers.
 _SPARE_S = 0.5
 
 
@@ -53,7 +53,7 @@ async def read(
     """
     if day_of(context.clock()) - day > KEPT_DAYS:
         return WorkerSide(None, "not_kept")
-    # Include the stored numbers in the key, so that a cached result is never compared with newer stored numbers.
+    # The key includes the stored numbers, because a cached result must not be compared with newer stored numbers.
     key = ("ledger", day, hash(frozenset(stored.items())))
     side = await live.ask(user_id, account, key, partial(_read_side, day, stored))
     return WorkerSide(None, side.reason) if isinstance(side, Unavailable) else side

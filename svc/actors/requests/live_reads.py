@@ -108,7 +108,7 @@ class LiveReads:
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
         """Return the current counts for a site that has not had its first view yet.
 
-        The result includes yesterday, because the user may still be waiting after midnight.
+        The result includes yesterday, because the user may have started to wait before midnight.
         """
         today = day_of(self._context.clock())
         days = TargetDays(site_id, today - 1, today)

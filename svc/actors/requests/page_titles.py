@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from svc.edge.visits import Visitor
 
-# Recognized as a bot by the Workers, so that a target that is a short link does not count the request as a view.
+# Workers count requests with this user agent as bots, in case the target is a short link or a page of this service.
 USER_AGENT = "svc-title-bot/1.0"
 _MAX_REDIRECTS = 5
 # Pages have their title near the start. Some large pages have 100 kB of styles before it.
@@ -37,7 +37,7 @@ _ENDS = {
     **{name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _ELEMENTS},
 }
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
-# Encodings of web pages. Python has more, some of which are slow or not meant for pages.
+# Encodings of web pages. Python supports more encodings, some of which are slow or not used for pages.
 _ENCODINGS = re.compile(
     r"utf-?8|utf-?16(le|be)?|us-ascii|latin1|iso-8859-\d+|windows-\d+|koi8-[ru]|shift_jis|euc-(jp|kr)|iso-2022-jp|gbk|gb2312|gb18030|big5",
     re.IGNORECASE,
@@ -56,7 +56,7 @@ class PageTitles:
     async def read(self, url: str) -> str | None:
         """Return the title of the page at an https URL; None if the page cannot be read or has no title.
 
-        The reasons are not distinguished, so that a user cannot explore networks.
+        The result does not give the reason, because users could otherwise explore the service's network.
         """
         with trio.move_on_after(LONGEST_S):
             async with self._slots:

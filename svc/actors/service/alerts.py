@@ -1,8 +1,8 @@
 """Alerts: every two minutes, checks the hours that Workers have pushed, and queues emails about unusual hours.
 
-`unusual_hours.py` decides what is unusual. Missing counts are not missing views. Therefore, a site is not
-checked while it or its account has a problem, and hours without views are examined only if the Worker pushed each of
-them in time. Hours that the Worker did not count completely are unknown.
+`unusual_hours.py` decides what is unusual. If counts are missing, this does not mean that there were no views. A site
+is therefore not checked while it or its account has a problem, and hours without views are examined only if the Worker
+pushed each of them in time. Hours that the Worker did not count completely are ignored.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Alerts:
     async def _series(self, site: WatchedSite) -> Series:
         """Return the site's stored views.
 
-        Earlier hours than the first stored hour may have been deleted, so they are not compared.
+        Hours before the first stored hour are not compared, because they may have been deleted.
         """
         store, from_ms = self._context.store, site.as_of - PAST_MS - _LATE_MS
         views = await store.read(alerts.views_between(site.id, from_ms, site.as_of))

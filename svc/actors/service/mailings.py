@@ -2,8 +2,8 @@
 
 The totals in a report are from the store. The lists of a site's pages, sources and bots are only in the account's
 database. They are read once for each report, whatever the number of recipients. If the read fails, the report is sent
-without the lists. The read counts against the user's limit of reads. If the limit is reached, the report waits for a
-while, because it shares the limit with the reports that the user opens.
+without the lists. The read counts towards the user's limit on reads. If the user has reached the limit by opening
+reports, the email report waits for a while.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _top(live: Live, dimension: Dimension) -> list[tuple[str, int]]:
 
 
 def _top_sources(live: Live) -> list[tuple[str, int]]:
-    """Return the names of the sources from which most visits came, without views that followed another view."""
+    """Return the names of the sources with the most visits. Views from the same site are not included."""
     visits: dict[str, int] = {}
     for source, n in live.breakdowns.get("sources", {}).items():
         if source != INTERNAL:

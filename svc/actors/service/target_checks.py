@@ -1,9 +1,9 @@
 """Requests the targets of links once a week, and notifies users of broken targets.
 
-Only responses 404 and 410, TLS failures and hosts that do not exist are problems. Timeouts, refused connections and
-other statuses say nothing about the target: 403 and 429 are often meant for programs, and 5xx for the moment. TLS
-failures and unknown hosts can also be caused by this machine's network. They are recorded only if the same client can
-reach Cloudflare's API.
+Only the statuses 404 and 410, TLS failures and unknown hosts are problems. Timeouts, refused connections and other
+statuses are not: servers often return 403 and 429 only to programs, and 5xx errors are usually temporary. TLS failures
+and unknown hosts can also be caused by the network of this machine. They are recorded only if the same client can reach
+Cloudflare's API.
 
 The first requests of new targets are spread over a week, so a bulk import does not cause a burst. Every minute, a round
 requests a limited number of the targets that are due, and a few of each host, one after the other. A target that does
@@ -47,7 +47,7 @@ _READ = 500
 _LATER_MS = 6 * HOUR_MS
 # How long the result of a request to Cloudflare's API is valid.
 _NETWORK_S = 300.0
-# The clock was set if it has moved by this much more or less than the monotonic clock.
+# If the clock and the monotonic clock differ by more than this after a while, the clock was set.
 _CLOCK_SET_MS = HOUR_MS
 # Emails are sent from this minute of the UTC day on, spread over an hour.
 _NOTICE_MINUTE = 7 * 60
@@ -105,7 +105,7 @@ class TargetChecks:
             context.visitor, user_agent=user_agent(context.config.http.base_url), accept="text/html,*/*;q=0.8"
         )
         self._control_host = urlsplit(context.config.edge.api_base_url).hostname or ""
-        self._network: tuple[bool, float] = (False, 0.0)  # if it works, and until when this is known (monotonic)
+        self._network: tuple[bool, float] = (False, 0.0)  # (if it works, until when this is known)
         self._hosts: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:

@@ -46,7 +46,7 @@ _LOW_CHANCE = 1e-5
 WEEKS = 5
 _WEEK = 168
 WEEK_MS = _WEEK * HOUR_MS
-# How far before an hour the compared hours begin.
+# The time from the first compared hour to the examined hour.
 PAST_MS = WEEKS * WEEK_MS + MAX_LOW_HOURS * HOUR_MS
 # An hour is not compared if fewer of the comparable hours have known counts.
 _MIN_SAMPLES = 3

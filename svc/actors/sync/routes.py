@@ -75,8 +75,8 @@ async def end_old_paths(context: Context, account: Account, timers: Timers) -> f
 def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], LinkHost | None]]:
     """Return the routes to remove, and the sites and the link host that need a route.
 
-    The function reads these in one transaction, so that it creates no route for a link host that has been replaced.
-    Routes that become unwanted later are removed in the duty's next run.
+    One transaction reads all of these, so that no route is created for a link host that has been replaced. Routes that
+    become unwanted later are removed in the duty's next run.
     """
     unwanted = yield from unwanted_routes.of_account(account_id)
     unrouted = yield from sites.unrouted_sites(account_id)
