@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # How long before the expiry of a working token the account shows a warning.
 EXPIRY_WARNING_MS = 14 * DAY_MS
-# The error code of requests that are refused because of an account's state, by state.
+# The error code of a request that the account's state does not allow, by state.
 _ERRORS: Mapping[AccountState, Code] = {
     "bootstrap_lost": "bootstrap_lost",
     "permission_error": "permission_error",
@@ -348,9 +348,9 @@ def record_pushes(
     A push ends the account's `no_connection` state, and the self-check of the upload that installed the Worker. If the
     status contains a cron error, a health check becomes due.
 
-    `parts`: for each account that sent parts, the numbers of the first and the last part that the transaction accepts
-    or rejects. A part contains the totals of one day. If the store does not have the parts before the first one, it has
-    lost commits, and the Worker's data is read back as after a restore.
+    `parts`: for each account that sent parts (the totals of one day), the numbers of the first and the last part that
+    the transaction accepts or rejects. If the store does not have the parts before the first one, it has lost commits.
+    The service then reads these totals from the Worker's database, as after a restore.
     """
     latest = dict(pushes)
     numbers = parts or {}

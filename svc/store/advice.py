@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def keep_advice(account_id: str, advice: Advice, plan: EdgePlan, due_at: int) -> Tx[None]:
     """Store advice that is based on the limits of `plan`. The next advice is due at `due_at` (epoch ms).
 
-    If the account's plan has changed since then, nothing is stored, because new advice is already due.
+    If the account's plan has changed in the meantime, nothing is stored, because new advice is already due.
     """
     yield sql(
         "update accounts set advice = $3, advice_due_at = $4 where id = $1 and plan = $2",

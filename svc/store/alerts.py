@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from svc.model import AlertKind, JsonObject
     from svc.store.tx import Row
 
-# A Worker pushes an hour within an hour. If more arrives together, it may not have run, and then nothing was counted.
+# A Worker pushes an hour's counts within the next hour. If several hours arrive together, the Worker may not have run,
+# and views may not have been counted.
 PUNCTUAL_MS = 2 * HOUR_MS
 
 

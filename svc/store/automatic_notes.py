@@ -1,7 +1,8 @@
 """The notes that the service writes automatically when something affects the numbers in reports.
 
-Each note is written in the transaction of its cause, so that no note is missing after a crash. The cause is part of the
-note's key, so that no note is written twice, even if the user has deleted the note (column `hidden`).
+Each note is written in the same transaction as the change that causes it, so that no note is missing after a crash. The
+cause is part of the note's key, so that no note is written twice. If the user deletes a note, its row stays with
+`hidden`.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def route_missing(site: Site, now: int) -> Tx[None]:
 
 
 def link_host_route_missing(account_id: str, host: str, now: int) -> Tx[None]:
-    """Write the note that `route_missing` describes, but for the account's link host."""
+    """Write a note that a health check has found that the link host's route is missing or used by another Worker."""
     facts = {"host": host, "since": day_text(day_of(now))}
     yield from _write(account_id, "account", account_id, "link_host_route_missing", _OPEN, facts, day_of(now), now)
 

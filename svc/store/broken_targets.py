@@ -1,4 +1,4 @@
-"""Transactions on the broken targets of links: where the user sees them, and the emails about them.
+"""Transactions on the broken targets of links: reads for the API, and the emails about them.
 
 A user gets at most one email a day, about all problems since the last email. The email is composed when it is sent,
 from the targets that are still broken then.
@@ -42,8 +42,8 @@ class BrokenLink:
 def with_broken_targets(links: Sequence[Link]) -> Tx[list[Link]]:
     """Return the links with their broken targets.
 
-    Only current targets are returned, even directly after a link was changed. Links that are deleted or disabled have
-    none, because no visitor reaches their targets.
+    Only current targets are returned, even directly after a link was changed. A deleted or disabled link has no broken
+    targets, because visitors cannot reach its targets.
     """
     in_use = tuple(link.id for link in links if link.state == "active" and link.disabled is None)
     rows = yield sql(

@@ -108,7 +108,7 @@ def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | 
 
 
 def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """Delete a finally refused connect operation and its account.
+    """Delete a connect operation that was refused permanently, and its account.
 
     Call this only if no created token can be valid. Events are kept.
     """

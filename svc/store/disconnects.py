@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from svc.model import Operation, OperationKind
 
-# The operations that the actor carries out in a duty. Operations of other kinds run within their request, and the actor
-# serves one request at a time. During a disconnect, an unfinished operation of another kind is therefore waiting for
-# its user or was interrupted.
+# The operations that the actor carries out in a duty. All other operations run within their request, and the actor
+# serves one request at a time. If such an operation is unfinished during a disconnect, it waits for its user or was
+# interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 

@@ -93,7 +93,7 @@ def pending_change(user_id: int, now: int) -> Tx[EmailChange | None]:
 def cancel_change(user_id: int, now: int) -> Tx[None]:
     """End the pending change, if there is one. The link in the email to the old address stays valid.
 
-    The link also sets a new password. The user needs the link if another person requested and canceled the change.
+    This link also sets a new password. The user needs it if an attacker has requested and then canceled the change.
     """
     yield from lock_user(user_id)
     canceled = yield sql(

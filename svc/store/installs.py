@@ -101,8 +101,7 @@ def installed(operation: Operation, now: int) -> Tx[None]:
 
 def updated(operation: Operation, now: int) -> Tx[None]:
     """Record that the new Worker is installed. Its self-check begins."""
-    # The cron trigger may have run the new Worker already, so its first push may have arrived. The next push would
-    # arrive an hour later.
+    # The first push of the new Worker may already have arrived. The next push arrives only an hour later.
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     if account.push is not None and account.push.install == operation.id:
         yield from operations.finish(operation.id, now)

@@ -1,8 +1,8 @@
 """Lists of links, with filters, orders and pages, and the links' clicks in the last week.
 
-If links are sorted by age or code, their positions never change, so a page continues after the last link of the
-previous page (`after`). Click counts change, so if links are sorted by clicks, one query reads all ids
-(`ranked_by_clicks`), and each page is read by id.
+There are two ways to read a page. In a list by age or code, the positions of links never change, so a page continues
+after the last link of the previous page (`after`). In a list by clicks, positions change. One query therefore reads the
+ids of all links in order (`ranked_by_clicks`), and each page is read by id.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LinkFilter:
 
     @property
     def has_texts(self) -> bool:
-        """True if the list depends on titles or tags, which change without a new version of the configuration."""
+        """True if the list depends on titles or tags, whose changes do not increment the configuration version."""
         return self.tag is not None or bool(self.title_contains)
 
     def conditions(self, parameters: list[Parameter]) -> str:

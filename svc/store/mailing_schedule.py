@@ -63,7 +63,7 @@ def enqueue(target: str, period: ReportPeriod, report: JsonObject | None, now: i
         period.due_day,
     )
     if not rows:
-        # If the clock was set back and forward again, the same report is due twice.
+        # The same report is due a second time if the clock was set back and then forward again.
         yield sql(
             f"update mailings set {column} = $2 where target = $1 and {column} <= $3",  # noqa: S608  # a column of this file
             target,

@@ -1,8 +1,8 @@
 """Transactions on email reports and their recipients. `mailing_schedule` has those that send reports.
 
 An address gets reports only after its owner has confirmed with the link in an email. An address that has unsubscribed
-keeps this state until its owner subscribes again with a link in an email, whatever the user does. Therefore, the row of
-an unsubscribed address stays when the user removes the address.
+gets no reports until its owner subscribes again with a link in an email. If the user removes such an address, its row
+therefore stays.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Replace a running operation whose token may have been created although the service received no response.
+    """Replace a running operation whose token may exist, because the service received no response to its creation.
 
     The new operation's token has a different name, so the service can distinguish it from the earlier token if that
     appears late.

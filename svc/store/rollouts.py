@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # A Worker that has not pushed for this long counts as silent. Workers push once an hour.
 SILENT_MS = 2 * HOUR_MS
-# If a Worker stops pushing within this time after its update, the update counts as failed. Until the rollout continues
-# with the other accounts, canary accounts are watched without a time limit.
+# If a Worker stops pushing within this time after its update, the update counts as failed. Canary accounts are watched
+# without this limit until the rollout continues with the other accounts.
 _WATCHED_MS = 2 * SILENT_MS
 _FELL_SILENT = "fell_silent"
 # If an account's update has failed this many times, the account probably has a problem unrelated to the Worker. The

@@ -37,7 +37,7 @@ class Synced:
 def synced_rows(account_id: str) -> Tx[Synced | None]:
     """Return the expected contents of the Worker's `config` table, or None while a sync is due.
 
-    The queries must return the same rows that `worker/config_rows.py` produces.
+    The queries must count exactly the rows that `worker/config_rows.py` produces.
     """
     [account] = yield sql(
         "select (select count(*) from accounts where id = $1 and config_version = synced_version) as synced", account_id

@@ -4,8 +4,8 @@
 `link_targets` has the URLs of each link. The service updates these rows after a link was added or changed
 (`list_targets`), so transactions on links do not need to know them.
 
-A URL is requested at most once a week. If a request has a problem for the first time, the second request follows at
-least a day later; a problem of both requests makes the target broken. Each request is recorded before it is sent
+A URL is requested once a week. After the first request with a problem, the URL is requested again at least a day later.
+If this request has a problem as well, the target is broken. Each request is recorded before it is sent
 (`claim`), so a killed process does not cause a second request.
 """
 
@@ -30,9 +30,9 @@ PERIOD_MS = 7 * DAY_MS
 CONFIRM_MS = DAY_MS
 # The maximum number of links whose targets one transaction lists, so that other writers do not have to wait.
 _LINKS = 50
-# Only a host's wrong clock can have made a request due later than this.
+# A request can be due later than this only if the clock of the service's host was wrong.
 _LATEST_MS = PERIOD_MS + DAY_MS
-# A link's visitors reach its targets. `t` is a row of `links`, `u` of `users`.
+# The condition that visitors can reach the targets of a link. `t` is a row of `links`, and `u` a row of `users`.
 _REACHABLE = "t.state = 'active' and t.disabled_at is null and u.disabled_at is null and u.email is not null"
 
 

@@ -2,8 +2,8 @@
 
 A row has `target`, `at` (the epoch day, or the start of the hour in epoch ms), `views`, `bots` and `visitors`. A row
 for a day also has `final`, `imported` and `estimated` (0 or 1). A page continues after the last row of the previous
-page. A row that exists throughout the reading therefore appears exactly once, with its numbers at the time when its
-page was read.
+page. A row that exists during the whole time therefore appears exactly once, with its numbers at the time when its page
+was read.
 """
 
 from __future__ import annotations

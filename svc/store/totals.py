@@ -39,7 +39,7 @@ Refusal = Literal["too_old", "invalid"]
 class Ingested:
     """The result of a push.
 
-    Early parts are neither accepted nor refused and are not listed; the Worker sends them again later.
+    Parts from the future are in neither list, and the Worker sends them again later.
     """
 
     accepted: tuple[int, ...]
@@ -323,9 +323,7 @@ def all_pushed_as_of(account_ids: Sequence[str]) -> Tx[int | None]:
 
 
 def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
-    """Return the hours, in order, that begin in [from_ms, to_ms) and have events refused by the Worker's
-    write budget.
-    """
+    """Return the hours in [from_ms, to_ms), in order, for which the Worker's write budget refused events."""
     rows = yield sql(
         "select at from refused_hours where account_id = $1 and at >= $2 and at < $3 order by at",
         account_id,

@@ -146,7 +146,7 @@ def put_mail_token(
     `mail_id`: the email's id, or None for a new email. The tokens in earlier copies of the same email stay valid as
     long as this token. Does nothing if the user was deleted or is being deleted.
     """
-    user = yield from get_user(user_id)  # also for UNKNOWN_USER, so that unknown addresses take the same time
+    user = yield from get_user(user_id)  # also for UNKNOWN_USER, so that the time is the same
     if user is None and user_id != UNKNOWN_USER:
         return
     mail_id = mail_id or new_id("mail")

@@ -1,9 +1,9 @@
 """The PostgreSQL engine. It uses asyncpg on a uvloop event loop in a separate thread.
 
-Each transaction is passed to the loop once and runs completely in the loop's thread. Cancellation is all or nothing:
-asyncio cancels asyncpg, which stops the statement on the server, rolls back and returns the connection to the pool. A
-transaction whose commit has been sent can no longer be cancelled. The engine then waits for the commit and returns the
-result, as the SQLite engine does.
+Each transaction is passed to the loop once and runs completely in the loop's thread. A cancelled transaction has no
+effect: asyncpg stops the statement on the server, rolls back, and returns the connection to the pool. A transaction
+whose commit has been sent can no longer be cancelled. The engine then waits for the commit and returns the result, as
+the SQLite engine does.
 
 The isolation level is read committed. The engine never retries a transaction, because a transaction is a generator and
 cannot run twice. If two transactions may conflict, either a single statement decides the outcome, or both first lock a
