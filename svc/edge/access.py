@@ -30,7 +30,7 @@ Files = dict[str, tuple[str | None, bytes, str]]
 
 PAGE_SIZE = 50  # Cloudflare docs: 5 to 50 for zones
 MAX_PASSES = 4
-# If the response to a change was lost, Cloudflare may still apply the change. After this time, it no longer will.
+# If the response to a change was lost, Cloudflare may apply the change later, but not after this time.
 LATE_MS = 3_600_000
 
 _JITTER = random.SystemRandom()
@@ -189,7 +189,7 @@ class Access:
         """Read pages 1, 2, … into `collected`. Return the total that the API reported, or None.
 
         The list ends when the total is reached, when a page has no new items (some endpoints ignore `page`), or when
-        the response has no paging data. A short page does not mean that the list ends.
+        the response has no paging data. A page with few items is not always the last one.
         """
         page, seen, total = 1, 0, None
         known: set[T] = set()

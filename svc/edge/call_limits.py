@@ -45,7 +45,7 @@ class CallLimits:
         """Wait until the next call can be sent, usually for milliseconds."""
         async with self._leaving:
             await trio.sleep_until(self._next_at)
-            # Do not make up for a pause by sending calls faster, because that would be a burst.
+            # After a pause, calls are not sent faster, because this would be a burst.
             self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:

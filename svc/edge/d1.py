@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GONE = frozenset({7404})  # wrangler: the database could not be found
 
-_MAX_BYTES = 10**15  # far above real sizes; larger values are ignored
+_MAX_BYTES = 10**15  # far above real sizes; larger values in responses are ignored
 
 Parameter = str | int | None
 

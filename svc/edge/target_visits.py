@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from svc.edge.visits import Scheme, Visitor
 
 
-# `works`: the target exists, as far as the response shows. `unclear`: the request says nothing about the target.
+# `works`: the response shows that the target exists. `unclear`: the response does not show whether the target exists.
 TargetResult = TargetProblem | Literal["works", "unclear"]
 
 # Browsers follow at most 20 redirects. Targets rarely need more than three.
@@ -97,7 +97,7 @@ def _redirect_of(url: str, answer: Answer) -> str | None:
 def _result_of(answer: Answer) -> TargetResult:
     if answer.status in _BROKEN and not answer.is_challenge:
         return _BROKEN[answer.status]
-    # Other errors concern the request, its sender or the moment, but not the page: 401, 403, 429, 5xx, …
+    # All other errors (401, 403, 429, 5xx, …) do not show whether the page exists.
     return "works" if answer.status < _FIRST_ERROR else "unclear"
 
 

@@ -174,7 +174,7 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
 def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
     """Return the permissions in these policies as (effect, group id, resource).
 
-    How policies group them does not matter.
+    The result does not depend on how they are divided into policies.
     """
     return frozenset(
         (policy.effect, group_id, resource)

@@ -38,7 +38,8 @@ _RAY, _MITIGATED = "cf-ray", "cf-mitigated"
 _NO_NETWORK = frozenset({errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETDOWN})
 
 Scheme = Literal["https", "http"]
-# Reasons why a host did not send an HTTP response. `unchecked` means that the problem may not be the host's.
+# Reasons why a host did not send an HTTP response. `unchecked` means that something other than the host may have caused
+# the problem.
 FailedBy = Literal["not_resolved", "not_public", "not_connected", "certificate", "not_http", "unchecked"]
 
 

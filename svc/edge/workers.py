@@ -108,7 +108,8 @@ class _Schedules(Shape):
 def database_binding(name: str, database_id: str) -> Binding:
     """Return a binding for a D1 database.
 
-    The binding has the id twice: as `id`, which wrangler sends, and as `database_id`, which the API schema defines.
+    The binding contains the id under two names: `id`, which wrangler sends, and `database_id`, which the API schema
+    defines.
     """
     return Binding("d1", name, (("id", database_id), ("database_id", database_id)))
 

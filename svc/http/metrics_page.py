@@ -44,7 +44,7 @@ _POLL_WAIT_S = 1.0
 _STALE_S = 60.0
 # An account is behind if its Worker, which pushes once an hour, has not pushed for this long.
 _BEHIND_MS = 2 * HOUR_MS
-# An operation's `ended_at` is the time at which its last transaction began. The commit may happen this much later.
+# An operation's `ended_at` is the time at which its last transaction began. The commit may be up to this much later.
 _LATE_MS = 120_000
 _MAX_ENDED = 1_000
 # Maximum number of connections, which allows for two scrapers, a person, and a few idle connections.
@@ -73,7 +73,7 @@ class StorePoller:
         self._polled_at = -math.inf
         self._polling: trio.Event | None = None
         self._ended_from = clock()
-        self._ended: dict[str, int] = {}  # id → `ended_at`, for counted operations that the query may return again
+        self._ended: dict[str, int] = {}  # `ended_at` by id, of counted operations that the query may return again
 
     async def poll(self) -> None:
         """Start a poll of the store if one is due, and wait up to 1 s for a running one."""

@@ -3,10 +3,10 @@
 No response reveals whether an email address is registered. For registered and unregistered addresses, responses are
 identical and take the same time: an email is prepared for every address, but sent only to users.
 
-Attempts are counted per network before the body is read. Wrong passwords are also counted per email address, across
-all networks. Attempts from browsers in which the user has signed in before are counted separately, so that a stranger
-cannot lock the user out. Refreshing and signing out do not count as attempts, so other clients in the same network
-cannot block a signed-in user.
+Attempts are counted per network before the body is read. Wrong passwords are also counted per email address, across all
+networks. Attempts from browsers in which the user has signed in before are counted separately, so that a stranger
+cannot lock the user out. Requests to refresh a session or to sign out are not counted, so that other clients in the
+same network cannot block a signed-in user.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ _NETWORKS_AROUND = 5
 # that refresh at the same time, and a retry after a lost response. If the token is used later, it was stolen or copied.
 _SAME_PAIR_S = 30
 # The minimum age of a pair of tokens before it is replaced. Until then, the same pair is returned without a cookie. The
-# response that sets the pair's cookie may take this long to arrive, and would overwrite the cookie of a newer pair.
+# response with the pair's cookie may take this long to arrive. If the pair was replaced earlier, this response could
+# overwrite the cookie of the newer pair.
 _EXCHANGED_AFTER_S = 60
 _REFRESH_DAYS = 30  # the lifetime of a refresh cookie
 _LONGEST_BROWSER = 100
@@ -197,8 +198,8 @@ class Auth:
     async def sign_in(self, form: Form[api.Credentials]) -> Response:
         """Begin a session. Return an access token in the body and a refresh token in a cookie.
 
-        If the response replaces a refresh cookie, the session of the replaced cookie ends, because no client could use
-        it anymore.
+        If the browser already has a refresh cookie, the response replaces the cookie, and the earlier session ends
+        because no client could use it.
         """
         device = digest(self._cookies.get(form.request, DEVICE_COOKIE))
         user, stored, known = await self._store.read(_sign_in_facts(form.body.email, device))

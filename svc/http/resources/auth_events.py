@@ -1,4 +1,4 @@
-"""The events that /auth records in the activity log.
+"""The events that /auth records in the user's audit log.
 
 Other endpoints record their events through `Write`, which /auth does not use.
 """

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 PER_HOUR = 10  # exports per user
 _CHUNK_BYTES = 65_536
-_ROWS = 2_000  # rows of totals per transaction; this takes 20 ms in one of the store's reader threads
+_ROWS = 2_000  # rows of totals per transaction, which take 20 ms in one of the store's reader threads
 _GROUP = 20  # sites and links per statement, because PostgreSQL sorts all of their rows for each page
 # With this many sites and links, the totals of a century may exceed 2 GB, which requires the ZIP64 format.
 _LARGE_FROM = 150

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
-    # The number of the user's objects, and the limits on these numbers by kind.
+    # The numbers of the user's objects and their limits, by kind.
     _Counts = tuple[api.Use, dict[LimitedKind, int]]
 
 

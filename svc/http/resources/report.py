@@ -28,7 +28,8 @@ class Stored:
 
     `sent_until`: the time up to which the account's Worker has pushed its counts (epoch ms). `sent_days`: the days for
     which it has pushed all counts. `hours_refused`: True if the Worker omitted some of the hours. `refused_days`: the
-    days on which it omitted hours. `imported_days`: the days whose counts were imported; True for estimates.
+    days on which it omitted hours. `imported_days`: the days with imported counts; the value is True if the counts are
+    estimates.
     """
 
     days: Mapping[int, Counts]

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from svc.worker.counts import Live
 
 WRONG_SECRETS_PER_MINUTE = 30
-# Breakdowns: for each share, target and days, one read of the Worker's database in this time. The result is shown as
-# long.
+# For each share, target and days, the Worker's database is read for breakdowns at most once in this time. The result is
+# shown until then.
 LISTS_S = 300
 # The maximum number of reads per minute for all shares of a user. The user's own reports have a limit of 30.
 LIST_READS_PER_MINUTE = 10
@@ -112,7 +112,7 @@ class SharedPages:
         token = None
         if share.password_hash is not None:
             own_network, _ = networks_of(form.request.client)
-            # Without a user, no event is recorded: the viewer does not try to sign in as the owner.
+            # No user is passed, so that no event is recorded. The viewer does not try to sign in as the owner.
             matches = await self._passwords.is_correct(
                 f"share {share.id} {own_network}",
                 share.password_hash,

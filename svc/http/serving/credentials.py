@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _MAX_HOPS = 16
 
 # The rate limit of all sign-in sessions of a user together, as a multiple of an API key's limit. It is higher because a
-# page sends several requests in parallel. People stay far below this limit, but scripts cannot fill the disk.
+# page sends several requests in parallel. The limit is far above the needs of people, but prevents scripts from filling
+# the disk.
 _SESSION_SHARE = 5
 
 
@@ -198,7 +199,7 @@ def client_address(
 def networks_of(client: IpAddress | None) -> tuple[str, str]:
     """Return the two networks under which a client's attempts are counted: its own network, and a larger one around it.
 
-    Internet providers assign each customer at least an IPv6 /64, often a /56 or a /48. With IPv4, a customer gets one
+    With IPv6, providers assign each customer at least a /64, often a /56 or a /48. With IPv4, a customer gets one
     address, or sometimes several in the same /24. All clients with an unknown address count as one network.
     """
     if client is None:

@@ -88,7 +88,7 @@ class Http1(h11.Connection):
         self._empty_lines = 0  # number of empty lines since the last request
         self.wants_body = True  # False for HEAD
         self.has_length = True  # the response has a Content-Length, so the client can detect a truncated body
-        self.ends = False  # True to send `Connection: close` with the next response
+        self.ends = False  # True if the next response needs the header `Connection: close`
 
     def next_event(self) -> Any:
         """Return h11's next event after the additional checks.

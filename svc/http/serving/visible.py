@@ -23,7 +23,7 @@ Owned = TypeVar("Owned", bound="Site | Link | Note | Share")
 
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
-    """Return the caller's account. Raises NotFound, even if another user or API key may access the account."""
+    """Return the caller's account. Raises NotFound, also if another user or API key may access the account."""
     return require_visible(caller, await store.peek(accounts.get_account(caller.user.id, account_id)))
 
 

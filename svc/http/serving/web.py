@@ -53,7 +53,7 @@ ASSETS = "/assets/{file}"
 HELP = "/help/{page}"
 LLMS = "/llms.txt"
 SHARE = "/s/{secret}"
-# The page that shows all user interface components. It is available only in demonstrations.
+# The page with all user interface components. It is available only in demonstrations.
 COMPONENTS = "/components"
 
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
