@@ -1,10 +1,11 @@
 """Measures updates of the Workers in a thousand accounts while clients read from the service.
 
-The accounts are connected through the API to the emulator, which stores uploads without running them. In place of the
-Workers, this program sends the push that confirms each upload, with the Worker key from the upload.
+The accounts are in the emulator, which stores uploaded Workers but does not run them. In place of the Workers, this
+program sends the push that confirms each upload, with the Worker key from the upload.
 
-The service is then restarted twice, each time with a newer Worker that also changes its tables. The first newer Worker
-is broken and pushes only in the canary accounts, so the service must halt the rollout. The second one works. `svc
+The service is then restarted twice, each time with a newer Worker that also changes its tables. The first of these
+Workers is broken: it pushes only in the canary accounts, so the service must halt the rollout. The second Worker works.
+`svc
 rollout status` shows both outcomes.
 
 The service polls once a second, 15 times as often as by default. The wait after the canaries is 5 seconds, and the
@@ -81,9 +82,9 @@ _SETTINGS = {
 
 
 class Workers:
-    """Replaces the Workers of all accounts.
+    """Acts as the Workers of all accounts.
 
-    After each upload, it sends the push that the Worker would send in its first cron run.
+    After each upload, it sends the push that the uploaded Worker would send in its first cron run.
 
     `broken`: the hash of the bundle whose Workers do not push. Only the Workers of its first `sound` uploads push.
     """

@@ -1,4 +1,4 @@
-"""Alerts: false alarms of steady sites in a year, the delay of true alarms, and the CPU time of an hour's check."""
+"""Measures alerts: false alarms in a year, the delay of correct alerts, and the CPU time to check an hour."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def alerts_of(views: Mapping[int, int], from_ms: int = YEAR_FROM, to_ms: int = Y
 def delay_ms(traffic: Traffic, kind: AlertKind, chance: random.Random, *, least: float = 0.0) -> int | None:
     """Return how long it takes to report a change at a random time (ms); None if it is not reported.
 
-    For a spike, the site gets ten times its usual views in three whole hours. For silence, it gets no views from a time
-    within an hour on. `least`: the minimum of the views that are usual in each of the first seven hours.
+    For a spike, the site gets ten times its usual views for three hours. For silence, it gets no views after a random
+    minute. `least`: the minimum number of usual views in each of the first seven hours.
     """
     while True:
         at = chance.randrange(YEAR_FROM, YEAR_TO - 7 * DAY_MS)
@@ -104,7 +104,7 @@ async def delays() -> AsyncIterator[Row]:
 
 
 async def cpu() -> AsyncIterator[Row]:
-    """Measure the checks of an hour of 1,000 sites, of all steady kinds, and a poll that finds no new hour."""
+    """Measure the check of an hour of 1,000 sites of all kinds, and a poll that finds no new hour."""
     for engine in ENGINES:
         async with new_config(engine) as config, open_store(config) as store:
             async for row in _cpu(store, engine):

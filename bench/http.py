@@ -43,7 +43,7 @@ _TARGETS = 50
 _ACCOUNTS = 100
 _LINKS = 1_000
 _ROUNDS = 3
-# The two sides of a ratio are measured in turn, in short rounds, so that noise affects both.
+# Two programs that are compared are measured in turn, in short rounds, so that other work on the machine affects both.
 _READ_ROUNDS = 8
 _SHORT_S = 1.5
 _SECONDS = 3.0

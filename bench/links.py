@@ -67,7 +67,8 @@ class Connected:
 class Place:
     """The service, the emulator and three accounts.
 
-    `many` has many links, `one` has one link, and `some` has links that were created one by one.
+    `many`: the account with many links. `one`: the account with one link. `some`: the account with links that were
+    created one by one.
     """
 
     def __init__(self, service: Service, emulator: Emulator, many: Connected, one: Connected, some: Connected) -> None:

@@ -1,7 +1,7 @@
 """Measures how long visitors wait while the Worker's database is slow, silent or failing, in the real runtime.
 
-The benchmark sends 20,000 requests. In 1 of 25, the client disconnects early. An isolate (a running copy of the Worker)
-knows a target when it has responded to a request for this target.
+The benchmark sends 20,000 requests. For 1 of 25, the client disconnects early. An isolate (a running instance of the
+Worker) knows a site or link after it has responded to a request for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def outage() -> AsyncIterator[Row]:
     yield Row("outage: rejections for known targets", str(refused), "0")
     yield Row("outage: slowest response for a known target, first wait", _slowest(known, first=True), "2.2 s")
     yield Row("outage: slowest response for a known target, afterwards", _slowest(known, first=False), "0.1 s")
-    # The database works in this phase. This row therefore shows how much of the delay the host causes.
+    # The database works in this phase, so this row shows the delays that the host causes.
     yield Row("  the same while the database is healthy", _slowest(healthy, first=False), "")
     yield Row(f"outage: targets of {len(storm.counted)} with a wrong count", str(wrong), "0")
 

@@ -1,4 +1,4 @@
-"""Measures parts of the service: pushes in the store, and idle accounts."""
+"""Measures two parts of the service without HTTP: storing pushes, and many idle accounts."""
 
 from __future__ import annotations
 

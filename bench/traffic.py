@@ -18,7 +18,7 @@ YEAR_FROM = (FIRST_DAY + 56) * DAY_MS
 YEAR_TO = YEAR_FROM + 365 * DAY_MS
 _WEEKEND = (5, 6)
 _BUSIEST_HOUR = 15
-# Public holidays, as days of the year. With the two days after Christmas, most countries have about as many.
+# Public holidays, as days of the year, including the two days after Christmas. Most countries have about as many.
 HOLIDAYS = frozenset({1, 6, 108, 111, 121, 149, 160, 227, 276, 358, 359, 360, 365})
 _SUMMER_TIME = range(day_number("2025-03-30"), day_number("2025-10-26"))
 # Above this mean, a Poisson variable is approximated by a normal one.
@@ -86,7 +86,7 @@ def _poisson(chance: random.Random, mean: float) -> int:
     return count
 
 
-# Steady sites of several sizes and kinds, which a year of alerts is simulated for.
+# Sites of several sizes and kinds, for which `bench.alerts` simulates years.
 STEADY = {
     "0.5 views an hour": Traffic(0.5),
     "3 views an hour": Traffic(3),

@@ -105,7 +105,7 @@ async def rows_written() -> AsyncIterator[Row]:
     for rate, seconds in RATES:
         flushed, folded = found[rate]
         events = rate * seconds
-        # At these rates, there is one fold per hour. In this short run, fewer events share the cost of the fold.
+        # At these rates, there is one fold per hour. In this short run, fewer events than usual share its cost.
         of_an_hour = flushed / events + folded / max(events, rate * 3_600)
         aim = {1: "1.0", 100: "0.02"}.get(rate, "")
         what = f"rows written per event at {rate:,}/s: flushes, whole run, per hour"

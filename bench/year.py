@@ -1,7 +1,7 @@
 """Simulates two years with many accounts. Their Workers push to the real application, which has a simulated clock.
 
-A Worker's counts are a function of its account and the day. At the end, the benchmark can therefore count the whole
-time again, without the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
+A Worker's counts depend only on its account and the day. At the end, the benchmark can therefore compute all counts
+again, without the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
 housekeeping runs once a day. The second count must equal each target's days, the hours within retention, the reports,
 and each month of a site's report over the whole time.
 

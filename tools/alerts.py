@@ -1,7 +1,7 @@
 """The alerts in docs/operate/prometheus/svc.rules.yml, which `python -m tools.dashboard` writes.
 
-Alerts cover problems that users notice, and problems that do not resolve automatically. At the threshold of an alert,
-users are affected. An unusual value alone is not a reason for an alert.
+There are alerts for problems that users notice, and for problems that do not resolve automatically. Thresholds are
+chosen so that users are affected. An unusual value alone causes no alert.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Alert:
 
 
 def _share(part: str, of: str) -> str:
-    """Return the expression for the fraction of a counter's rate with the labels in `part`, by instance."""
+    """Return the expression for the share of a counter's rate that has the labels in `part`, by instance."""
     return f"sum by (instance) (rate({of}{part}[10m])) / sum by (instance) (rate({of}[10m]))"
 
 

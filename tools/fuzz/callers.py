@@ -63,7 +63,7 @@ def refusal_of(kind: str, endpoint: str) -> Code | None:
     row = ROWS[endpoint]
     if kind in _NONE:
         return CODES["401"]
-    if kind == "unconfirmed":  # this user does not own the requested resources
+    if kind == "unconfirmed":  # the caller does not own the requested resources
         return CODES.get("email" if row.unconfirmed == "email" else row.stranger)
     if kind in get_args(Scope):
         kind = "key" if kind in row.scopes and not row.needs_all_scopes else "without"
