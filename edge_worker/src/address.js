@@ -1,6 +1,5 @@
 /**
- * Splits a request URL. It is sufficient to search for the delimiters, because the runtime has already normalized the
- * URL.
+ * Splits a request URL at its delimiters. No parser is needed, because the runtime has already normalized the URL.
  */
 
 /** @typedef {{hostname: string, pathname: string, search: string}} Address */

@@ -41,8 +41,8 @@ export const BROWSERS = [
 ];
 
 /**
- * Matches iPad browsers that request desktop pages. Safari is an exception, because it then sends the user agent of a
- * Mac.
+ * Matches browsers on an iPad that requests desktop pages. It does not match Safari, which then sends the user agent of
+ * a Mac.
  */
 export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 
@@ -84,7 +84,7 @@ export const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
  */
 const firstMatch = (list, ua) => list.find(([, pattern]) => pattern.test(ua))?.[0] ?? "Other";
 
-/** User agents are truncated to this many characters. Real browsers send shorter ones. */
+/** User agents are truncated to this many characters. Those of real browsers are shorter. */
 export const UA_CHARS = 512;
 
 /**

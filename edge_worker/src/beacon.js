@@ -13,7 +13,7 @@ export const PAGE_CHARS = 200;
 /** The characters of a valid `location.pathname`. Browsers percent-encode all other characters (URL standard). */
 const PATH = /^\/[!#-[\]-~]*$/;
 
-/** Matches a comma that the snippet puts between two parameters. A comma within a value does not match. */
+/** Matches a comma that the snippet has inserted between two parameters, but not a comma within a value. */
 const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
 
 /**
@@ -57,7 +57,7 @@ export function parseBeacon(body) {
   if (!PATH.test(path)) return null;
   const end = path.search(/[?#]/);
   const page = (end < 0 ? path : path.slice(0, end)).slice(0, PAGE_CHARS);
-  // Replace the separating commas with "&", because a value ends at the next "&".
+  // Replace these commas with "&", so that the parameters can be read like those of a query.
   return { page, referrer, search: query.replaceAll(BETWEEN, "&"), driven: driven === "true" };
 }
 

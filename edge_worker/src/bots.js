@@ -53,7 +53,7 @@ export function agentReason(ua) {
   if (HEADLESS.test(ua)) return "headless";
   if (PREVIEW.test(ua)) return "preview";
   if (!isbot(ua) && !MORE.test(ua)) return "";
-  // Only few user agents get this far, and most of them are bots.
+  // Only a few user agents need this second check, and most of them are bots.
   const rest = ua.replace(HARMLESS, "$1");
   return rest === ua || isbot(rest) || MORE.test(rest) ? "list" : "";
 }

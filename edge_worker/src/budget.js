@@ -1,7 +1,8 @@
 /**
- * The write budget. The level of the budget (0 to 3) depends on how many of the database rows that the account may
- * write today are already written. At level 1, no hourly totals are written. At level 2, the details of events are also
- * omitted. At higher levels, isolates (running copies of the Worker) write less often. Daily totals are always written.
+ * The write budget: the number of database rows that the account may write per day. The level (0 to 3) depends on how
+ * many of them are already written today. At level 1, no hourly totals are written. At level 2, the details of events
+ * are also omitted. At higher levels, isolates (running instances of the Worker) write less often. Daily totals are
+ * always written.
  */
 
 /** Rows that an account can write per day (Cloudflare docs: D1 pricing, free plan; enforced since 2026-09-01). */
@@ -16,8 +17,8 @@ const SHARES = [0.6, 0.8, 0.9];
 const MONTHS_SHARE = 0.5;
 
 /**
- * How long an isolate buffers events at each level. The write must end within 30 s after the response, because
- * waitUntil ends then (Cloudflare docs). The write may first have to wait for the previous write.
+ * How long an isolate buffers events at each level. The write, which may first wait for the previous one, must end 30 s
+ * after the response, when waitUntil ends (Cloudflare docs).
  */
 const WINDOWS_MS = [1_500, 5_000, 12_000, 20_000];
 

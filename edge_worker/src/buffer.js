@@ -1,8 +1,8 @@
 /**
- * Buffers events in the isolate, a running copy of the Worker, and writes them in batches. A batch is written after a
- * short window, or later if the previous write is still in progress. Each batch is appended to the current minute's row
- * of the event log. The row also stores the batch's random name, so repeating a write after a lost response has no
- * effect.
+ * Buffers events in the isolate, a running instance of the Worker, and writes them in batches. A batch is written a
+ * short time (the window) after its first event, or later if the previous write is still in progress. Each batch is
+ * appended to the current minute's row of the event log. The row also stores the batch's random name. If a write is
+ * repeated after a lost response, the repeated write therefore has no effect.
  *
  * Cloudflare can cancel a request and all its work at any await, so no event may depend on a single request. Events
  * that are not in the database yet are in `events` or `batches`. If one request fails to write them, the next request
@@ -27,7 +27,7 @@ const ROW_CHARS = 64_000;
  */
 const FLUSH_EVENTS = 400;
 
-/** Maximum size of a batch. Two typical flushes fit into it. */
+/** Maximum size of a batch, about twice that of a typical flush. */
 const BATCH_CHARS = 200_000;
 
 /**
@@ -56,7 +56,7 @@ const WRITE_LOST_MS = 15 * SECOND_MS;
 /** Pause before the next attempt when Cloudflare's daily limit was reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** The level that determines the window if only dropped requests have to be recorded. */
+/** The write budget's level that determines the window if only dropped requests have to be recorded. */
 const DROPS_LEVEL = 3;
 
 /** D1's error text for a value of more than 2 MB. */

@@ -17,8 +17,8 @@ const MAX_MISSING = 2_000;
 const MAX_REFRESHED = 500;
 
 /**
- * Maximum number of requests waiting for a read. The limit is needed because a request that is cancelled while it is
- * waiting stays in the set.
+ * Maximum number of requests that wait for a read. A request that is cancelled while it waits remains in the set, so
+ * the set needs a limit.
  */
 const MAX_WAITING = 1_000;
 

@@ -1,9 +1,9 @@
 /**
  * Stores copies of the served configuration in the Cache API, for isolates (running copies of the Worker) that start
- * during a database outage. There is one copy per host, with only the host's own sites, and one per clicked link. A
- * cache belongs to one zone and one data center. The copies are in a named cache. The zone itself uses the default
- * cache, and could serve copies in it to visitors at URLs without a route to this Worker (Cloudflare docs: how the
- * cache works).
+ * during a database outage. There is one copy per host, with the sites of this host, and one per clicked link. Each
+ * zone has its own cache in each data center. The copies are in a named cache and not in the default cache. The zone
+ * uses the default cache for its own responses, so Cloudflare could send a copy to a visitor of a URL without a route
+ * to this Worker (Cloudflare docs: how the cache works).
  */
 
 import { DAY_MS } from "./time.js";

@@ -1,7 +1,8 @@
 /**
- * The cron job, which runs once a minute. It sorts the event log into pages, and folds pages: it adds their events to
- * the sums of their days and hours. It then closes hours and days that have ended, which writes their totals to the
- * outbox. Finally, it pushes the outbox to the service. Every five minutes, a run without such work adds up a step of
+ * The cron job, which runs once a minute. It sorts the events of the event log into pages. It then folds pages, which
+ * means that it adds their events to the totals of days and hours. To close an hour or day that has ended, it writes
+ * the totals to the outbox. Finally, it pushes the outbox to the service. Every five minutes, a run without such work
+ * adds up a step of
  * the last month. Each run does a limited amount of work, because the free plan allows 10 ms of CPU time and 50 queries
  * (Cloudflare docs). The next run continues.
  */

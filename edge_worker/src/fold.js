@@ -41,7 +41,7 @@ const CAPS = vocabulary.dimensions;
 /** Separates the source from the page in a key of `arrivals`. A page cannot contain a space. */
 const ARRIVAL_MARK = " ";
 
-/** The key for values beyond the cap, and for events whose detail was omitted because of the write budget. */
+/** The key for values beyond the cap, and for events whose details were omitted because of the write budget. */
 export const OTHER = "(other)";
 
 /** @param {number} hour epoch hour @returns {number} epoch day */

@@ -140,8 +140,8 @@ export function addLate(db, late) {
   return [db.prepare(ADD_LATE).bind(JSON.stringify([...days]))];
 }
 
-// A part that the service rejected as invalid may come from another program, so it may not even be valid JSON. It is
-// still removed from the outbox.
+// If another program has written a part, the part may not be valid JSON. The service rejects such a part, and it is
+// removed from the outbox like all others.
 const OURS = "case when json_valid(part) then part else '{}' end";
 const ROW = "case when one.type = 'array' then one.value end";
 
@@ -171,6 +171,6 @@ export function addPushed(db, { gone, accepted, unknown }) {
 
 /** @param {D1Database} db @param {number} day epoch day that is closed @returns {D1PreparedStatement} */
 export function clearLedger(db, day) {
-  // The ledger goes back as far as the oldest part in the outbox, so it still contains the day of a part that expires.
+  // The ledger and the outbox are kept for the same time, so the ledger still contains the day of a part that expires.
   return db.prepare("delete from ledger where day <= ?").bind(day - PARTS_KEPT_DAYS);
 }

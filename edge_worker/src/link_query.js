@@ -3,7 +3,7 @@
 /** Maximum length of a target with the visitor's parameters. Many servers reject request lines of about 8,190 bytes. */
 export const MAX_TARGET_CHARS = 8_000;
 
-/** Parameters that are meant for the short link (sources.js), and parameters without a name. */
+/** Parameters that are not forwarded: those that only the short link uses (sources.js), and those without a name. */
 const NOT_FORWARDED = ["q", "ref", ""];
 
 /** Characters that browsers encode in a query (URL standard, special-query percent-encode set). */

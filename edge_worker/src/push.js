@@ -9,7 +9,7 @@ export const PUSH_CHARS = 240_000;
 const TIMEOUT_MS = 15 * SECOND_MS;
 const ERROR_CHARS = 200;
 
-/** Maximum time that an hourly push without parts waits for the hour to be closed. */
+/** Maximum time that an hourly push waits for the previous hour to be closed, if there are no parts to send. */
 export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
 
 /**
