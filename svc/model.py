@@ -130,7 +130,7 @@ MAILING_KINDS: tuple[MailingKind, ...] = get_args(MailingKind)
 RecipientState = Literal["unconfirmed", "confirmed", "unsubscribed"]
 LinkOrder = Literal["newest", "oldest", "clicks", "code"]
 ConfigState = Literal["pending", "synced"]  # synced: the account's Worker has the current version
-# Location of a database: a region, or a jurisdiction that it must not leave.
+# The location of a database: a region in which it is created, or a jurisdiction in which its data must stay.
 Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 Plan = Literal["free", "api"]  # a user's plan in this service

@@ -78,7 +78,7 @@ class Pushes:
 
 @dataclass
 class MovedWorld:
-    """The running parts, and a method that moves the clock that they share."""
+    """The running service and emulator, and a method that moves their common clock."""
 
     emulator: Emulator
     store: Store

@@ -13,7 +13,7 @@ EXAMPLES = 2
 @pytest.mark.timeout(600)
 @pytest.mark.rule("D1", "G8", "C1", "C2", "C3", "C4", "C5", "C8", "G10")
 async def test_schemathesis_finds_nothing_for_any_operation_and_caller(tmp_path):
-    """This is a short run. `make fuzz` runs longer."""
+    """This test is a short run of the fuzzer. `make fuzz` runs longer."""
     outcome = await fuzz(tmp_path, 1, "--phases=fuzzing,stateful", f"--max-examples={EXAMPLES}")
     assert outcome.status == 0, outcome.report
     assert outcome.faults == 0

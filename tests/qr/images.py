@@ -18,7 +18,7 @@ HREF = "{http://www.w3.org/1999/xlink}href"
 
 
 def logo_of(pixels: np.ndarray, **options: object) -> Logo:
-    """Return pixels (height, width, channels) as a PNG logo. `options`: of the PNG writer."""
+    """Return pixels (height, width, channels) as a PNG logo. `options`: the options of the PNG writer."""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG", **options)
     return Logo(file.getvalue(), "png")

@@ -49,7 +49,7 @@ def layout_of(version: int) -> Layout:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_logo_damages_at_most_two_thirds_of_what_can_be_restored(version):
-    """Even if every module in the logo's area is wrong. On average, half of them are right."""
+    """This holds even if every module in the logo's area is wrong. On average, half of them are right."""
     words, block_of, capacities = layout_of(version)
     assert sum(word is not None for row in words for word in row) == 8 * len(block_of)
     for aspect in ASPECTS:

@@ -89,7 +89,7 @@ def test_hostile_responses_are_text_on_every_page(browser, furnished, world):
 
 
 def test_hostile_visits_and_names_are_text(browser: Browser, world: World, customer: Customer, zone: str) -> None:
-    """Use real data: paths, referrers and campaigns that the Worker counts; names, rules and a User-Agent header."""
+    """Show hostile paths, referrers and campaigns that the Worker counts, and hostile names, rules and user agents."""
     account_id = world.connected(customer)
     context = new_context(browser, user_agent=f"{ELEMENT}/1.0 {ELEMENT}")
     sign_in(context, world.place)

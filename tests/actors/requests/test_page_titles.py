@@ -82,7 +82,7 @@ def test_any_page_has_a_title_that_the_api_accepts(body, content_type):
 
 @pytest.mark.parametrize("text", ["<!--", "<script", "<title", "<svg><title>", "<", "</title"])
 def test_large_page_without_ends_has_no_title(text):
-    """If the search took quadratic time, this test would not end in time."""
+    """With a search in quadratic time, this test would exceed its time limit."""
     assert find_title(text * (262_144 // len(text))) is None
 
 

@@ -1,4 +1,4 @@
-"""An account's advice is computed once a day from the usage that Cloudflare reports. It does not change in between."""
+"""An account's advice is computed once a day from the usage that Cloudflare reports, and then stays the same."""
 
 from __future__ import annotations
 

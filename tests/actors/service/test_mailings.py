@@ -289,7 +289,7 @@ def _account_of(site_id: str) -> Tx[str]:
 
 
 async def test_report_reads_the_workers_database(service: Any) -> None:
-    """The real live reads and the emulated platform: a site without events has empty lists."""
+    """Use real live reads and the emulator: a site without events has empty lists."""
     account_id = await service.ready()
     site = await service.call(
         "POST", "/v1/sites", {"account_id": account_id, "host": next(iter(service.customer.zones))}

@@ -1,4 +1,4 @@
-"""One email per problem that needs attention, and one when all problems are resolved: no duplicates, no losses."""
+"""Users get one email for each problem, and one when all problems are resolved. None is lost or sent twice."""
 
 from __future__ import annotations
 

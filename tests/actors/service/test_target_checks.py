@@ -1,4 +1,4 @@
-"""The targets of links are requested politely, once a week, and users are notified of broken targets."""
+"""Targets of links are requested once a week, few at a time, and users are notified of broken targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alerts about steady sites are rare, and true alerts are early, whatever the traffic."""
+"""Sites with usual traffic rarely cause alerts, and unusual hours are reported early."""
 
 from __future__ import annotations
 

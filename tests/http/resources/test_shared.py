@@ -336,7 +336,7 @@ async def test_badge_is_an_image_in_every_case(sharer):
 
 
 async def test_refused_lists_say_when_they_are_available_again(sharer):
-    """These reads fail. A real read, and its limit, are tested in tests/actors."""
+    """The reads in this test fail. tests/actors tests real reads and their limit."""
     share = await sharer.share(lists=True)
     sharer.world.supervisor.readable = Unavailable("cloudflare")
     response = await sharer.get(f"{share['path']}/report?breakdowns=1&period=7d")

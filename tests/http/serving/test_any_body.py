@@ -1,4 +1,4 @@
-"""Whatever the body and headers, the response is a success, or an error object with a status below 500."""
+"""For any body and headers, the response is a success, or an error object with a status below 500."""
 
 from __future__ import annotations
 
