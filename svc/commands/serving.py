@@ -49,7 +49,8 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
             print(json.dumps({"ready": True, "url": url}), flush=True)
 
     def greet(started: Started) -> None:
-        """Print the welcome lines if standard error is a terminal. Otherwise, log them, but only on the first start."""
+        """Print the welcome lines if standard error is a terminal. Otherwise, log them, but only until a user
+        exists."""
         option = config_option(arguments.config)
         lines = welcome(config, started.url, started.base_url, web=started.web, option=option)
         if sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""The four lines that `svc serve` prints on a terminal, or logs on the first start."""
+"""The four lines that `svc serve` prints on a terminal, or logs until a user exists."""
 
 from __future__ import annotations
 
