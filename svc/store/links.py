@@ -244,7 +244,7 @@ def _texts(link: Link) -> tuple[str, str, str, str]:
 def _options(link: Link) -> tuple[Parameter, ...]:
     """Return the values of the columns `forward_query`, `starts_at`, `ends_at`, `after_url` and `split`.
 
-    A missing value is 0 or "", for the same reason.
+    A missing value is 0 or "" and not null, so that PostgreSQL can insert many links with one statement.
     """
     split = to_json(link.split) if link.split else ""
     return (int(link.forward_query), link.starts_at or 0, link.ends_at or 0, link.after_url or "", split)

@@ -124,7 +124,7 @@ def post_newest(
 ) -> Tx[None]:
     """Queue an email like `post`. Delete queued emails to the same address if their kind is in `instead_of`.
 
-    The links in these older emails would no longer be valid.
+    The new email makes the links in these older emails invalid.
     """
     yield sql(
         "delete from outbox where address = $1 and kind = any($2) and (kind <> 'sign_up' or user_id is not null)",

@@ -242,6 +242,6 @@ def has_results() -> Tx[bool]:
 
 
 def forget_results() -> Tx[None]:
-    """Forget all problems, which would become outdated while the service requests no targets."""
+    """Delete all recorded problems, because they become outdated while the service requests no targets."""
     yield sql("update target_checks set problem = null, failed_at = null, broken_at = null where problem is not null")
     yield sql("update link_targets set broken = 0 where broken > 0")

@@ -57,8 +57,8 @@ _MIN_DISPERSION = 0.1
 _MIN_MEAN = 1.0
 # A spike has ended after this number of hours in a row with less than `_CALM_TIMES` the usual views.
 _CALM_HOURS, _CALM_TIMES = 6, 2
-# Too few views have ended once the last hours have half of the usual views, and at least this number. A few views of
-# the owner do not count as the end.
+# The condition of too few views ends when the last hours have half of the usual views, and at least this number. A few
+# views by the owner do not end it.
 _RECOVERED_PART, _RECOVERED_VIEWS = 0.5, 3
 
 
