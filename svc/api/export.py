@@ -366,8 +366,8 @@ To import the data into another installation of the service, ask its operator fo
    exclusions. Replace each site's snippet with the new one.
 3. Links: svc import links links.csv --user you@example.com --apply
    This imports the links of the same Cloudflare account that are not deleted, with
-   their rules. To import the links of a different account, add --of and the
-   edge_account_id of that account.
+   their rules, period, split and texts. To import the links of a different account,
+   add --of and the edge_account_id of that account.
 4. Totals: svc import totals daily_totals.csv --user you@example.com --apply
    This imports the days before the site or link was created there.
 """

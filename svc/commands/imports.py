@@ -13,7 +13,7 @@ import trio
 from svc.commands.arguments import edge_account_id
 from svc.commands.output import plural, printable
 from svc.faults import first_of
-from svc.imports.links.restrictions import RESTRICTIONS
+from svc.imports.links.restrictions import INCLUDED
 
 if TYPE_CHECKING:
     import argparse
@@ -53,7 +53,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         type=_restrictions,
         default=(),
         help="also import links with these restrictions, such as `expired,archived`; one or more of: "
-        + ", ".join(RESTRICTIONS),
+        + ", ".join(INCLUDED),
     )
     import_links.add_argument("--https", action="store_true", help="change http:// destinations to https://")
     import_links.add_argument("--dry-run", action="store_true", help="only show what would be imported (default)")
@@ -88,8 +88,8 @@ def _restrictions(text: str) -> tuple[str, ...]:
     """Parse a list of restrictions. Raises argparse.ArgumentTypeError."""
     kinds = tuple(kind.strip() for kind in text.split(","))
     for kind in kinds:
-        if kind not in RESTRICTIONS:
-            raise ArgumentTypeError(f"`{printable(kind)}` must be one of {', '.join(RESTRICTIONS)}")
+        if kind not in INCLUDED:
+            raise ArgumentTypeError(f"`{printable(kind)}` must be one of {', '.join(INCLUDED)}")
     return kinds
 
 
@@ -119,6 +119,9 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
             if table.texts:
                 texts = ", ".join(f"`{name}`" for name in table.texts)
                 print(f"titles, notes and tags from {printable(texts, 1_000)}")
+            if table.options:
+                options = ", ".join(f"`{name}`" for name in table.options)
+                print(f"rules and options from {printable(options, 1_000)}")
             async with open_store(config.store) as store:
                 account = await find_account(store, arguments.account, arguments.user)
                 report = await import_links(

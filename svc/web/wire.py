@@ -23,7 +23,7 @@ from svc.errors import CATALOGUE, QUOTES, IssueCode
 from svc.finding import FindingKind, fact_names
 from svc.german.errors import GERMAN_ERRORS
 from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
-from svc.imports.links import restrictions, table, texts
+from svc.imports.links import options, restrictions, table, texts
 from svc.imports.reader import DELIMITERS
 from svc.link_texts import MAX_NOTE_CHARS, MAX_TAG_CHARS, MAX_TAGS, MAX_TITLE_CHARS, TAG_PATTERN
 from svc.model import MAX_CODE_CHARS, MIN_CODE_CHARS
@@ -139,6 +139,9 @@ def import_columns() -> str:
         ("UNSET", "string[]", sorted(restrictions.UNSET)),
         ("FALSE", "string[]", sorted(restrictions.FALSE)),
         ("LAST_EPOCH_S", "number", restrictions.LAST_EPOCH_S),
+        ("NEVER_MS", "number", restrictions.NEVER_MS),
+        ("OPTIONS", "[string, string][]", tuple(options.OPTIONS.items())),
+        ("PERIOD", "[string, string][]", tuple(options.PERIOD.items())),
         ("CODE_LENGTH", "{min: number, max: number}", {"min": MIN_CODE_CHARS, "max": MAX_CODE_CHARS}),
     ]
     lines = [_constant(*each) for each in values]

@@ -402,7 +402,7 @@ def test_import_skips_restricted_links_unless_included(tmp_path):
             "1 row skipped: expired in the other product",
             "1 row skipped: password-protected in the other product",
             "To import these rows without the restrictions, add --include banned,expired,password.",
-            "1 row with a future expiry date. These links do not expire here",
+            "1 row with a future start or expiry date, which the service applies",
             "5 rows: 2 links to import, 0 already imported, 0 invalid",
             "This was a dry run. To import the links, add --apply.",
         ],

@@ -1,8 +1,9 @@
 """`svc import links`: import links from an export of another product.
 
 table          reads the file: detects the encoding, the delimiter, and the columns with codes and destinations
+options        reads the rules, the period, the query option and the split
 texts          reads titles, notes and tags
-restrictions   reads the columns that mark links as banned, expired, password-protected and so on
+restrictions   reads the columns that mark links as banned, expired, password-protected and so on, and their dates
 staging        stores the rows temporarily on disk
 run            performs the import or a dry run, in batches of one transaction each
 """

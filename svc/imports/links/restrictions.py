@@ -1,6 +1,7 @@
 """Reads the columns in which other products mark restricted links, such as expired or password-protected links. No I/O.
 
-This service's short links have no restrictions, so an imported link works for all visitors at any time.
+Of these restrictions, this service has only the period: an imported link starts and ends on the same dates as in the
+other product. Apart from this, an imported link works for all visitors at any time.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# The values of `--include`, with descriptions. A row with several restrictions is counted under the first of them.
+# The restrictions, with descriptions. A row with several restrictions is counted under the first of them.
 RESTRICTIONS = {
     "banned": "banned or marked as unsafe",
     "deleted": "deleted",
     "disabled": "disabled",
     "archived": "archived",
     "expired": "expired",
-    "scheduled": "scheduled for a future date",
     "visit-limit": "limited to a number of visits",
     "password": "password-protected",
 }
+# The values of `--include`. `scheduled` only concerns start dates that cannot be parsed.
+INCLUDED = (*RESTRICTIONS, "scheduled")
 
 # Column names in lower case, reduced to letters and digits. Many products store the time of the change instead of
 # "true", so a flag is set unless its value is in UNSET.
@@ -47,8 +49,11 @@ ENDS = (
     "expiry",
     "expirydate",
     "validuntil",
+    "endsat",
 )
 STARTS = ("validsince", "validfrom", "startsat", "startdate")
+# Some products store a date in the distant future for links that never expire. The API rejects dates from 2100 on.
+NEVER_MS = 4_102_444_800_000
 VISITS = ("maxvisits", "maxclicks", "maxviews", "visitlimit", "clicklimit", "clickslimit")
 STATES = ("status", "state")
 STATE_WORDS = {
@@ -74,12 +79,13 @@ LAST_EPOCH_S = 100_000_000_000  # larger numbers are in milliseconds
 class Restricted(NamedTuple):
     """A link's restrictions.
 
-    `expires`: True if the link has an expiry date in the future. `unreadable`: the restriction, column and value of a
-    date that could not be parsed, if any.
+    `starts_at`, `ends_at`: the link's start and expiry date (epoch ms) if they are in the future. `unreadable`: the
+    value of `--include`, the column and the value of a date that could not be parsed, if any.
     """
 
     kinds: tuple[str, ...] = ()
-    expires: bool = False
+    starts_at: int | None = None
+    ends_at: int | None = None
     unreadable: tuple[str, str, str] | None = None
 
 
@@ -96,6 +102,7 @@ class Restrictions:
     def __init__(self, names: Sequence[str], plain: Sequence[str], now: int) -> None:
         self._now = now
         self._checks: list[tuple[int, str, Callable[[str], bool]]] = []
+        self._starts: list[int] = []
         self._ends: list[int] = []
         self._states: list[int] = []
         for place, name in enumerate(plain):
@@ -105,16 +112,15 @@ class Restrictions:
             if name in ACTIVE:
                 self._checks.append((place, "disabled", _is_false))
             if name in STARTS:
-                self._checks.append((place, "scheduled", self._is_future))
+                self._starts.append(place)
             if name in VISITS:
                 self._checks.append((place, "visit-limit", _is_set))
             if name in ENDS:
-                self._checks.append((place, "expired", self._is_past))
                 self._ends.append(place)
             if name in STATES:
                 self._states.append(place)
         self._names = names
-        places = sorted({place for place, _, _ in self._checks} | {*self._states})
+        places = sorted({place for place, _, _ in self._checks} | {*self._starts, *self._ends, *self._states})
         self.columns = tuple(names[place].strip() for place in places)
 
     def read(self, fields: Sequence[str]) -> Restricted:
@@ -123,23 +129,27 @@ class Restrictions:
         Dates that cannot be parsed do not raise an error.
         """
         kinds = {STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
+        kinds.update(kind for place, kind, restricts in self._checks if restricts(fields[place]))
         unreadable = None
-        for place, kind, restricts in self._checks:
-            try:
-                if restricts(fields[place]):
-                    kinds.add(kind)
-            except _Unreadable:
-                unreadable = (kind, self._names[place].strip(), fields[place])
-        expires = "expired" not in kinds and any(fields[place].lower() not in UNSET for place in self._ends)
-        return Restricted(tuple(kind for kind in RESTRICTIONS if kind in kinds), expires, unreadable)
-
-    def _is_past(self, text: str) -> bool:
-        moment = _moment(text)
-        return moment is not None and moment <= self._now
-
-    def _is_future(self, text: str) -> bool:
-        moment = _moment(text)
-        return moment is not None and moment > self._now
+        moments: dict[str, list[int]] = {"scheduled": [], "expired": []}
+        for kind, places in zip(moments, (self._starts, self._ends), strict=True):
+            for place in places:
+                try:
+                    moment = _moment(fields[place])
+                except _Unreadable:
+                    unreadable = (kind, self._names[place].strip(), fields[place])
+                    continue
+                if moment is not None:
+                    moments[kind].append(moment)
+        starts, ends = moments.values()
+        if any(moment <= self._now for moment in ends):
+            kinds.add("expired")
+        return Restricted(
+            tuple(kind for kind in RESTRICTIONS if kind in kinds),
+            max((moment for moment in starts if moment > self._now), default=None),
+            min((moment for moment in ends if self._now < moment < NEVER_MS), default=None),
+            unreadable,
+        )
 
 
 def _is_set(text: str) -> bool:

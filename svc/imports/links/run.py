@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from svc.actors.requests.bulk import add_wanted
-from svc.api.link_rules import rules_of
 from svc.api.links import LinkRow
 from svc.api.shape import parsed
+from svc.clock import iso
 from svc.errors import Invalid, Issue, ServiceError
 from svc.imports.accounts import accounts_meant
+from svc.imports.links.options import fields_of
 from svc.imports.links.restrictions import RESTRICTIONS
 from svc.imports.links.staging import Staged
-from svc.model import Rule, WantedLink
+from svc.model import WantedLink
 from svc.store import links
 from svc.store.events import by_operator
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
 BATCH = 1_000
+# The fields of a link that the Worker has, apart from its code.
+_FIELDS = ("url", "rules", "forward_query", "starts_at", "ends_at", "after_url", "split")
 
 
 class NoAccount(ValueError):
@@ -44,7 +47,7 @@ class Report:
     `skipped`: rows in an export of this service that contain a deleted link or a link of another Cloudflare account.
     `restricted`: for each restriction, the rows that are skipped because another product restricted the link.
     `included`: for each restriction, the restricted rows that are imported because of `--include`.
-    `expiring`: rows that are imported without their expiry date.
+    `dated`: rows of another product that are imported with a start or expiry date.
     `shortened`: rows that are imported with a shorter title or note, or with fewer or shorter tags.
     `refused`: rejected rows, which the staging database stores with the reasons.
     `stopped`: the reason why the import stopped at a batch, or "". That batch was not written.
@@ -57,7 +60,7 @@ class Report:
     skipped: int = 0
     restricted: Counter[str] = field(default_factory=Counter)
     included: Counter[str] = field(default_factory=Counter)
-    expiring: int = 0
+    dated: int = 0
     shortened: int = 0
     refused: int = 0
     unprocessed: int = 0
@@ -107,8 +110,8 @@ async def import_links(
     restrictions to ignore.
 
     The import stops if a whole batch fails. This happens if the batch would exceed the limit, if the account or its
-    link host was removed, or if the store is unavailable. Links that exist with the same destination and rules are not
-    changed, so an import can be repeated.
+    link host was removed, or if the store is unavailable. Links that exist with the same destination, rules and options
+    are not changed, so an import can be repeated.
     """
     report = Report()
     edge_account_id = export_account_id or account.edge_account_id
@@ -157,19 +160,22 @@ def _stage(row: Row, staging: Staging, report: Report, *, https: bool, include: 
     if row.code == "":
         raise Invalid([Issue("code", "is missing", "required")])  # each import would create another random code
     url = f"https://{row.url[7:]}" if https and row.url[:7].lower() == "http://" else row.url
-    link = parsed(LinkRow, code=row.code, url=url, rules=_rules(row.rules))
-    texts = row.texts
-    staged = Staged(row.line, row.code, link.url, row.rules, texts.title, texts.note, " ".join(texts.tags))
+    own = row.options if row.rules is None else {"rules": row.rules, **row.options}
+    dates = {name: iso(at) for name in ("starts_at", "ends_at") if (at := getattr(row.restricted, name)) is not None}
+    fields = {**fields_of(own), **dates}
+    link = parsed(LinkRow, code=row.code, url=url, **fields)
+    texts, tags = row.texts, " ".join(row.texts.tags)
+    options = to_json(fields).decode()
+    staged = Staged(row.line, row.code, link.url, options, " ".join(own), texts.title, texts.note, tags)
     same = staging.add(staged)
     if same is None:
         report.included.update(row.restricted.kinds[:1])
-        report.expiring += row.restricted.expires
+        report.dated += bool(dates)
         report.shortened += texts.shortened
-    elif _redirect(same) == _redirect(staged):
-        report.existing += 1
+    elif difference := _difference(_wanted(same), _wanted(staged), _FIELDS):
+        _refuse(staging, report, row.line, row.code, f"line {same.line} has the same code with {difference}")
     else:
-        what = "another destination" if same.url != staged.url else "other rules"
-        _refuse(staging, report, row.line, row.code, f"line {same.line} has the same code with {what}")
+        report.existing += 1
 
 
 def _refuse(staging: Staging, report: Report, line: int, code: str, reason: str) -> None:
@@ -178,23 +184,17 @@ def _refuse(staging: Staging, report: Report, line: int, code: str, reason: str)
 
 
 def _wanted(row: Staged) -> WantedLink:
-    url, rules = _redirect(row)
-    return WantedLink(url, row.code, rules, row.title, row.note, tuple(row.tags.split()))
+    fields = {} if row.fields == "{}" else from_json(row.fields)
+    link = parsed(LinkRow, code=row.code, url=row.url, **fields).to_model() if fields else WantedLink(row.url, row.code)
+    return replace(link, title=row.title, note=row.note, tags=tuple(row.tags.split()))
 
 
-def _redirect(row: Staged) -> tuple[str, tuple[Rule, ...]]:
-    """Return what the Worker has: the target and the rules."""
-    if not row.rules:
-        return row.url, ()
-    return row.url, rules_of(parsed(LinkRow, code=row.code, url=row.url, rules=_rules(row.rules)).rules)
-
-
-def _rules(text: str | None) -> object:
-    """Parse a row's rules from JSON. Raises Invalid."""
-    try:
-        return from_json(text) if text else []
-    except ValueError:
-        raise Invalid([Issue("rules", "must be a JSON list", "not_list")]) from None
+def _difference(link: WantedLink, other: WantedLink | Link, fields: Iterable[str]) -> str:
+    """Return a description of the first of these fields in which the links differ, or "" if they do not differ."""
+    for name in fields:
+        if getattr(link, name) != getattr(other, name):
+            return {"url": "another destination", "rules": "other rules"}.get(name, f"another value of {name}")
+    return ""
 
 
 def restriction_lines(report: Report) -> list[str]:
@@ -206,8 +206,8 @@ def restriction_lines(report: Report) -> list[str]:
     for kind, count in _ordered(report.included):
         note = ". The links work without a password here" if kind == "password" else ""
         lines.append(f"{_rows(count)} included: {_by_product(kind)}{note}")
-    if report.expiring:
-        lines.append(f"{_rows(report.expiring)} with a future expiry date. These links do not expire here")
+    if report.dated:
+        lines.append(f"{_rows(report.dated)} with a future start or expiry date, which the service applies")
     if report.shortened:
         lines.append(f"{_rows(report.shortened)} with a title, note or tags that were shortened")
     return lines
@@ -282,8 +282,9 @@ def _conflict(row: Staged, wanted: WantedLink, link: Link | None) -> str | None:
         return None
     if link.url != wanted.url:
         return "the account has another link with this code"
-    # Files from other products contain no rules, so keep rules that the user has added to the link.
-    return "" if row.rules is None or link.rules == wanted.rules else "the account has this link with other rules"
+    # Fields without a column keep the values that the user has given to the link. So do the dates of other products.
+    difference = _difference(wanted, link, row.columns.split())
+    return f"the account has this link with {difference}" if difference else ""
 
 
 def _reason(error: ServiceError) -> str:

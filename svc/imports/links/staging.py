@@ -18,15 +18,17 @@ _CODE_SHOWN = 100
 
 
 class Staged(NamedTuple):
-    """A row with a valid link. `rules`: the JSON text in the file, or None if the file has no column for rules.
+    """A row with a valid link.
 
-    `tags`: the tags with a space between them.
+    `fields`: a JSON object with the rules and options that are not empty, as in a request body. `columns`: the names of
+    the fields for which the file has a column, with a space between them. `tags`: the tags with a space between them.
     """
 
     line: int
     code: str
     url: str
-    rules: str | None
+    fields: str = "{}"
+    columns: str = ""
     title: str | None = None
     note: str | None = None
     tags: str = ""
@@ -77,8 +79,8 @@ class Staging:
 def staging() -> Iterator[Staging]:
     """Open an empty staging database, which is deleted at the end of the block. Raises CannotWrite."""
     tables = (
-        "create table staged (line integer primary key, code text not null unique, url text not null, rules text,"
-        " title text, note text, tags text not null);"
+        "create table staged (line integer primary key, code text not null unique, url text not null,"
+        " fields text not null, columns text not null, title text, note text, tags text not null);"
         "create table refused (line integer primary key, code text not null, reason text not null);"
     )
     with temporary_database(tables) as database:

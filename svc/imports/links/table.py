@@ -12,11 +12,12 @@ import io
 import re
 import shutil
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from svc.api.export import FORMULA_STARTS
+from svc.imports.links.options import OPTIONS, PERIOD
 from svc.imports.links.restrictions import UNRESTRICTED, Restricted, Restrictions
 from svc.imports.links.texts import NO_TEXTS, NOTES, TAGS, TITLES, Texts, read_texts
 from svc.imports.reader import (
@@ -33,7 +34,7 @@ from svc.imports.reader import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
 # Column names in lower case, reduced to letters and digits. If several columns match, the first name in this tuple is
@@ -62,8 +63,9 @@ class Row:
     """A row of the file. `line` is the number of the line on which it starts. A missing code or URL is "".
 
     `rules`: a JSON list, or None if the file has no column for rules. Only this service's exports set `edge_account_id`
-    and `deleted`. Only other products' exports set `restricted`. `texts`: the title, the note and the tags. `fault`:
-    the reason why the row cannot be used, or "".
+    and `deleted`. Only other products' exports set `restricted`. `texts`: the title, the note and the tags. `options`:
+    the texts of the other fields for which the file has a column. `fault`: the reason why the row cannot be used, or
+    "".
     """
 
     line: int
@@ -74,6 +76,7 @@ class Row:
     deleted: bool = False
     restricted: Restricted = UNRESTRICTED
     texts: Texts = NO_TEXTS
+    options: Mapping[str, str] = field(default_factory=dict)
     fault: str = ""
 
 
@@ -84,13 +87,14 @@ class Table:
     `rows` can be iterated only once, and the iteration can raise NotReadable.
 
     `restrictions`: the columns in which another product marks restricted links. `texts`: the columns with titles, notes
-    and tags.
+    and tags. `options`: the columns with rules and options.
     """
 
     code_column: str
     url_column: str
     restrictions: tuple[str, ...]
     texts: tuple[str, ...]
+    options: tuple[str, ...]
     rows: Generator[Row]
 
     def close(self) -> None:
@@ -146,8 +150,10 @@ def read_table(file: IO[bytes], now: int) -> Table:
         restricting = restrictions.columns if columns.state is None else (names[columns.state].strip(),)
         by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
         texts = [names[place].strip() for place in (columns.title, columns.note, columns.tags) if place is not None]
+        ruling = [columns.rules] if columns.rules is not None else []
+        options = [names[place].strip() for place in (*ruling, *columns.options.values())]
         rows = _rows(file, encoding, delimiter, first_line, columns, len(names), restrictions)
-        return Table(by[0], names[columns.url].strip(), restricting, tuple(texts), rows)
+        return Table(by[0], names[columns.url].strip(), restricting, tuple(texts), tuple(options), rows)
     if not best and first_error is not None:
         raise _invalid_csv(first_line, first_error)
     raise NotReadable(_unknown_columns(best))
@@ -171,7 +177,7 @@ def _unknown_columns(names: Sequence[str]) -> str:
 class _Columns(NamedTuple):
     """The positions of the columns.
 
-    `code` or `short` may be None. Only exports of this service have `rules`, `edge_account_id` and `state`.
+    `code` or `short` may be None. Only exports of this service have `edge_account_id` and `state`. `options`: by field.
     """
 
     code: int | None
@@ -183,6 +189,7 @@ class _Columns(NamedTuple):
     title: int | None
     note: int | None
     tags: int | None
+    options: Mapping[str, int]
 
 
 def _rows(
@@ -232,6 +239,7 @@ def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrict
         deleted=columns.state is not None and padded[columns.state] == "deleted",
         restricted=restrictions.read(padded),
         texts=read_texts(*_texts(padded, columns)),
+        options={name: padded[place] for name, place in columns.options.items()},
     )
 
 
@@ -262,7 +270,9 @@ def _columns(plain: Sequence[str]) -> _Columns | None:
         return None
     edge = first("edgeaccountid")
     state = None if edge is None else first("state")
-    return _Columns(code, short, url, first("rules"), edge, state, first(*TITLES), first(*NOTES), first(*TAGS))
+    fields = OPTIONS if state is None else {**OPTIONS, **PERIOD}
+    options = {field: plain.index(name) for name, field in fields.items() if name in plain}
+    return _Columns(code, short, url, first("rules"), edge, state, first(*TITLES), first(*NOTES), first(*TAGS), options)
 
 
 def _plain(name: str) -> str:

@@ -4,17 +4,19 @@
  */
 
 import { ADDRESSES, CODES, DELIMITERS, SHORT_ADDRESSES } from "./import-columns.js";
+import { options } from "./import-options.js";
 import { restrictions } from "./import-restrictions.js";
 import { texts } from "./import-texts.js";
 import { asUrl } from "./pasted.js";
 
 /**
- * @typedef {{url: string, code: string | null, rules?: unknown[]} & import("./import-texts.js").Texts} Row an item of
- *   POST /v1/links/bulk
+ * @typedef {import("./import-texts.js").Texts & import("./import-options.js").Options} More
+ * @typedef {{url: string, code: string | null, rules?: unknown[]} & More} Row an item of POST /v1/links/bulk
  * @typedef {"noAddress" | "noJson" | "noRules" | "tooLong"} Fault
- * @typedef {import("./import-restrictions.js").Restricted} Restricted
- * @typedef {({line: number, text: string, row: Row} & Restricted) | {line: number, text: string, fault: Fault}} Line
- *   `line`: the number of the first line of a link's text, counted from 1
+ * @typedef {import("./import-restrictions.js").Restriction} Restriction
+ * @typedef {{line: number, text: string, row: Row, restriction?: Restriction, isDated?: boolean}
+ *   | {line: number, text: string, fault: Fault}} Line `line`: the number of the first line of a link's text, counted
+ *   from 1; `isDated`: another product gave the link a start or expiry date in the future
  */
 
 /** Limits of a request: POST /v1/links/bulk accepts 1,000 rows and a body of 1 MiB. */
@@ -33,10 +35,10 @@ export function readLines(text) {
     const at = columns(names);
     if (at) {
       const restrict = restrictions(names);
-      const textsOf = texts(names);
+      const [textsOf, optionsOf] = [texts(names), options(names)];
       return records.map((record) => {
-        const line = shifted(fromColumns(record, at, textsOf(record.fields)), declared ? 1 : 0);
-        return "row" in line ? { ...line, ...restrict(record.fields) } : line;
+        const more = { ...textsOf(record.fields), ...optionsOf(record.fields) };
+        return restricted(shifted(fromColumns(record, at, more), declared ? 1 : 0), restrict(record.fields));
       });
     }
   }
@@ -51,17 +53,24 @@ const withScheme = (url) => (/^[a-z]+:/i.test(url) ? url : asUrl(url));
 /** @param {Line} line @param {number} by number of preceding lines @returns {Line} */
 const shifted = (line, by) => ({ ...line, line: line.line + by });
 
+/** @param {Line} line @param {import("./import-restrictions.js").Restricted} by @returns {Line} */
+function restricted(line, { restriction, period }) {
+  if (!("row" in line)) return line;
+  const isDated = Object.keys(period).length > 0;
+  return { ...line, row: { ...line.row, ...period }, ...(isDated && { isDated }), ...(restriction && { restriction }) };
+}
+
 /** @param {string} text @returns {string} the delimiter between a URL and its code */
 const simpleDelimiter = (text) => DELIMITERS.slice(1).find((one) => text.includes(one) && !text.includes(",")) ?? ",";
 
 /**
  * @param {number} line @param {string} text @param {string} url @param {string} code @param {string} [rules] JSON
- * @param {import("./import-texts.js").Texts} [texts]
+ * @param {More} [more]
  * @returns {Line}
  */
-function checked(line, text, url, code, rules = "", texts = {}) {
+function checked(line, text, url, code, rules = "", more = {}) {
   if (url === "") return { line, text, fault: "noAddress" };
-  const row = { url, code: code || null, ...texts };
+  const row = { url, code: code || null, ...more };
   if (rules !== "") {
     try {
       const list = JSON.parse(rules);
@@ -89,11 +98,10 @@ function fromJson(line, text, value) {
   const known = [code, slug].find((one) => typeof one === "string" && one !== "");
   const names = plain(Object.keys(value));
   const values = Object.values(value).map((one) => (Array.isArray(one) ? JSON.stringify(one) : String(one ?? "")));
-  const restricted = restrictions(names)(values);
-  const row = { url, code: typeof known === "string" ? known : null, ...texts(names)(values) };
-  if (rules === undefined || rules === null) return measured({ line, text, row, ...restricted });
-  if (!Array.isArray(rules)) return { line, text, fault: "noRules" };
-  return measured({ line, text, row: { ...row, rules }, ...restricted });
+  const more = { ...texts(names)(values), ...options(names)(values) };
+  const row = { url, code: typeof known === "string" ? known : null, ...more };
+  if (rules !== undefined && rules !== null && !Array.isArray(rules)) return { line, text, fault: "noRules" };
+  return restricted(measured({ line, text, row: { ...row, ...(rules && { rules }) } }), restrictions(names)(values));
 }
 
 /** @param {string} text @returns {Line[] | undefined} the links of a single JSON object, the export format of Sink */
@@ -183,11 +191,11 @@ function columns(names) {
   return { url, code, short, rules: first(["rules"]) };
 }
 
-/** @param {Entry} entry @param {Columns} at @param {import("./import-texts.js").Texts} texts @returns {Line} */
-function fromColumns({ line, text, fields }, at, texts) {
+/** @param {Entry} entry @param {Columns} at @param {More} more @returns {Line} */
+function fromColumns({ line, text, fields }, at, more) {
   const field = (/** @type {number} */ place) => fields[place] ?? "";
   const code = field(at.code) || codeOf(field(at.short));
-  return checked(line, text, field(at.url), code, field(at.rules), texts);
+  return checked(line, text, field(at.url), code, field(at.rules), more);
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Recognizes links that are restricted in another product's export (banned, expired, password-protected and so on).
- * This service does not support these restrictions. `svc import links` uses the same columns and values.
+ * Of these restrictions, this service supports only the period. `svc import links` uses the same columns and values.
  */
 
 import {
@@ -9,6 +9,7 @@ import {
   FALSE,
   FLAGS,
   LAST_EPOCH_S,
+  NEVER_MS,
   RESTRICTIONS,
   STARTS,
   STATES,
@@ -16,13 +17,14 @@ import {
   UNSET,
   VISITS,
 } from "./import-columns.js";
+import { isOwnExport } from "./import-options.js";
 
 /**
  * @typedef {import("./import-columns.js").Restriction | "unclear"} Restriction `unclear`: the link has a date that
  *   cannot be read
- * @typedef {{restriction?: Restriction, expires?: boolean}} Restricted the first restriction that applies;
- *   `expires`: the link has an expiry date in the future
- * @typedef {(text: string) => boolean | undefined} Applies undefined if the value is unreadable
+ * @typedef {{starts_at?: string, ends_at?: string}} Period the start and expiry date, if they are in the future
+ * @typedef {{restriction?: Restriction, period: Period}} Restricted `restriction`: the first one that applies
+ * @typedef {(text: string) => boolean} Applies
  */
 
 /** @param {string} text @returns {boolean} */
@@ -30,18 +32,6 @@ const isUnset = (text) => UNSET.includes(text);
 
 /** @type {Applies} */
 const isSet = (text) => !isUnset(text);
-
-/** @type {Applies} */
-const isOver = (text) => {
-  const moment = momentOf(text);
-  return moment === undefined ? undefined : moment <= Date.now();
-};
-
-/** @type {Applies} */
-const isToCome = (text) => {
-  const moment = momentOf(text);
-  return moment === undefined ? undefined : moment > Date.now() && moment < Infinity;
-};
 
 /** @type {Map<string, [Restriction, Applies]>} by normalized column name */
 const COLUMNS = new Map();
@@ -51,8 +41,6 @@ const columns = (restriction, applies, names) => names.forEach((name) => COLUMNS
 
 FLAGS.forEach(([restriction, names]) => columns(restriction, isSet, names));
 columns("disabled", (text) => FALSE.includes(text), ACTIVE);
-columns("expired", isOver, ENDS);
-columns("scheduled", isToCome, STARTS);
 columns("visit-limit", isSet, VISITS);
 
 /** Value of a `status` or `state` column → restriction. */
@@ -76,7 +64,7 @@ function momentOf(text) {
 
 /**
  * @param {string[]} names normalized column names
- * @returns {(fields: string[]) => Restricted} a function that returns the restriction of a row
+ * @returns {(fields: string[]) => Restricted} a function that returns the restriction and the period of a row
  */
 export function restrictions(names) {
   const checks = names.flatMap((name, place) => {
@@ -84,17 +72,30 @@ export function restrictions(names) {
     return restriction && applies ? [{ place, restriction, applies }] : [];
   });
   const states = names.flatMap((name, place) => (STATES.includes(name) ? [place] : []));
-  const ends = names.flatMap((name, place) => (ENDS.includes(name) ? [place] : []));
+  const dated = (/** @type {string[]} */ known) =>
+    isOwnExport(names) ? [] : names.flatMap((name, place) => (known.includes(name) ? [place] : []));
+  const [starts, ends] = [dated(STARTS), dated(ENDS)];
   return (fields) => {
     const text = (/** @type {number} */ place) => (fields[place] ?? "").toLowerCase();
     /** @type {Set<Restriction | undefined>} */
     const found = new Set(states.map((place) => STATE_OF.get(text(place))));
     for (const { place, restriction, applies } of checks) {
-      const applicable = applies(text(place));
-      if (applicable !== false) found.add(applicable ? restriction : "unclear");
+      if (applies(text(place))) found.add(restriction);
     }
+    const now = Date.now();
+    const moments = (/** @type {number[]} */ places) => places.map((place) => momentOf(text(place)) ?? NaN);
+    const [started, ended] = [moments(starts), moments(ends)];
+    if ([...started, ...ended].some(Number.isNaN)) found.add("unclear");
+    if (ended.some((moment) => moment <= now)) found.add("expired");
+    const start = Math.max(...started.filter((moment) => moment > now && moment < Infinity));
+    const end = Math.min(...ended.filter((moment) => moment > now && moment < NEVER_MS));
     const restriction = ORDER.find((one) => found.has(one));
-    if (restriction) return { restriction };
-    return ends.some((place) => !isUnset(text(place))) ? { expires: true } : {};
+    return {
+      ...(restriction && { restriction }),
+      period: {
+        ...(start > now && { starts_at: new Date(start).toISOString() }),
+        ...(end < NEVER_MS && { ends_at: new Date(end).toISOString() }),
+      },
+    };
   };
 }

@@ -67,7 +67,7 @@ test("files are decoded as UTF-8, UTF-16 or Windows-1252", () => {
 
 /** @param {string} text @returns {unknown[]} the restriction of each link */
 const restricted = (text) =>
-  readLines(text).map((line) => ("row" in line ? (line.restriction ?? (line.expires ? "expires" : "")) : line.fault));
+  readLines(text).map((line) => ("row" in line ? (line.restriction ?? (line.isDated ? "dated" : "")) : line.fault));
 
 test("links that another product restricted are marked", () => {
   const kutt = "address,target,banned,password,expire_in\n";
@@ -76,8 +76,8 @@ test("links that another product restricted are marked", () => {
     "expired",
   ]);
   assert.deepEqual(restricted(`${kutt}a,https://a.example,0,NULL,\\N\nb,https://a.example,0,x,`), ["", "password"]);
-  assert.deepEqual(restricted(`${kutt}a,https://a.example,0,,2999-01-01\nb,https://a.example,0,,1.1.2999`), [
-    "expires",
+  assert.deepEqual(restricted(`${kutt}a,https://a.example,0,,2098-01-01\nb,https://a.example,0,,1.1.2999`), [
+    "dated",
     "unclear",
   ]);
   const dates = "code,url,validSince,maxVisits,deletedAt,active,status\n";
@@ -86,7 +86,7 @@ test("links that another product restricted are marked", () => {
       `${dates}a,u,2999-01-01T00:00:00+01:00,,,,\nb,u,2020-01-01,,,true,active\nc,u,,5,,,\nd,u,,,2020-01-01,,\n` +
         "e,u,,,,0,\nf,u,,,,,Archived\n",
     ),
-    ["scheduled", "", "visit-limit", "deleted", "disabled", "archived"],
+    ["dated", "", "visit-limit", "deleted", "disabled", "archived"],
   );
 });
 
@@ -99,4 +99,48 @@ test("Sink export keeps its codes, and restricted links are marked", () => {
   const text = JSON.stringify({ version: "1.0", links }, null, 2);
   assert.deepEqual(restricted(text), ["expired", "banned", ""]);
   assert.deepEqual(short(text)[2], [3, "https://a.example", "c"]);
+});
+
+/** @param {string} text @returns {Record<string, unknown>[]} the links, without URL and code */
+const more = (text) =>
+  readLines(text).map((line) => {
+    if (!("row" in line)) return { fault: line.fault };
+    return Object.fromEntries(Object.entries(line.row).filter(([field]) => field !== "url" && field !== "code"));
+  });
+
+test("dates in the future are the period of the link", () => {
+  const dates = "code,url,validSince,validUntil\n";
+  assert.deepEqual(
+    more(`${dates}a,u,2998-01-01T00:00:00+01:00,2099-01-01\nb,u,2020-01-01,\nc,u,NULL,9999-12-31\nd,u,,2020-01-01`),
+    [{ starts_at: "2997-12-31T23:00:00.000Z", ends_at: "2099-01-01T00:00:00.000Z" }, {}, {}, {}],
+  );
+  assert.deepEqual(more('{"slug":"a","url":"u","expiration":4070908800}'), [{ ends_at: "2099-01-01T00:00:00.000Z" }]);
+  assert.deepEqual(more("code,url,expires,ends_at\na,u,2099-02-01,2099-01-01"), [
+    { ends_at: "2099-01-01T00:00:00.000Z" },
+  ]);
+});
+
+test("options of an export of this service are unchanged", () => {
+  const link = {
+    edge_account_id: "x",
+    code: "a",
+    url: "https://a.example",
+    forward_query: true,
+    starts_at: "2020-01-01T00:00:00.000Z",
+    ends_at: "2020-02-01T00:00:00.000Z",
+    after_url: "https://b.example",
+    split: [{ url: "https://c.example", share: 60 }],
+    state: "active",
+  };
+  const { forward_query, starts_at, ends_at, after_url, split } = link;
+  const expected = [{ forward_query, after_url, split, starts_at, ends_at }];
+  assert.deepEqual(more(JSON.stringify([link])), expected);
+  assert.deepEqual(restricted(JSON.stringify([link, { ...link, state: "deleted" }])), ["", "deleted"]);
+  const cells = Object.values(link).map((value) =>
+    typeof value === "string" ? value : `"${JSON.stringify(value).replaceAll('"', '""')}"`,
+  );
+  assert.deepEqual(more(`${Object.keys(link).join(",")}\n${cells.join(",")}`), expected);
+  const none = { ...link, forward_query: false, starts_at: null, ends_at: null, after_url: null, split: null };
+  assert.deepEqual(more(JSON.stringify(none)), [{}]);
+  assert.deepEqual(more("code,url,split,forward_query\na,u,[oops,yes"), [{ split: "[oops", forward_query: "yes" }]);
 });

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.actors.requests.bulk import add_wanted
+from svc.clock import iso
 from svc.imports.links.run import BATCH, NoAccount, Report, find_account, restriction_lines
 from svc.imports.links.table import Row
 from svc.imports.links.texts import Texts
@@ -21,6 +22,11 @@ URL = "https://a.example/"
 @pytest.fixture
 async def account(store):
     return accounts.present(await store.read(accounts.account_by_id(await store.run(an_account()))))
+
+
+async def periods_of(store, account) -> dict[str, tuple[str | None, ...]]:
+    found = await store.read(list_links(LinkFilter(account.user_id)))
+    return {link.code: tuple(at and iso(at) for at in (link.starts_at, link.ends_at)) for link in found}
 
 
 def rows_of(*pairs: tuple[str, str]) -> list[Row]:
@@ -182,7 +188,7 @@ secret-too,https://a.example/,,,,,,,,x,expired
 paused,https://a.example/,,,,,,,,,Paused
 unclear,https://a.example/,,,,,31.12.2099,,,,
 """
-KINDS = ("banned", "deleted", "disabled", "archived", "expired", "scheduled", "visit-limit", "password")
+KINDS = ("banned", "deleted", "disabled", "archived", "expired", "visit-limit", "password")
 
 
 @pytest.mark.rule("X2")
@@ -190,16 +196,20 @@ async def test_restricted_links_are_skipped_and_counted(store, account):
     rows = rows_in(RESTRICTED)
     for apply in (False, True):
         report, refused = await imported(store, account, rows, limit=100, now=1, apply=apply)
-        counts = dict(zip(KINDS, (1, 1, 2, 1, 2, 1, 1, 1), strict=True))
-        assert (report.created, report.expiring, dict(report.restricted)) == (2, 1, counts)
+        counts = dict(zip(KINDS, (1, 1, 2, 1, 2, 1, 1), strict=True))
+        assert (report.created, report.dated, dict(report.restricted)) == (3, 2, counts)
         assert [(line, code) for line, code, _ in refused] == [(14, "unclear")]
         assert "expiresAt is `31.12.2099`, which is not a date" in refused[0][2]
-    assert await codes_of(store, account) == ["expiring", "live"]
+    assert await periods_of(store, account) == {
+        "expiring": (None, "2099-01-01T00:00:00.000Z"),
+        "live": (None, None),
+        "scheduled": ("2099-01-01T00:00:00.000Z", None),
+    }
     sentences = restriction_lines(report)
     assert "1 row skipped: password-protected in the other product" in sentences
     assert "2 rows skipped: expired in the other product" in sentences
     assert f"add --include {','.join(KINDS)}." in sentences[len(KINDS)]
-    assert sentences[-1] == "1 row with a future expiry date. These links do not expire here"
+    assert sentences[-1] == "2 rows with a future start or expiry date, which the service applies"
 
 
 @pytest.mark.rule("X2")
@@ -208,12 +218,15 @@ async def test_restricted_links_are_imported_if_all_restrictions_are_included(st
     report, refused = await imported(
         store, account, rows, limit=100, now=1, apply=True, include=("expired", "password")
     )
-    assert await codes_of(store, account) == ["expired", "expiring", "live", "secret", "secret-too", "unclear"]
+    periods = await periods_of(store, account)
+    assert sorted(periods) == ["expired", "expiring", "live", "scheduled", "secret", "secret-too", "unclear"]
+    assert periods["expired"] == periods["unclear"] == (None, None)
     assert (dict(report.included), refused) == ({"expired": 2, "password": 1}, [])
     assert (
         "1 row included: password-protected in the other product. The links work without a password here"
     ) in restriction_lines(report)
     report, _ = await imported(store, account, rows, limit=100, now=2, apply=True, include=KINDS)
+    assert report.dated == 2
     assert (report.rows, report.created + report.existing, sum(report.restricted.values())) == (13, 13, 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from svc.clock import iso
 from svc.imports.links.table import Row
 from svc.imports.reader import MAX_ROW_CHARS, NotReadable
 from tests.imports.encodings import WRITTEN
@@ -136,15 +137,45 @@ def test_long_field_is_read_and_too_long_row_is_rejected_alone():
         ("Short link,Destination URL,Archived\nhttps://dub.sh/abc,https://a.example/,true\n", ("archived",)),
         (
             "short_code,long_url,valid_until,max_visits,valid_since\nabc,b,,100,2098-01-01\n",
-            ("scheduled", "visit-limit"),
+            ("visit-limit",),
         ),
         ("slug,url,expiration,password,unsafe\nabc,b,1500000000,,true\n", ("banned", "expired")),
         ("slug,url,expiresAt\nabc,b,1500000000000\n", ("expired",)),
         ("slug,url,active,status\nabc,b,false,\n", ("disabled",)),
         ("slug,url,active,status\nabc,b,,301\n", ()),
+        ("code,url,ends_at\nabc,b,2020-01-01\n", ("expired",)),
     ],
 )
 def test_restrictions_are_read_in_formats_of_products(text, kinds):
     [row] = rows_in(text.encode())
     assert row.restricted.kinds == kinds
     assert row.restricted.unreadable is None
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("text", "period"),
+    [
+        ("address,target,expire_in\nabc,b,2098-01-01 00:00:00.5+00\n", (None, "2098-01-01T00:00:00.500Z")),
+        (
+            "Short code,Long URL,Valid since,Valid until\nabc,b,2097-12-31T23:30:00+01:00,2098-01-01T00:00:00-05:00\n",
+            ("2097-12-31T22:30:00.000Z", "2098-01-01T05:00:00.000Z"),
+        ),
+        ("key,url,expiresAt\nabc,b,2098-01-01T12:00:00.000Z\n", (None, "2098-01-01T12:00:00.000Z")),
+        ("slug,url,expiration\nabc,b,4070908800\n", (None, "2099-01-01T00:00:00.000Z")),
+        ("path,originalURL,expiresAt\nabc,b,4070908800000\n", (None, "2099-01-01T00:00:00.000Z")),
+        (
+            "code,url,starts_at,ends_at\nabc,b,2097-01-01,2098-01-01\n",
+            tuple(f"{y}-01-01T00:00:00.000Z" for y in (2097, 2098)),
+        ),
+        ("code,url,starts_at,ends_at\nabc,b,2020-01-01,\n", (None, None)),
+        ("code,url,expires,validUntil\nabc,b,2098-01-01,2097-01-01\n", (None, "2097-01-01T00:00:00.000Z")),
+        ("code,url,expires\nabc,b,9999-12-31\n", (None, None)),
+        ("code,url,expires\nabc,b,2100-01-01\n", (None, None)),
+        ("code,url,expires\nabc,b,2099-12-31T23:59:59Z\n", (None, "2099-12-31T23:59:59.000Z")),
+    ],
+)
+def test_dates_in_the_future_are_the_period_of_the_link(text, period):
+    [row] = rows_in(text.encode())
+    assert tuple(None if at is None else iso(at) for at in row.restricted[1:3]) == period
+    assert (row.restricted.kinds, row.restricted.unreadable) == ((), None)

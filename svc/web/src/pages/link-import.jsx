@@ -206,7 +206,7 @@ function PreviewStep({ good, restricted, wrong, requests, name, account_id, incl
       </>
     );
   }
-  const expiring = good.filter((line) => line.expires).length;
+  const dated = good.filter((line) => line.isDated).length;
   const done_lines = requests.slice(0, sent.value).reduce((sum, { lines }) => sum + lines.length, 0);
   return (
     <>
@@ -217,7 +217,7 @@ function PreviewStep({ good, restricted, wrong, requests, name, account_id, incl
       </p>
       {wrong.length > 0 && <Faults wrong={wrong} />}
       {held}
-      {expiring > 0 && <p class="hint">{words.expiring(expiring)}</p>}
+      {dated > 0 && <p class="hint">{words.dated(dated)}</p>}
       <Table
         lines={good.map((line) => ({ ...line, says: <Mark kind="none">{words.ready}</Mark> }))}
         label={words.wouldBe(good.length)}

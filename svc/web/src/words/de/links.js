@@ -197,16 +197,15 @@ const links = {
       disabled: "Deaktiviert",
       archived: "Archiviert",
       expired: "Abgelaufen",
-      scheduled: "Erst ab einem künftigen Datum aktiv",
       "visit-limit": "Begrenzte Zahl von Aufrufen",
       password: "Passwortgeschützt",
       unclear: "Unlesbares Datum",
     },
-    include: "Diese Links auch importieren. Sie funktionieren dann für alle, ohne Passwort und Ablaufdatum.",
-    expiring: (count) =>
+    include: "Diese Links auch importieren. Sie funktionieren dann für alle, ohne diese Einschränkungen.",
+    dated: (count) =>
       plural(count, {
-        one: "# Link hat ein Ablaufdatum, das nicht importiert wird.",
-        other: "# Links haben ein Ablaufdatum, das nicht importiert wird.",
+        one: "# Link hat ein Start- oder Ablaufdatum, das importiert wird.",
+        other: "# Links haben ein Start- oder Ablaufdatum, das importiert wird.",
       }),
     faults: {
       noAddress: "Die URL fehlt.",

@@ -208,16 +208,15 @@ const links = {
       disabled: "Disabled",
       archived: "Archived",
       expired: "Expired",
-      scheduled: "Scheduled for a future date",
       "visit-limit": "Limited number of visits",
       password: "Password-protected",
       unclear: "Unreadable date",
     },
-    include: "Import these links too. They will work for everyone, without a password or expiry date.",
-    expiring: (/** @type {number} */ count) =>
+    include: "Import these links too. They will work for everyone, without these restrictions.",
+    dated: (/** @type {number} */ count) =>
       plural(count, {
-        one: "# link has an expiry date, which is not imported.",
-        other: "# links have an expiry date, which is not imported.",
+        one: "# link has a start or expiry date, which will be imported.",
+        other: "# links have a start or expiry date, which will be imported.",
       }),
     faults: {
       noAddress: "The URL is missing.",
