@@ -126,6 +126,8 @@ MailingTarget = Literal["site", "account"]  # the object that an email report is
 AlertKind = Literal["spike", "drop", "silence"]
 SnippetOnPage = Literal["present", "absent", "unread"]  # unread: the page could not be read
 MailingKind = Literal["weekly", "monthly"]
+# What the recipients of a mailing get.
+MailingContent = Literal["reports", "alerts", "reports_and_alerts"]
 MAILING_KINDS: tuple[MailingKind, ...] = get_args(MailingKind)
 RecipientState = Literal["unconfirmed", "confirmed", "unsubscribed"]
 LinkOrder = Literal["newest", "oldest", "clicks", "code"]

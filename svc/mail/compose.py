@@ -284,6 +284,7 @@ def _report_confirm(row: Waiting, draft: Draft) -> Tx[Composed | None]:
         found.name if found.target_kind == "site" else None,
         (yield from _recipient_url(found, draft)),
         draft.terms.service,
+        found.content,
         mail_id=row.id,
     )
     return Composed(email, None, found.recipient.id)

@@ -169,13 +169,30 @@ ENGLISH = Words(
         " Cloudflare plan.",
     },
     upgrade="Upgrade your Cloudflare plan, or count fewer sites with this account.",
-    report_confirm=Text(
-        "Confirm email reports about {about}",
-        "{owner} wants to send you email reports about {about}, with views, visitors and the most viewed pages. To"
-        " confirm or decline, open this link:\n\n{link}\n\n"
-        "You get no reports unless you confirm. This email was sent by {service_url}.",
-        "Confirm or decline",
-    ),
+    report_confirm={
+        "reports": Text(
+            "Confirm email reports about {about}",
+            "{owner} wants to send you email reports about {about}, with views, visitors and the most viewed pages. To"
+            " confirm or decline, open this link:\n\n{link}\n\n"
+            "You get no reports unless you confirm. This email was sent by {service_url}.",
+            "Confirm or decline",
+        ),
+        "alerts": Text(
+            "Confirm email alerts about {about}",
+            "{owner} wants to send you email alerts about {about} when the number of views is unusually high or low. To"
+            " confirm or decline, open this link:\n\n{link}\n\n"
+            "You get no alerts unless you confirm. This email was sent by {service_url}.",
+            "Confirm or decline",
+        ),
+        "reports_and_alerts": Text(
+            "Confirm email reports and alerts about {about}",
+            "{owner} wants to send you email reports and alerts about {about}. The reports contain views, visitors and"
+            " the most viewed pages. You get an alert when the number of views is unusually high or low. To confirm or"
+            " decline, open this link:\n\n{link}\n\n"
+            "You get no reports or alerts unless you confirm. This email was sent by {service_url}.",
+            "Confirm or decline",
+        ),
+    },
     several_sites="several sites",
     broken_target=Text("Your link {code} has a broken target", _BROKEN_TARGETS, "View the links"),
     broken_targets=Text("Broken targets of your links: {count}", _BROKEN_TARGETS, "View the links"),

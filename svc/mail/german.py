@@ -182,13 +182,30 @@ GERMAN = Words(
         " des Kontos), oder wechseln Sie zu einem größeren Cloudflare-Tarif.",
     },
     upgrade="Wechseln Sie zu einem größeren Cloudflare-Tarif, oder zählen Sie mit diesem Konto weniger Websites.",
-    report_confirm=Text(
-        "Bestätigen Sie E-Mail-Berichte über {about}",
-        "{owner} möchte Ihnen E-Mail-Berichte über {about} senden: mit Aufrufen, Besuchern und den meistbesuchten"
-        " Seiten. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
-        "Ohne Ihre Zustimmung erhalten Sie keine Berichte. Diese E-Mail kommt von {service_url}.",
-        "Zustimmen oder ablehnen",
-    ),
+    report_confirm={
+        "reports": Text(
+            "Bestätigen Sie E-Mail-Berichte über {about}",
+            "{owner} möchte Ihnen E-Mail-Berichte über {about} senden: mit Aufrufen, Besuchern und den meistbesuchten"
+            " Seiten. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
+            "Ohne Ihre Zustimmung erhalten Sie keine Berichte. Diese E-Mail kommt von {service_url}.",
+            "Zustimmen oder ablehnen",
+        ),
+        "alerts": Text(
+            "Bestätigen Sie E-Mail-Warnungen über {about}",
+            "{owner} möchte Ihnen E-Mail-Warnungen über {about} senden, wenn die Zahl der Aufrufe ungewöhnlich hoch oder"
+            " niedrig ist. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
+            "Ohne Ihre Zustimmung erhalten Sie keine Warnungen. Diese E-Mail kommt von {service_url}.",
+            "Zustimmen oder ablehnen",
+        ),
+        "reports_and_alerts": Text(
+            "Bestätigen Sie E-Mail-Berichte und Warnungen über {about}",
+            "{owner} möchte Ihnen E-Mail-Berichte und Warnungen über {about} senden. Die Berichte enthalten Aufrufe,"
+            " Besucher und die meistbesuchten Seiten. Eine Warnung erhalten Sie, wenn die Zahl der Aufrufe ungewöhnlich"
+            " hoch oder niedrig ist. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
+            "Ohne Ihre Zustimmung erhalten Sie weder Berichte noch Warnungen. Diese E-Mail kommt von {service_url}.",
+            "Zustimmen oder ablehnen",
+        ),
+    },
     several_sites="mehrere Websites",
     broken_target=Text("Ein Ziel Ihres Links {code} ist nicht erreichbar", _BROKEN_TARGETS, "Links ansehen"),
     broken_targets=Text("Nicht erreichbare Ziele Ihrer Links: {count}", _BROKEN_TARGETS, "Links ansehen"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from svc.errors import Code
     from svc.mail.words import Problem, Text, Words
-    from svc.model import Language
+    from svc.model import Language, MailingContent
     from svc.remaining_resource import RemainingResource
     from svc.store.broken_targets import BrokenLink
 
@@ -225,15 +225,23 @@ def about_account(
 
 
 def confirm_reports(
-    language: Language, to: str, owner: str, host: str | None, url: str, service: Service, *, mail_id: str = ""
+    language: Language,
+    to: str,
+    owner: str,
+    host: str | None,
+    url: str,
+    service: Service,
+    content: MailingContent = "reports",
+    *,
+    mail_id: str = "",
 ) -> Email:
-    """Create the email that asks a recipient of email reports to confirm.
+    """Create the email that asks a recipient of email reports or alerts to confirm.
 
-    `owner`: the address of the user who wants to send the reports. `host`: the site; None for reports about an account.
+    `owner`: the address of the user who wants to send the emails. `host`: the site; None for emails about an account.
     The name of an account is not shown, because users can choose any name and any recipient.
     """
     words = WORDS[language]
-    subject, text, button = words.report_confirm
+    subject, text, button = words.report_confirm[content]
     about = words.several_sites if host is None else host
     text = text.format(owner=owner, about=about, link=url, service_url=service.url)
     return Email(

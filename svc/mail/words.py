@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.errors import Code
-    from svc.model import AlertKind, Language, MailingKind, Metric, NoteKind, SnippetOnPage, Suggestion, TargetProblem
+    from svc.model import (
+        AlertKind,
+        Language,
+        MailingContent,
+        MailingKind,
+        Metric,
+        NoteKind,
+        SnippetOnPage,
+        Suggestion,
+        TargetProblem,
+    )
 
 # The account problems that are reported by email. All except the last two are account states.
 Problem = Literal["revoked", "permission_error", "resource_drift", "no_connection", "token_expires_soon", "over"]
@@ -137,8 +147,8 @@ class Words:
     the operator disabled or enabled again. `problems`: account problems; `other_problem`: the text for
     any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do
     about a limit, by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion.
-    `report_confirm`: asks a recipient of email reports to confirm; `several_sites`: the subject of reports about an
-    account. `broken_target`, `broken_targets`: one or several targets of links are broken; `target_problems`: what is
+    `report_confirm`: asks a recipient of email reports and alerts to confirm, by what the recipient would get;
+    `several_sites`: the subject of reports about an account. `broken_target`, `broken_targets`: one or several targets of links are broken; `target_problems`: what is
     wrong with a target. `remaining`: sentences about resources that a disconnect could not remove. The web application
     also uses the texts in `errors`, `findings` and `remaining`.
     """
@@ -175,7 +185,7 @@ class Words:
     limits: Mapping[Metric, str]
     suggestions: Mapping[Suggestion, str]
     upgrade: str
-    report_confirm: Text
+    report_confirm: Mapping[MailingContent, Text]
     several_sites: str
     broken_target: Text
     broken_targets: Text

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from svc.clock import DAY_MS, day_of
 from svc.errors import Conflict, NotFound
 from svc.ids import new_id
-from svc.model import DEFAULT_LANGUAGE, Event, Language, Mailing, Recipient, RecipientState
+from svc.model import DEFAULT_LANGUAGE, Event, Language, Mailing, MailingContent, Recipient, RecipientState
 from svc.store import outbox
 from svc.store.locks import lock_user
 from svc.store.report_periods import next_due_day
@@ -71,6 +71,13 @@ class Subscription:
     monthly: bool
     alerts: bool
     listed: bool
+
+    @property
+    def content(self) -> MailingContent:
+        """What the recipient gets or can get. If the user has turned everything off, reports."""
+        if not self.alerts:
+            return "reports"
+        return "reports_and_alerts" if self.weekly or self.monthly else "alerts"
 
 
 def new_mailing(user_id: int, account_id: str, target_kind: MailingTarget, target: str, now: int) -> Mailing:

@@ -26,7 +26,7 @@ from svc.mail.messages import WORDS, Link, Service
 from svc.mail.report import Addressee, report_email
 from svc.mail.transport import _READABLE, _WIRE, message_of
 from svc.mail.words import Formats, Problem, TargetKind
-from svc.model import LANGUAGES, TARGET_PROBLEMS, BrokenTarget, Metric
+from svc.model import LANGUAGES, TARGET_PROBLEMS, BrokenTarget, MailingContent, Metric
 from svc.remaining_resource import LeftKind, LeftWhy, RemainingResource
 from svc.store.broken_targets import BrokenLink
 from tests.mail.alerts import every_alert
@@ -65,11 +65,10 @@ def every_email(language: Language) -> Iterator[tuple[str, Email]]:
     yield "password changed", messages.password_changed(language, ANN, SERVICE)
     yield "deleted", messages.user_deleted(language, ANN, [], [], SERVICE)
     yield "disconnected", messages.account_disconnected(language, ANN, NAME, [], None, SERVICE)
-    yield "confirm reports", messages.confirm_reports(language, ANN, "bob@example.com", "shop.example", URL, SERVICE)
-    yield (
-        "confirm reports of an account",
-        messages.confirm_reports(language, ANN, "bob@example.com", None, URL, SERVICE),
-    )
+    for content in get_args(MailingContent):
+        for host in ("shop.example", None):
+            email = messages.confirm_reports(language, ANN, "bob@example.com", host, URL, SERVICE, content)
+            yield f"confirm {content} about {host}", email
     for name, facts in every_report():
         to = Addressee(ANN, language, f"{URL}/m/mlt_x", PAGE)
         yield name, report_email(facts, to, SERVICE)

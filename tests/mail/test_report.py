@@ -180,3 +180,20 @@ def test_confirmation_does_not_show_a_name_that_the_user_chose():
     sent = confirm_reports("en", "ann@example.com", "bob@example.com", None, LINK, SERVICE)
     assert sent.subject == "Confirm email reports about several sites"
     assert sent.text.startswith("bob@example.com wants to send you email reports about several sites")
+
+
+@pytest.mark.parametrize(
+    ("language", "reports", "alerts"), [("en", "reports", "alert"), ("de", "Berichte", "Warnung")], ids=["en", "de"]
+)
+def test_confirmation_names_what_the_recipient_would_get(language, reports, alerts):
+    for content, has_reports, has_alerts in (
+        ("reports", True, False),
+        ("alerts", False, True),
+        ("reports_and_alerts", True, True),
+    ):
+        sent = confirm_reports(language, "ann@example.com", "bob@example.com", "a.example", LINK, SERVICE, content)
+        message = email.message_from_bytes(message_of("svc@example.com", sent).as_bytes(), policy=email.policy.default)
+        plain, page = (message.get_body([kind]).get_content() for kind in ("plain", "html"))
+        for text in (sent.subject, plain, page):
+            assert (reports in text) == has_reports, (content, text)
+            assert (alerts in text) == has_alerts, (content, text)

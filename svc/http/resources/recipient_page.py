@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.identity.operator import Identity
-    from svc.model import Language, RecipientState
+    from svc.model import Language, MailingContent, RecipientState
     from svc.store.mailings import Subscription
 
 _STYLE = (
@@ -41,10 +41,11 @@ _PAGE = (
 
 
 class _Words(NamedTuple):
-    """The texts in one language. `states`: by the recipient's state."""
+    """The texts in one language. `emails`: what the recipient gets. `states`: by the recipient's state."""
 
     title: str
     several_sites: str
+    emails: Mapping[MailingContent, str]
     states: Mapping[RecipientState, str]
     confirm: str
     decline: str
@@ -58,12 +59,17 @@ class _Words(NamedTuple):
 
 _WORDS: Mapping[Language, _Words] = {
     "en": _Words(
-        title="Email reports about {name}",
+        title="Emails about {name}",
         several_sites="{name} (all sites)",
+        emails={
+            "reports": "email reports",
+            "alerts": "email alerts",
+            "reports_and_alerts": "email reports and alerts",
+        },
         states={
-            "unconfirmed": "Do you want to get email reports about {name} at {email}?",
-            "confirmed": "{email} gets email reports about {name}.",
-            "unsubscribed": "{email} gets no email reports about {name}.",
+            "unconfirmed": "Do you want to get {emails} about {name} at {email}?",
+            "confirmed": "{email} gets {emails} about {name}.",
+            "unsubscribed": "{email} gets no {emails} about {name}.",
         },
         confirm="Confirm",
         decline="Decline",
@@ -75,12 +81,17 @@ _WORDS: Mapping[Language, _Words] = {
         unknown="This link is not valid or has expired. Use the link in the newest email.",
     ),
     "de": _Words(
-        title="E-Mail-Berichte über {name}",
+        title="E-Mails über {name}",
         several_sites="{name} (alle Websites)",
+        emails={
+            "reports": "E-Mail-Berichte",
+            "alerts": "E-Mail-Warnungen",
+            "reports_and_alerts": "E-Mail-Berichte und Warnungen",
+        },
         states={
-            "unconfirmed": "Möchten Sie E-Mail-Berichte über {name} an {email} erhalten?",
-            "confirmed": "{email} erhält E-Mail-Berichte über {name}.",
-            "unsubscribed": "{email} erhält keine E-Mail-Berichte über {name}.",
+            "unconfirmed": "Möchten Sie {emails} über {name} an {email} erhalten?",
+            "confirmed": "{email} erhält {emails} über {name}.",
+            "unsubscribed": "{email} erhält keine {emails} über {name}.",
         },
         confirm="Zustimmen",
         decline="Ablehnen",
@@ -99,7 +110,8 @@ def recipient_page(found: Subscription, token: str, identity: Identity) -> str:
     recipient = found.recipient
     words = _WORDS[recipient.language]
     name = found.name if found.target_kind == "site" else words.several_sites.format(name=found.name)
-    content = [f"<p>{escape(words.states[recipient.state].format(name=name, email=recipient.email))}</p>"]
+    state = words.states[recipient.state].format(emails=words.emails[found.content], name=name, email=recipient.email)
+    content = [f"<p>{escape(state)}</p>"]
     match recipient.state:
         case "unconfirmed":
             buttons = _button(token, "confirm", words.confirm, main=True) + _button(token, "unsubscribe", words.decline)

@@ -173,6 +173,26 @@ async def test_recipient_confirms_and_unsubscribes_on_its_page(world, place):
 
 
 @pytest.mark.parametrize(
+    ("settings", "emails"),
+    [
+        ({}, "email reports"),
+        ({"weekly": False, "alerts": True}, "email alerts"),
+        ({"monthly": True, "alerts": True}, "email reports and alerts"),
+    ],
+)
+async def test_confirmation_and_page_name_alerts_if_they_are_turned_on(world, place, settings, emails):
+    _, session, _, site = place
+    await put(world, session, site.id, ANN, **settings)
+    [page] = await links_to(world, ANN)
+    [text] = [text for text in await world.inbox() if f"To: {ANN}" in text]
+    assert f"Subject: Confirm {emails} about shop.example.com\n" in text
+    asked = (await world.call("GET", page, headers=BROWSER)).raw.decode()
+    assert f"Do you want to get {emails} about shop.example.com at {ANN}?" in asked
+    confirmed = (await world.call("POST", f"{page}/confirm", headers=BROWSER)).raw.decode()
+    assert f"{ANN} gets {emails} about shop.example.com." in confirmed
+
+
+@pytest.mark.parametrize(
     "request_of",
     [
         {"data": "List-Unsubscribe=One-Click", "headers": ONE_CLICK},
