@@ -65,7 +65,7 @@ class Endpoint(Generic[B, Q]):
     """
 
     method: Method
-    path: str  # "/v1/links/{link_id}"; at most one parameter
+    path: str  # "/v1/links/{link_id}"; at most two parameters, two only without a credential
     tag: Tag
     summary: str
     response: type[ResponseBody] | None
@@ -90,10 +90,9 @@ class Endpoint(Generic[B, Q]):
             raise ValueError(f"{self.method} {self.path} may change something: declare its action")
 
     @cached_property
-    def id_name(self) -> str | None:
-        """The name of the path parameter, one of ID_PREFIXES or TAG_PARAMETER, or None."""
-        match = _PARAMETER.search(self.path)
-        return None if match is None else match[1]
+    def id_names(self) -> tuple[str, ...]:
+        """The names of the path parameters, each one of ID_PREFIXES or TAG_PARAMETER."""
+        return tuple(_PARAMETER.findall(self.path))
 
     @property
     def changes(self) -> bool:
@@ -129,6 +128,6 @@ class Endpoint(Generic[B, Q]):
             codes.add("payload_too_large")
         if self.changes and not self.leaving:
             codes.add("idempotency_conflict")
-        if self.id_name is not None:
+        if self.id_names:
             codes.add("not_found")
         return tuple(sorted(codes, key=lambda code: (CATALOGUE[code].status, code)))

@@ -197,8 +197,7 @@ def _description(endpoint: Endpoint[Any, Any]) -> str:
 
 
 def _path_parameters(endpoint: Endpoint[Any, Any]) -> Iterable[Json]:
-    name = endpoint.id_name
-    if name is not None:
+    for name in endpoint.id_names:
         is_tag = name == TAG_PARAMETER
         schema = TAG_SCHEMA if is_tag else {"type": "string", "pattern": rf"^{ID_PREFIXES[name]}_{ID_PATTERN}$"}
         yield {"name": name, "in": "path", "required": True, "schema": schema}

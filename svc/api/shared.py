@@ -54,7 +54,9 @@ class Shared(ResponseBody):
 
     kind: TargetKind
     name: str
-    title: str | None = optional_field("The host of the site, or the short URL of the link without `https://`.")
+    title: str | None = optional_field(
+        "The host of the site, or the short URL of the link without `https://`. The page of an account has no title."
+    )
     periods: tuple[ReportPeriod, ...] | None = optional_field(
         "The periods that can be selected. If the field is absent, any days can be selected."
     )
@@ -64,6 +66,7 @@ class Shared(ResponseBody):
 class SharedSite(ResponseBody):
     """A site of a shared account."""
 
+    id: str
     host: str
     totals: Counts
 
@@ -80,7 +83,9 @@ class SharedSites(ResponseBody):
 
 
 class SharedReport(ResponseBody):
-    """The counts that a share shows. It has a `report` for a site or link, and `account` for an account."""
+    """The counts that a share shows. It has a `report` for a site or link, and `account` for the list of sites of an
+    account.
+    """
 
     share: Shared
     report: Report | None = optional_field(
@@ -96,6 +101,10 @@ _ADDED = "This operation is not part of the original API specification."
 _WRONG = (
     "The secret in the path takes the place of a credential. At most 30 unknown secrets are accepted per minute from"
     f" one network. {_ADDED}"
+)
+_SITE = (
+    "The share must be one of an account. If the site does not belong to the account, or is deleted or disabled, the"
+    " response is 404."
 )
 
 PAGE = Endpoint(
@@ -119,6 +128,31 @@ REPORT = Endpoint(
     " database at most once in 5 minutes for each period, regardless of the number of viewers. If the share has"
     " `periods`, the request can select one of them, and neither `from`, `to`, nor `compare`. If the share has a"
     f" password, the request needs a token. {_WRONG}",
+    access="anybody",
+    query=SharedReportQuery,
+    response=SharedReport,
+    codes=("rate_limited", "unauthorized"),
+)
+SITE_PAGE = Endpoint(
+    method="GET",
+    path="/s/{secret}/sites/{site_id}",
+    tag="shares",
+    summary="Show the page of a site of a shared account",
+    description=f"Browsers also get a page for errors. {_SITE} {_WRONG}",
+    access="anybody",
+    query=PageQuery,
+    response=None,
+    media_types=(HTML_TYPE,),
+    codes=("rate_limited",),
+)
+SITE_REPORT = Endpoint(
+    method="GET",
+    path="/s/{secret}/sites/{site_id}/report",
+    tag="shares",
+    summary="Get the counts of a site of a shared account",
+    description="The response is the one for a share of this site, and `kind` is `account`. If the share has a"
+    " password, the request needs a token from `POST /s/{secret}/report`."
+    f" {_SITE} {_WRONG}",
     access="anybody",
     query=SharedReportQuery,
     response=SharedReport,
@@ -151,4 +185,4 @@ BADGE = Endpoint(
     media_types=(SVG_TYPE,),
 )
 
-ENDPOINTS = (PAGE, REPORT, SIGN_IN, BADGE)
+ENDPOINTS = (PAGE, REPORT, SITE_PAGE, SITE_REPORT, SIGN_IN, BADGE)

@@ -28,8 +28,8 @@ _PASSWORD = "Viewers have to enter this password."  # noqa: S105  # a descriptio
 _UNTIL = "The last UTC day on which the page is available. It cannot be before today."
 _PERIODS = "The periods that viewers can select. Without this field, they can select any days."
 _LISTS = (
-    "Whether the page can show breakdowns, such as top pages and sources. For an account, the field has no effect."
-    " Default: `false`."
+    "Whether the page can show breakdowns, such as top pages and sources. For an account, these are on the"
+    " pages of its sites. Default: `false`."
 )
 _EMBED = (
     "The origins of the websites that may show the page in a frame. An origin begins with `https://`; for development,"
@@ -190,9 +190,10 @@ ADD_TO_ACCOUNT = Endpoint(
     path="/v1/accounts/{account_id}/shares",
     tag="reports",
     action="share.create",
-    summary="Share the totals of all sites of an account",
-    description="The response contains the URL of a public page, which lists the account's sites with their totals. An"
-    f" API key needs both scopes. The page ends when the account is disconnected. {_ADDED}",
+    summary="Share the counts of all sites of an account",
+    description="The response contains the URL of a public page, which lists the account's sites with their totals, and"
+    f" shows the report of each site. An API key needs both scopes. The page ends when the account is disconnected."
+    f" {_ADDED}",
     scopes=("sites", "links"),
     body=NewShare,
     response=OneShare,

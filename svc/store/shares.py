@@ -51,8 +51,9 @@ class AvailableShare:
 
 @dataclass(frozen=True)
 class SiteTotals:
-    """A site's host, and its counts over a period."""
+    """A site with its host, and its counts over a period."""
 
+    site_id: str
     host: str
     counts: Counts
 
@@ -171,13 +172,27 @@ def available_share(digest: str, today: int) -> Tx[AvailableShare | None]:
     return AvailableShare(share, target, account)
 
 
+def available_site(account_id: str, site_id: str) -> Tx[Site | None]:
+    """Return a site that the page of this account shows.
+
+    None if the site does not exist, belongs to another account, or is deleted or disabled.
+    """
+    rows = yield sql(
+        "select * from sites where id = $1 and account_id = $2 and state <> 'deleted' and disabled_at is null",
+        site_id,
+        account_id,
+    )
+    found = yield from sites.sites_of_rows(rows)
+    return found[0] if found else None
+
+
 def site_totals(account_id: str, first_day: int, last_day: int) -> Tx[list[SiteTotals]]:
     """Return the counts of an account's sites on these days, most views first.
 
     Deleted and disabled sites are not included.
     """
     rows = yield sql(
-        "select t.host, cast(coalesce(sum(d.views), 0) as bigint) as views,"
+        "select t.id, t.host, cast(coalesce(sum(d.views), 0) as bigint) as views,"
         " cast(coalesce(sum(d.bots), 0) as bigint) as bots, cast(coalesce(sum(d.visitors), 0) as bigint) as visitors"
         " from sites t left join days d on d.target = t.id and d.day between $2 and $3"
         " where t.account_id = $1 and t.state <> 'deleted' and t.disabled_at is null"
@@ -187,7 +202,7 @@ def site_totals(account_id: str, first_day: int, last_day: int) -> Tx[list[SiteT
         last_day,
         MAX_SITES,
     )
-    return [SiteTotals(row["host"], Counts(row["views"], row["bots"], row["visitors"])) for row in rows]
+    return [SiteTotals(row["id"], row["host"], Counts(row["views"], row["bots"], row["visitors"])) for row in rows]
 
 
 def first_day_of_sites(account_id: str) -> Tx[int | None]:

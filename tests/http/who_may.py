@@ -140,6 +140,8 @@ GET    /.well-known/security.txt     404
 GET    /s/{secret}                   404
 GET    /s/{secret}/report            200
 POST   /s/{secret}/report            200
+GET    /s/{secret}/sites/{site_id}   404
+GET    /s/{secret}/sites/{site_id}/report 404
 GET    /s/{secret}/badge.svg         200
 """
 

@@ -29,6 +29,37 @@ async def share_of(service: Service, target: str, **more: Any) -> str:
     return str(made["share"]["url"]).removeprefix(service.url)
 
 
+async def site_page_has_the_protection_of_its_share(service: Service, account: str, site: str, get: Any) -> None:
+    """Check status, framing and cache headers of the page of a site of a shared account."""
+    origin = "https://www.example.com"
+    path = await share_of(service, f"/v1/accounts/{account}", embed=[origin], lists=True)
+    closed = await share_of(service, f"/v1/accounts/{account}", password="a long password")
+    framed = POLICY.replace("frame-ancestors 'none'", f"frame-ancestors {origin}")
+    absent = new_id("site")
+    for page, status, policy in (
+        (f"{path}/sites/{site}", 200, framed),
+        (f"{path}/sites/{absent}", 404, framed),
+        # Without the password, the page does not reveal which sites there are.
+        (f"{closed}/sites/{site}", 200, POLICY),
+        (f"{closed}/sites/{absent}", 200, POLICY),
+        (f"/s/{new_id('shs')}/sites/{site}", 404, POLICY),
+    ):
+        response = await get(page, **HTML)
+        assert (response.status_code, response.headers["content-security-policy"]) == (status, policy), page
+        assert response.headers["content-type"] == "text/html; charset=utf-8"
+        assert response.headers["cache-control"] == "no-store"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert response.headers["x-robots-tag"] == "noindex"
+        assert page.split("/")[2] not in response.text
+    report = await get(f"{path}/sites/{site}/report?breakdowns=1")
+    assert report.json()["share"]["title"] == ZONE
+    assert report.json()["report"]["breakdowns"] is not None
+    assert "content-security-policy" in report.headers
+    assert report.headers["cache-control"] == "no-store"
+    for other, status in ((f"{path}/sites/{absent}/report", 404), (f"{closed}/sites/{site}/report", 401)):
+        assert (await get(other)).status_code == status
+
+
 @pytest.mark.rule("Y13")
 async def test_viewer_gets_the_page_and_the_secret_leaves_no_trace(
     service: Service, customer: Customer, tmp_path: Path
@@ -70,13 +101,16 @@ async def test_viewer_gets_the_page_and_the_secret_leaves_no_trace(
     token = granted.json()["token"]
     opened = await get(f"{closed}/report", Authorization=f"Bearer {token}")
     assert [each["host"] for each in opened.json()["account"]["sites"]] == [ZONE]
+    await site_page_has_the_protection_of_its_share(service, account, site["id"], get)
     badge = await get(f"{path}/badge.svg?label=seen")
     assert badge.text.startswith("<svg")
 
     async def logged() -> str | None:  # a request is logged after its response
         log = (tmp_path / "svc/log").read_text()
         routes = {line.get("route") for line in map(json.loads, log.splitlines()) if line["message"] == "request"}
-        return log if {"/s/{secret}", "/s/{secret}/report", "/s/{secret}/badge.svg"} <= routes else None
+        shown = {"/s/{secret}", "/s/{secret}/report", "/s/{secret}/badge.svg"}
+        of_site = {"/s/{secret}/sites/{site_id}", "/s/{secret}/sites/{site_id}/report"}
+        return log if shown | of_site <= routes else None
 
     log = await eventually(logged)
     for kept in (path, closed, unknown, token):

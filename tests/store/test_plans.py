@@ -109,6 +109,7 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "notes": lambda user, account, site, link: notes.list_notes([account, site], TODAY, TODAY, 9, (1, 1, "")),
     "a note": lambda user, account, site, link: notes.get_note(user, "note"),
     "an available share": lambda user, account, site, link: shares.available_share("digest", TODAY),
+    "a site of a shared account": lambda user, account, site, link: shares.available_site(account, site),
     "shares": lambda user, account, site, link: shares.list_shares(site),
     "totals of an account's sites": lambda user, account, site, link: shares.site_totals(account, TODAY, TODAY),
     "the first day of an account": lambda user, account, site, link: shares.first_day_of_sites(account),

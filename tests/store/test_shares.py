@@ -183,6 +183,26 @@ async def test_shares_are_deleted_with_their_user(store: Store) -> None:
     assert await store.read(shares.list_shares(site)) == []
 
 
+@pytest.mark.rule("Y13")
+async def test_sites_that_an_account_does_not_show_are_looked_up_like_unknown_sites(store: Store) -> None:
+    account = await store.run(an_account())
+    user = await store.read(owner_of(account))
+    own, others = await store.run(an_account(user, link_host=False)), await store.run(an_account(link_host=False))
+    shown, deleted, disabled = [await store.run(a_site(account, f"{host}.example.com")) for host in "abc"]
+    elsewhere = [await store.run(a_site(one, "d.example.com")) for one in (own, others)]
+    await store.run(sites.delete_site(account, deleted))
+    await store.run(disable("sites", disabled))
+    found = await store.read(shares.available_site(account, shown))
+    assert found is not None
+    assert (found.id, found.host) == (shown, "a.example.com")
+    work: dict[str, list[str]] = {}
+    for asked in (new_id("site"), deleted, disabled, *elsewhere):
+        texts = work.setdefault(asked, [])
+        assert await store.read(statements_of(shares.available_site(account, asked), texts)) is None
+    assert len({tuple(texts) for texts in work.values()}) == 1
+    assert all(len(texts) == 1 for texts in work.values())
+
+
 async def test_totals_of_an_account_leave_out_deleted_and_disabled_sites(store: Store) -> None:
     account = await store.run(an_account())
     hosts = {host: await store.run(a_site(account, f"{host}.example.com")) for host in ("a", "b", "c", "d")}

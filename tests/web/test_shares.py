@@ -157,11 +157,57 @@ def test_ended_and_unknown_pages_look_the_same_and_are_in_the_viewers_language(b
 
 @pytest.mark.rule("Y13")
 def test_account_page_lists_sites(browser, sharer):
-    share = sharer.call("POST", f"/v1/accounts/{sharer.place.ids['accounts']}/shares", {"name": "All sites"})["share"]
+    share = sharer.share("accounts")
     with viewer(browser) as page:
         page.goto(share["url"])
         wait_until_loaded(page)
-        expect(page.get_by_role("heading", level=1)).to_have_text("All sites")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Our shop")
+        expect(page.get_by_role("link", name="shop.example", exact=True)).to_be_visible()
+
+
+@pytest.mark.rule("Y13")
+def test_viewer_opens_a_site_of_an_account_and_returns(browser, sharer):
+    share = sharer.share("accounts", lists=True, password=PASSWORD)
+    of_site = f"{share['url']}/sites/{sharer.place.ids['sites']}"
+    with viewer(browser) as page:
+        page.goto(f"{share['url']}?period=30d")
+        page.get_by_label("Password", exact=True).fill(PASSWORD)
+        page.get_by_role("button", name="Open").click()
+        page.get_by_role("link", name="shop.example", exact=True).click()
+        # The password is entered once, the days stay selected, and the heading has the focus.
+        heading = page.get_by_role("heading", level=1)
+        expect(heading).to_have_text("shop.example")
+        expect(heading).to_be_focused()
+        expect(page).to_have_url(f"{of_site}?period=30d")
+        expect(page.get_by_role("link", name="30 days")).to_have_attribute("aria-current", "true")
+        expect(page.get_by_text("Our shop")).to_be_visible()
+        expect(page.locator(".breakdown.pages")).to_be_visible()
+        assert int(page.locator(".totals .views .figure").inner_text()) > 0
+        page.get_by_role("link", name="Today").click()
+        expect(page.get_by_role("link", name="Today")).to_have_attribute("aria-current", "true")
+        page.get_by_role("link", name="All sites").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Our shop")
+        expect(page).to_have_url(f"{share['url']}?period=today")
+        page.go_back()
+        expect(heading).to_have_text("shop.example")
+        # The password is not stored, so that a page that is opened again asks for it.
+        page.goto(of_site)
+        page.get_by_label("Password", exact=True).fill(PASSWORD)
+        page.get_by_role("button", name="Open").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("shop.example")
+        assert page.evaluate("broken") == []
+        assert page.evaluate("Object.keys(localStorage).length + document.cookie.length") == 0
+
+
+@pytest.mark.rule("Y13")
+def test_unknown_site_of_an_account_leads_to_the_list(browser, sharer):
+    share = sharer.share("accounts")
+    with viewer(browser) as page:
+        response = page.goto(f"{share['url']}/sites/site_{'a' * 20}")
+        assert response is not None
+        assert response.status == 404
+        expect(page.get_by_role("heading", level=1)).to_have_text("This page is not available")
+        page.get_by_role("link", name="All sites").click()
         expect(page.get_by_role("link", name="shop.example", exact=True)).to_be_visible()
 
 
@@ -181,15 +227,14 @@ def test_owner_shares_an_account(browser, furnished, sharer):
         expect(dialog.get_by_text("Not shared yet.")).to_be_visible()
         dialog.get_by_role("button", name="Create link").click()
         dialog.get_by_label("Name").fill("All shops")
-        # The page of an account has no breakdowns.
-        expect(dialog.get_by_label("Also show breakdowns")).to_have_count(0)
         dialog.get_by_role("button", name="Create link").click()
         expect(dialog.get_by_text("All shops")).to_be_visible()
         [share] = sharer.call("GET", path)["shares"]
+        assert not share["lists"]
         expect(dialog.get_by_text(share["url"])).to_be_visible()
-        sharer.call("PATCH", f"/v1/shares/{share['id']}", {"lists": True})
         dialog.get_by_role("button", name="Edit: All shops").click()
         dialog.get_by_label("Name").fill("Our shops")
+        dialog.get_by_label("Also show breakdowns").check()
         dialog.get_by_role("button", name="Save").click()
         expect(dialog.get_by_text("Our shops")).to_be_visible()
         assert sharer.call("GET", path)["shares"] == [{**share, "name": "Our shops", "lists": True}]
@@ -225,14 +270,32 @@ def test_only_allowed_origins_can_show_the_page_in_a_frame(browser, sharer):
 
 
 @pytest.mark.rule("Y13")
+def test_site_of_an_account_opens_inside_the_frame(browser, sharer):
+    share = sharer.share("accounts")
+    with website(FRAME.format(url=share["url"])) as origin, viewer(browser) as page:
+        sharer.call("PATCH", f"/v1/shares/{share['id']}", {"embed": [origin]})
+        page.goto(origin)
+        inside = page.frame_locator("iframe")
+        inside.get_by_role("link", name="shop.example", exact=True).click()
+        expect(inside.get_by_role("heading", level=1)).to_have_text("shop.example")
+        expect(inside.locator(".totals")).to_be_visible()
+        assert page.frames[1].evaluate("document.documentElement.scrollWidth") <= NARROW
+        page.wait_for_function("heights.at(-1) > 300")
+        # The page in the frame has its own history entry. The page around it stays.
+        assert page.url == f"{origin}/"
+
+
+@pytest.mark.rule("Y13")
 def test_hostile_texts_stay_text(browser, sharer):
-    share = sharer.share(lists=True)
+    share, of_account = sharer.share(lists=True), sharer.share("accounts", lists=True)
     with viewer(browser) as page:
 
         def spoiled(route: Route) -> None:
             response = route.fetch()
             body = written(response.json())
             body["share"] |= {"name": HOSTILE, "title": HOSTILE}
+            for site in body.get("account", {}).get("sites", []):
+                site |= {"host": HOSTILE, "id": HOSTILE}
             route.fulfill(response=response, json=body)
 
         page.route("**/report?*", spoiled)
@@ -240,14 +303,33 @@ def test_hostile_texts_stay_text(browser, sharer):
         wait_until_loaded(page)
         only_text(page, "the page of a share")
         expect(page.get_by_role("heading", level=1)).to_contain_text("<img src=x")
+        page.goto(f"{of_account['url']}?period=30d")
+        wait_until_loaded(page)
+        only_text(page, "the page of an account")
+        site = page.locator(".rows a")
+        expect(site).to_contain_text("<img src=x")
+        assert site.evaluate("(link) => link.origin + link.pathname").startswith(f"{of_account['url']}/sites/%")
+        page.goto(f"{of_account['url']}/sites/{sharer.place.ids['sites']}?period=30d")
+        wait_until_loaded(page)
+        only_text(page, "the page of a site of an account")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("<img src=x")
 
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_page_is_accessible(browser, sharer, theme):
     open_share, protected = sharer.share(lists=True), sharer.share(password=PASSWORD)
+    of_account = sharer.share("accounts", lists=True)["url"]
+    pages = (
+        open_share["url"],
+        protected["url"],
+        f"{open_share['url'][:-4]}aaaa",
+        of_account,
+        f"{of_account}/sites/{sharer.place.ids['sites']}",
+        f"{of_account}/sites/site_{'a' * 20}",
+    )
     for width in (NARROW, 1180):
         with viewer(browser, color_scheme=theme, viewport={"width": width, "height": 844}) as page:
-            for url in (open_share["url"], protected["url"], f"{open_share['url'][:-4]}aaaa"):
+            for url in pages:
                 page.goto(url)
                 wait_until_loaded(page)
                 assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,14 +1,14 @@
 """/s/{secret}: the public pages of shares, with their reports, password check and badge.
 
-A request with an unknown secret gets the same response after the same work as a request for a share that has ended.
+A request with an unknown secret gets the same response after the same work as a request for a share that has ended. On
+the page of an account, the same applies to sites that the page does not show.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,8 @@ from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError, Unauth
 from svc.http.resources import badge
 from svc.http.resources.report import site_report
 from svc.http.resources.reports import asked_report, asked_span
-from svc.http.serving.credentials import RateLimited, admit, bearer, networks_of
+from svc.http.resources.share_lookups import ShareLookups
+from svc.http.serving.credentials import RateLimited, bearer, networks_of
 from svc.http.serving.front import headers_of
 from svc.ids import digest
 from svc.limits import SlidingLimit
@@ -33,7 +34,6 @@ from svc.model import Counts as Sum
 from svc.store import shares, totals
 
 if TYPE_CHECKING:
-    from svc.clock import Clock
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.resources.reports import Asked
     from svc.http.resources.spans import Span
@@ -42,10 +42,9 @@ if TYPE_CHECKING:
     from svc.http.serving.requests import Form, PublicRead, RequestInfo
     from svc.model import Share, UnavailableReason
     from svc.store.shares import AvailableShare
-    from svc.store.tx import Store, Tx
+    from svc.store.tx import Tx
     from svc.worker.counts import Live
 
-WRONG_SECRETS_PER_MINUTE = 30
 # For each share, target and days, the Worker's database is read for breakdowns at most once in this time. The result is
 # shown until then.
 LISTS_S = 300
@@ -67,11 +66,13 @@ class SharedPages:
         self._supervisor = deps.supervisor
         self._passwords = passwords
         self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
-        self._lookups = _Lookups(self._store, self._clock)
+        self._lookups = ShareLookups(self._store, self._clock)
         self._list_reads = SlidingLimit(1, window_s=LISTS_S)  # by share, target and days
         self._user_reads = SlidingLimit(LIST_READS_PER_MINUTE)  # by user id
         endpoints.public(api.PAGE, self.page)
         endpoints.public(api.REPORT, self.report)
+        endpoints.public(api.SITE_PAGE, self.page)
+        endpoints.public(api.SITE_REPORT, self.report)
         endpoints.form(api.SIGN_IN, self.sign_in)
         endpoints.public(api.BADGE, self.badge)
 
@@ -80,7 +81,10 @@ class SharedPages:
         status, headers = HTTPStatus.OK, dict(_NO_INDEX)
         embed: tuple[str, ...] = ()
         try:
-            embed = (await self._find(read.id, read.request)).share.embed
+            found = await self._find(read.id, read.request)
+            embed = found.share.embed
+            if read.part_id and found.share.password_hash is None:  # a password also hides which sites there are
+                await self._with_site(found, read.part_id)
         except (NotFound, RateLimited) as error:
             if "text/html" not in read.request.accept:
                 raise
@@ -98,6 +102,8 @@ class SharedPages:
         share = found.share
         if share.password_hash is not None and not self._is_signed_in(share, read.request.authorization):
             raise Unauthorized("This page requires a password.")
+        if read.part_id:
+            found = await self._with_site(found, read.part_id)
         query = _allowed(read.query, share)
         if isinstance(found.target, Account):
             shown = await self._store.read(_account_report(found, query, self._clock(), self._hours_from()))
@@ -164,6 +170,15 @@ class SharedPages:
             raise NotFound
         add_log_context(account=found.account.id)
         return found
+
+    async def _with_site(self, found: AvailableShare, site_id: str) -> AvailableShare:
+        """Return the share of an account with one of the account's sites as its target. Raises NotFound."""
+        if not isinstance(found.target, Account):
+            raise NotFound
+        site = await self._store.peek(shares.available_site(found.account.id, site_id))
+        if site is None:
+            raise NotFound
+        return replace(found, target=site)
 
     async def _target_report(
         self, found: AvailableShare, target: Site | Link, query: api.SharedReportQuery
@@ -238,39 +253,6 @@ class _Lists:
     live: Live | None = None
     unavailable: UnavailableReason | None = None
     again_at: int | None = None
-
-
-class _Lookups:
-    """Finds shares by their secret, and limits the number of unknown secrets per network.
-
-    A secret counts before the lookup, so that parallel requests cannot exceed the limit. If the share exists, the
-    secret does not count. Parallel requests from one network with the same secret count once, so that many viewers can
-    open a page at the same time.
-    """
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self._unknown = SlidingLimit(WRONG_SECRETS_PER_MINUTE)
-        self._under_way: Counter[tuple[str, str]] = Counter()  # by network and digest
-
-    async def find(self, network: str, secret_digest: str) -> AvailableShare | None:
-        """Return the share; None if there is none. Raises RateLimited."""
-        now, name = self._clock(), (network, secret_digest)
-        if not self._under_way[name]:
-            admit(self._unknown, network, now)
-        self._under_way[name] += 1
-        is_unknown = False
-        try:
-            found = await self._store.peek(shares.available_share(secret_digest, day_of(now)))
-            is_unknown = found is None
-            return found
-        finally:
-            self._under_way[name] -= 1
-            if not self._under_way[name]:
-                del self._under_way[name]
-                if not is_unknown:  # a failed or cancelled lookup reveals nothing
-                    self._unknown.give_back(network)
 
 
 def viewer_token(share_id: str, password_hash: str, expires_at_s: int) -> str:
@@ -352,6 +334,9 @@ def _account_report(
             to=span.last_day,
             as_of=(yield from totals.pushed_as_of(found.account.id)),
             totals=Counts.model_validate(sum((site.counts for site in sites), Sum())),
-            sites=tuple(api.SharedSite(host=site.host, totals=Counts.model_validate(site.counts)) for site in sites),
+            sites=tuple(
+                api.SharedSite(id=site.site_id, host=site.host, totals=Counts.model_validate(site.counts))
+                for site in sites
+            ),
         ),
     )

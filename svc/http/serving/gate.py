@@ -22,7 +22,15 @@ from svc.errors import Forbidden
 from svc.http.serving.credentials import Caller, Credentials, RateLimited, require
 from svc.http.serving.direct import not_json
 from svc.http.serving.origin import is_cross_origin
-from svc.http.serving.request_parts import discard_body, idempotency_key, path_id, query_of, raw_body, request_info
+from svc.http.serving.request_parts import (
+    discard_body,
+    idempotency_key,
+    path_id,
+    path_ids,
+    query_of,
+    raw_body,
+    request_info,
+)
 from svc.http.serving.requests import Form, PublicRead, Read, Write
 from svc.http.serving.responses import Streamed, response_of, stream_response, to_response
 from svc.store.idempotency import Claim
@@ -132,7 +140,8 @@ class Gate:
         """Serve a read request that needs no credential."""
         info = request_info(self._credentials)
         query = query_of(endpoint)
-        return to_response(await handler(PublicRead(path_id(endpoint, path), query, info)), endpoint.status)
+        object_id, part_id, *_ = *path_ids(endpoint, path), "", ""
+        return to_response(await handler(PublicRead(object_id, part_id, query, info)), endpoint.status)
 
     async def open(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[ResponseBody | Response]]

@@ -46,21 +46,27 @@ def request_info(credentials: Credentials) -> RequestInfo:
 
 
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
-    """Return the id or the normalized tag in the path, or "" if the path contains none.
+    """Return the id or the normalized tag in the path, or "" if the path contains none. Raises NotFound."""
+    return next(iter(path_ids(endpoint, path)), "")
 
-    If the id or tag is malformed, raises NotFound without querying the store.
+
+def path_ids(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the ids and normalized tags in the path.
+
+    If an id or tag is malformed, raises NotFound without querying the store.
     """
-    name = endpoint.id_name
-    if name is None:
-        return ""
+    return tuple(_path_part(name, path[name]) for name in endpoint.id_names)
+
+
+def _path_part(name: str, given: str) -> str:
     if name == TAG_PARAMETER:
         try:
-            return parse_tag(path[name])
+            return parse_tag(given)
         except Wrong:
             raise NotFound from None
-    if not is_id(ID_PREFIXES[name], path[name]):
+    if not is_id(ID_PREFIXES[name], given):
         raise NotFound
-    return path[name]
+    return given
 
 
 def idempotency_key(*, required: bool) -> str | None:

@@ -59,9 +59,13 @@ class Read(Generic[Q]):
 
 @dataclass(frozen=True)
 class PublicRead(Generic[Q]):
-    """A read request that needs no credential: the id in its path ("" if the path contains no id), and the query."""
+    """A read request that needs no credential: the ids in its path ("" if the path contains no such id), and the query.
+
+    `part_id`: the second id in the path, which identifies a part of the object with the first id.
+    """
 
     id: str = field(repr=False)  # hidden because it may be a secret
+    part_id: str
     query: Q
     request: RequestInfo
 

@@ -32,7 +32,7 @@ def routes() -> QuartMap:
     # Otherwise, the framework would redirect such paths with an HTML page.
     rules = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id, "tag": _Tag})
     for endpoint in ENDPOINTS:
-        kind = "tag" if endpoint.id_name == TAG_PARAMETER else "id"
+        kind = "tag" if TAG_PARAMETER in endpoint.id_names else "id"
         path = endpoint.path.replace("{", f"<{kind}:").replace("}", ">")
         rules.add(QuartRule(path, methods=[endpoint.method], endpoint=name_of(endpoint)))
     return rules

@@ -58,7 +58,7 @@ class Viewers:
         self.service = service
 
     async def begin(self) -> Viewers:
-        account = await self.service.account()
+        account = self.account = await self.service.account()
         store = self.service.store
         self.site, self.link = await store.run(unnoticed(targets(account.id)))
         self.path = await self.share(f"/v1/sites/{self.site}")
@@ -75,7 +75,7 @@ class Viewers:
         """Request a report without the user's credential."""
         return await self.service.world.call("GET", f"{path or self.path}{query}")
 
-    async def at_once(self, number: int) -> Counter[tuple[int, Any, bool]]:
+    async def at_once(self, number: int, path: str | None = None) -> Counter[tuple[int, Any, bool]]:
         """Request the report many times at the same moment.
 
         Count the responses by status, `unavailable`, and whether they have lists.
@@ -83,9 +83,9 @@ class Viewers:
         found: Counter[tuple[int, Any, bool]] = Counter()
 
         async def view() -> None:
-            response = await self.view()
+            response = await self.view(path=path)
             while response.status == 503:  # on a busy machine, the store's limited queue may be full
-                response = await self.view()
+                response = await self.view(path=path)
             report = response.body.get("report", {})
             found[response.status, report.get("unavailable"), report.get("breakdowns") is not None] += 1
 
@@ -176,6 +176,44 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
     viewers.service.clock.advance_s(60)
     last = await viewers.view(f"?breakdowns=1&from={day_text(today - 19)}&to={day_text(today - 19)}")
     assert last.body["report"]["breakdowns"] is not None
+
+
+async def test_viewers_of_an_account_cause_one_read_for_each_site_and_period(viewers):
+    """The sites of a shared account: one read in five minutes, the same limit per user, and shared results."""
+    second = await viewers.service.store.run(unnoticed(another_site(viewers.account.id)))
+    of_account = (await viewers.share(f"/v1/accounts/{viewers.account.id}")).removesuffix("/report")
+    paths = [f"{of_account}/sites/{site}/report" for site in (viewers.site, second)]
+    assert await viewers.at_once(200, paths[0]) == {(200, None, True): 200}
+    assert await viewers.calls() == 1
+    assert await viewers.at_once(50, paths[1]) == {(200, None, True): 50}
+    assert (await viewers.view("?breakdowns=1&period=30d", paths[1])).body["report"]["breakdowns"] is not None
+    assert await viewers.calls() == 3
+    # The share of the same site uses the result, too.
+    assert (await viewers.view()).body["report"]["breakdowns"] is not None
+    viewers.service.clock.advance_s(LISTS_S - 1)
+    assert await viewers.at_once(50, paths[0]) == {(200, None, True): 50}
+    assert await viewers.calls() == 3
+    viewers.service.clock.advance_s(1)
+    assert await viewers.at_once(50, paths[0]) == {(200, None, True): 50}
+    assert await viewers.calls() == 4
+    # Viewers who select many days use up the share's part of the owner's reads, and then see totals only.
+    today = day_of(viewers.service.clock())
+    found = [
+        await viewers.view(f"?breakdowns=1&from={day_text(today - n)}&to={day_text(today - n)}", paths[n % 2])
+        for n in range(1, 20)
+    ]
+    assert await viewers.calls() == 3 + LIST_READS_PER_MINUTE
+    refused = [response for response in found if response.body["report"]["breakdowns"] is None]
+    assert len(refused) == len(found) - (LIST_READS_PER_MINUTE - 1)
+    assert all(response.body["report"]["totals"]["views"] == 0 and response.body["lists_at"] for response in refused)
+
+
+def another_site(account_id: str) -> Tx[str]:
+    """Add a site without a pending sync or route. Return its id."""
+    site = yield from a_site(account_id, "blog.example.com")
+    yield sql("update sites set state = 'active' where id = $1", site)
+    yield sql("update accounts set config_version = synced_version where id = $1", account_id)
+    return site
 
 
 async def test_viewers_use_the_result_of_the_owner(viewers):

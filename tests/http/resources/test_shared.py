@@ -10,7 +10,8 @@ import trio
 
 from svc.actors.requests.live_reads import Unavailable
 from svc.clock import DAY_MS, day_of, day_text
-from svc.http.resources.shared import VIEWER_TOKEN_S, WRONG_SECRETS_PER_MINUTE
+from svc.http.resources.share_lookups import WRONG_SECRETS_PER_MINUTE
+from svc.http.resources.shared import VIEWER_TOKEN_S
 from svc.ids import new_id
 from svc.store.tx import many, sql
 from tests.cases import cases
@@ -108,7 +109,7 @@ async def test_share_of_an_account_lists_its_sites_without_the_name_of_the_accou
     share = await sharer.share("account")
     response = await sharer.get(f"{share['path']}/report?period=7d")
     totals = {"views": 30, "bots": 3, "visitors": 15}
-    assert response.body["account"]["sites"] == [{"host": "shop.example.com", "totals": totals}]
+    assert response.body["account"]["sites"] == [{"id": sharer.site, "host": "shop.example.com", "totals": totals}]
     assert response.body["account"]["totals"] == totals
     assert "report" not in response.body
     assert b"ann@" not in response.raw
@@ -352,7 +353,11 @@ async def test_secret_is_not_in_the_log(sharer, caplog):
     secret = share["path"].rpartition("/")[2]
     unknown = new_id("shs")
     for path in (share["path"], f"/s/{unknown}"):
-        for part in ("", "/report", "/report?period=x", "/badge.svg", "/badge.svg?label=" + "x" * 99, "/other"):
+        of_site = f"/sites/{sharer.site}"
+        for part in (
+            "", "/report", "/report?period=x", "/badge.svg", "/badge.svg?label=" + "x" * 99, "/other",
+            of_site, f"{of_site}/report", f"{of_site}/report?period=x", f"{of_site}/other", "/sites/x",
+        ):  # fmt: skip
             await sharer.get(path + part)
         await sharer.sign_in({"path": path}, "a wrong password")
         await sharer.world.call("PUT", f"{path}/report", {})

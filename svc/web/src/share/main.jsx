@@ -6,16 +6,17 @@
 import { render } from "preact";
 
 import "../focus.js";
-import { listen } from "../router.js";
+import { listen, match } from "../router.js";
 import { add, loadWords } from "../words.js";
 import lists from "../words/en/lists.js";
 import range from "../words/en/range.js";
 import shares from "../words/en/shares.js";
 import { reportHeight } from "./height.js";
 import { SharePage } from "./page.jsx";
+import { sharePath } from "./reading.js";
 
 add(/** @type {any} */ ({ lists, range, shares }));
-listen((path) => path === location.pathname);
+listen((path) => path === sharePath() || match(`${sharePath()}/sites/:id`, path) !== null);
 reportHeight();
 const root = document.getElementById("app");
 if (root) loadWords().finally(() => render(<SharePage />, root));

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import { ago, days, localHour, number } from "../format.js";
 import { product } from "../operator.js";
-import { rangeOf, withRange, withoutRange } from "../range.js";
+import { changed, rangeOf, withRange, withoutRange } from "../range.js";
 import { address, go } from "../router.js";
 import { slotsOf } from "../series.js";
 import { Breakdowns } from "../ui/breakdowns.jsx";
@@ -15,7 +15,7 @@ import { MissingBreakdowns } from "../ui/missing-breakdowns.jsx";
 import { Empty, ErrorMessage, Note, Page, Skeleton } from "../ui/parts.jsx";
 import { Totals } from "../ui/totals.jsx";
 import { t } from "../words.js";
-import { signIn, useShared } from "./reading.js";
+import { sharePath, shownSite, signIn, sitePath, useShared } from "./reading.js";
 
 /**
  * @typedef {import("../wire").SharedReport} SharedReport
@@ -31,6 +31,21 @@ const MOST_LISTED = 100;
 
 export function SharePage() {
   const token = useSignal("");
+  return (
+    <>
+      <Shown key={shownSite()} token={token} />
+      <footer class="powered small">
+        {t().shares.page.poweredBy}{" "}
+        <a href="/" target="_blank" rel="noopener noreferrer">
+          {product}
+        </a>
+      </footer>
+    </>
+  );
+}
+
+/** @param {{token: import("@preact/signals").Signal<string>}} props `token`: of the viewer, or "" */
+function Shown({ token }) {
   const search = address.value.searchParams;
   const { period, from, to } = rangeOf(search);
   const days = { period: search.has("period") || from || to ? period : undefined, from, to };
@@ -38,31 +53,34 @@ export function SharePage() {
   const { data, error } = read;
   const words = t().shares.page;
   if (error?.code === "unauthorized") return <Protected opened={(found) => (token.value = found)} />;
+  if (error?.code === "not_found")
+    return (
+      <Page title={words.ended} narrow>
+        <p>{words.endedText}</p>
+        <AllSites />
+      </Page>
+    );
   return (
-    <>
-      {error?.code === "not_found" ? (
-        <Page title={words.ended} narrow>
-          <p>{words.endedText}</p>
-        </Page>
-      ) : (
-        <Page title={data?.share.title ?? data?.share.name ?? words.title}>
-          {data?.share.title && <p class="lead">{data.share.name}</p>}
-          {data && <Range share={data.share} shown={data.report ?? data.account} />}
-          {error && <Problem error={error} again={read.again} />}
-          {!data && !error && <Skeleton rows={8} />}
-          {data?.report && (
-            <Counts data={data} report={data.report} asked={days} token={token.value} busy={read.loading} />
-          )}
-          {data?.account && <Sites account={data.account} busy={read.loading} />}
-        </Page>
-      )}
-      <footer class="powered small">
-        {words.poweredBy}{" "}
-        <a href="/" target="_blank" rel="noopener noreferrer">
-          {product}
-        </a>
-      </footer>
-    </>
+    <Page title={data?.share.title ?? data?.share.name ?? words.title}>
+      {data?.share.title && <p class="lead">{data.share.name}</p>}
+      <AllSites />
+      {data && <Range share={data.share} shown={data.report ?? data.account} />}
+      {error && <Problem error={error} again={read.again} />}
+      {!data && !error && <Skeleton rows={8} />}
+      {data?.report && <Counts data={data} report={data.report} asked={days} token={token.value} busy={read.loading} />}
+      {data?.account && <Sites account={data.account} busy={read.loading} />}
+    </Page>
+  );
+}
+
+/** On the page of a site of an account: the link to the list of all sites, for the same days. */
+function AllSites() {
+  if (!shownSite()) return null;
+  const search = changed(address.value.searchParams, { source: undefined });
+  return (
+    <p>
+      <a href={`${sharePath()}${search}`}>{t().shares.page.allSites}</a>
+    </p>
   );
 }
 
@@ -272,14 +290,12 @@ function Sites({ account, busy }) {
         <DataTable
           label={t().shares.page.sites}
           rows={account.sites}
-          id={({ host }) => host}
+          id={({ id }) => id}
           columns={[
             {
               label: t().shares.page.site,
-              cell: ({ host }) => (
-                <a href={`https://${host}/`} target="_blank" rel="noopener noreferrer">
-                  {host}
-                </a>
+              cell: ({ id, host }) => (
+                <a href={`${sitePath(id)}${changed(address.value.searchParams, {})}`}>{host}</a>
               ),
             },
             { label: words.views, kind: "number primary", cell: ({ totals }) => number(totals.views) },

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { READ_MS, asApiError, send } from "../http.js";
+import { address, match } from "../router.js";
 
 /** @typedef {import("../wire").SharedReport} SharedReport */
 
@@ -13,14 +14,22 @@ const ERROR_AGAIN_MS = 30_000;
 /** After the time from which on lists are available again. */
 const SPARE_MS = 1_000;
 
-/** The path of the page, without a trailing slash. */
-export const path = location.pathname.replace(/\/+$/, "");
+/** @returns {string} the path of the share's first page, without a trailing slash */
+export const sharePath = () => address.value.pathname.split("/", 3).join("/");
+
+/** @returns {string} the id of the site whose page this is, on the pages of an account; otherwise "" */
+export const shownSite = () => match("/s/:secret/sites/:id", address.value.pathname)?.id ?? "";
+
+/** @param {string} id of a site @returns {string} the path of its page, on the pages of an account */
+export const sitePath = (id) => `${sharePath()}/sites/${encodeURIComponent(id)}`;
 
 /** @param {Record<string, unknown>} query empty parameters are omitted @returns {string} the path of the counts */
 function reportPath(query) {
+  const site = shownSite();
+  const path = `${site ? sitePath(site) : sharePath()}/report`;
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value) search.set(name, String(value));
-  return search.size ? `${path}/report?${search}` : `${path}/report`;
+  return search.size ? `${path}?${search}` : path;
 }
 
 /** @param {string} token @returns {Record<string, string>} */
@@ -79,6 +88,6 @@ export function useShared(query, token) {
  * @throws {import("../http.js").ApiError} such as `invalid_password`
  */
 export async function signIn(password) {
-  const { token } = await (await send("POST", `${path}/report`, { body: { password } })).json();
+  const { token } = await (await send("POST", `${sharePath()}/report`, { body: { password } })).json();
   return token ?? "";
 }

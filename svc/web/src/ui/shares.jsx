@@ -74,7 +74,6 @@ function SharesDialog({ kind, id, close }) {
         close={() => (edited.value = null)}
       >
         <Editor
-          kind={kind}
           share={share}
           close={() => (edited.value = null)}
           send={async (body, key) => {
@@ -188,20 +187,19 @@ export const htmlBadge = (url) => `<a href="${url}"><img src="${url}/badge.svg" 
 
 /**
  * @param {{
- *   kind: Kind,
  *   share: Share | null,
  *   close: () => void,
  *   send: (body: any, key: string) => Promise<unknown>,
  * }} props `share`: null for a new one
  */
-function Editor({ kind, share, close, send }) {
+function Editor({ share, close, send }) {
   const words = t().shares;
   /** @type {Record<string, string>} */
   const names = { ...t().report.periods, ...t().range.periods };
   return (
     <Form
       submit={share ? words.save : words.create}
-      send={(values, key) => send(bodyOf(values, share, kind !== "account"), key)}
+      send={(values, key) => send(bodyOf(values, share), key)}
       more={
         <button type="button" class="quiet" onClick={close}>
           {t().common.cancel}
@@ -238,7 +236,7 @@ function Editor({ kind, share, close, send }) {
           />
         ))}
       </Group>
-      {kind !== "account" && <Check label={words.lists} name="lists" value="on" defaultChecked={share?.lists} />}
+      <Check label={words.lists} name="lists" value="on" defaultChecked={share?.lists} />
       <Password
         name="password"
         label={words.password}
@@ -263,10 +261,9 @@ function Editor({ kind, share, close, send }) {
 /**
  * @param {Record<string, string>} values of the form
  * @param {Share | null} share the share before a change, or null for a new one
- * @param {boolean} [hasLists] false if the page has no breakdowns, so the form does not offer them
  * @returns {Record<string, unknown>} the body of the request
  */
-export function bodyOf(values, share, hasLists = true) {
+export function bodyOf(values, share) {
   const periods = PERIODS.filter((period) => values[`period-${period}`] === "on");
   const password = values.no_password === "on" ? null : values.password || undefined;
   return {
@@ -274,7 +271,7 @@ export function bodyOf(values, share, hasLists = true) {
     // An ended share keeps its last day, which a request must not set again.
     ...(values.until !== (share?.until ?? "") && { until: values.until || null }),
     periods: periods.length > 0 ? periods : null,
-    ...(hasLists && { lists: values.lists === "on" }),
+    lists: values.lists === "on",
     embed: (values.embed ?? "").split(/\s+/).filter(Boolean),
     ...(password !== undefined && { password }),
   };

@@ -56,6 +56,7 @@ const shares = {
     listsLater: (when) => `Aufschlüsselungen sind ab ${when} wieder verfügbar.`,
     noLists: "Aufschlüsselungen sind nicht verfügbar.",
     sites: "Websites",
+    allSites: "Alle Websites",
     site: "Website",
     noSites: "Dieses Konto hat keine Websites.",
   },

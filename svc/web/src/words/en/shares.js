@@ -55,6 +55,7 @@ export default {
     listsLater: (/** @type {string} */ when) => `Breakdowns are available again at ${when}.`,
     noLists: "Breakdowns are not available.",
     sites: "Sites",
+    allSites: "All sites",
     site: "Site",
     noSites: "This account has no sites.",
   },
