@@ -192,8 +192,8 @@ GERMAN = Words(
         ),
         "alerts": Text(
             "Bestätigen Sie E-Mail-Warnungen über {about}",
-            "{owner} möchte Ihnen E-Mail-Warnungen über {about} senden, wenn die Zahl der Aufrufe ungewöhnlich hoch oder"
-            " niedrig ist. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
+            "{owner} möchte Ihnen E-Mail-Warnungen über {about} senden, wenn die Zahl der Aufrufe ungewöhnlich hoch"
+            " oder niedrig ist. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
             "Ohne Ihre Zustimmung erhalten Sie keine Warnungen. Diese E-Mail kommt von {service_url}.",
             "Zustimmen oder ablehnen",
         ),

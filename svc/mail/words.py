@@ -148,9 +148,9 @@ class Words:
     any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do
     about a limit, by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion.
     `report_confirm`: asks a recipient of email reports and alerts to confirm, by what the recipient would get;
-    `several_sites`: the subject of reports about an account. `broken_target`, `broken_targets`: one or several targets of links are broken; `target_problems`: what is
-    wrong with a target. `remaining`: sentences about resources that a disconnect could not remove. The web application
-    also uses the texts in `errors`, `findings` and `remaining`.
+    `several_sites`: the subject of reports about an account. `broken_target`, `broken_targets`: one or several targets
+    of links are broken; `target_problems`: what is wrong with a target. `remaining`: sentences about resources that a
+    disconnect could not remove. The web application also uses the texts in `errors`, `findings` and `remaining`.
     """
 
     language: Language

@@ -74,7 +74,7 @@ class Subscription:
 
     @property
     def content(self) -> MailingContent:
-        """What the recipient gets or can get. If the user has turned everything off, reports."""
+        """The emails that the recipient gets or can get. If the user has turned everything off, reports."""
         if not self.alerts:
             return "reports"
         return "reports_and_alerts" if self.weekly or self.monthly else "alerts"

@@ -53,13 +53,14 @@ function Shown({ token }) {
   const { data, error } = read;
   const words = t().shares.page;
   if (error?.code === "unauthorized") return <Protected opened={(found) => (token.value = found)} />;
-  if (error?.code === "not_found")
+  if (error?.code === "not_found") {
     return (
       <Page title={words.ended} narrow>
         <p>{words.endedText}</p>
         <AllSites />
       </Page>
     );
+  }
   return (
     <Page title={data?.share.title ?? data?.share.name ?? words.title}>
       {data?.share.title && <p class="lead">{data.share.name}</p>}
@@ -294,9 +295,7 @@ function Sites({ account, busy }) {
           columns={[
             {
               label: t().shares.page.site,
-              cell: ({ id, host }) => (
-                <a href={`${sitePath(id)}${changed(address.value.searchParams, {})}`}>{host}</a>
-              ),
+              cell: ({ id, host }) => <a href={`${sitePath(id)}${changed(address.value.searchParams, {})}`}>{host}</a>,
             },
             { label: words.views, kind: "number primary", cell: ({ totals }) => number(totals.views) },
             { label: words.visitors, kind: "number", cell: ({ totals }) => number(totals.visitors) },
