@@ -33,7 +33,7 @@ def test_every_documented_request_exists_with_these_fields():
     named = [(page.name, *found) for page in PAGES for found in REQUEST.findall(page.read_text())]
     assert len(named) > 20
     for page, method, shown_path, fields in named:
-        path = shown_path.replace("{tag}", "{id}")
+        path = re.sub(r"{(tag|secret)}", "{id}", shown_path)
         assert (method, path) in BY_REQUEST, (page, method, path)
         if fields:
             assert set(fields.split(", ")) == fields_of(BY_REQUEST[method, path]), (page, method, path)
