@@ -12,7 +12,7 @@ import sys
 
 import trio
 
-from bench import accounts, alerts, http, links, lists, outage, plan, scale, service, web, worker, year
+from bench import accounts, alerts, http, links, lists, outage, plan, scale, service, shares, web, worker, year
 
 PARTS = {
     "worker": worker.MEASURES,
@@ -25,6 +25,7 @@ PARTS = {
     "alerts": alerts.MEASURES,
     "outage": outage.MEASURES,
     "scale": scale.MEASURES,
+    "shares": shares.MEASURES,
     "web": web.MEASURES,
     "year": year.MEASURES,
 }

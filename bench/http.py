@@ -48,7 +48,7 @@ _READ_ROUNDS = 8
 _SHORT_S = 1.5
 _SECONDS = 3.0
 # Settings that set the limits higher than the load.
-_UNLIMITED = {
+UNLIMITED = {
     f"SVC_LIMITS_{name}_PER_MINUTE": "1000000000" for name in ("REQUESTS", "REPORT_READS", "SIGN_INS", "PUSHES")
 }
 _EMAIL, _PASSWORD = "bench@example.com", "a long password"
@@ -117,7 +117,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
             workers.append((worker_key, link_ids))
             if number == 0:
                 site_ids = await store.run(add_counted(user_id, account_id, link_ids, _LINKS))
-    settings = {**_UNLIMITED, "SVC_STORE_URL": config.url.get_secret_value()}
+    settings = {**UNLIMITED, "SVC_STORE_URL": config.url.get_secret_value()}
     async with open_service(folder, settings) as service:
         yield Place(service, value, workers, site_ids)
 
@@ -230,7 +230,7 @@ async def live_reports() -> AsyncIterator[Row]:
             new_config(engine) as config,
         ):
             settings = {
-                **_UNLIMITED,
+                **UNLIMITED,
                 "SVC_STORE_URL": config.url.get_secret_value(),
                 "SVC_EDGE_API_BASE_URL": emulator.api,
                 "SVC_EDGE_EMULATED_EDGE": emulator.edge,
@@ -247,7 +247,7 @@ async def live_reports() -> AsyncIterator[Row]:
             with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
                 async with open_bare() as bare, open_service(Path(folder), settings) as service:
                     service.headers = {"Authorization": f"Bearer {value}"}
-                    account_id, customer = await _connected(service, emulator)
+                    account_id, customer = await connected(service, emulator)
                     async with open_store(config) as store:
                         link_ids = await add_links(store, user_id, account_id, 1)
                         site_ids = await store.run(add_counted(user_id, account_id, link_ids, 2))
@@ -270,7 +270,7 @@ async def live_reports() -> AsyncIterator[Row]:
                         yield Row("  per second on 4 connections, relative to the bare endpoint", _second(found), "")
 
 
-async def _connected(service: Service, emulator: Emulator) -> tuple[str, Customer]:
+async def connected(service: Service, emulator: Emulator) -> tuple[str, Customer]:
     """Connect an account, and send its Worker's first push. Return the account's id and its customer."""
     customer = await emulator.create_account(subdomain="customer")
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
