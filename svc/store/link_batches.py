@@ -14,7 +14,7 @@ from svc.errors import Invalid, Issue, NotFound, ServiceError
 from svc.link_texts import MAX_TAGS
 from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED
 from svc.store.disabled_objects import check_enabled
-from svc.store.links import link_of, redirect_loop, store_changes, store_deletions
+from svc.store.links import link_fault, link_of, store_changes, store_deletions
 from svc.store.locks import lock_account
 from svc.store.tx import UNCHANGED, Row, Tx, sql
 from svc.store.versions import bump_version
@@ -77,9 +77,9 @@ class Batch:
 def change_links(selection: Selection, change: BatchChange, *, dry_run: bool = False) -> Tx[Batch]:
     """Change the selected links, or determine what would be changed.
 
-    The outcome of a link has an error if the operator has disabled it, if it would have too many tags, or if a
-    destination would be on the link host. Such a link stays the same. Raises Invalid if the filter selects too many
-    links.
+    The outcome of a link has an error if the operator has disabled it, if it would have too many tags, if a destination
+    would be on the link host, or if the link would end before it starts. Such a link stays the same. Raises Invalid if
+    the filter selects too many links.
     """
     selected, edge_accounts = yield from _selected(selection)
     hosts = yield sql("select account_id, host from link_hosts where account_id = any($1)", tuple(edge_accounts))
@@ -150,10 +150,10 @@ def _changed(link: Link, change: BatchChange, link_host: str | None) -> Outcome:
     try:
         check_enabled(link)
         changed = change.apply_to(link)
-        loop = None if link_host is None else redirect_loop(changed, link_host)
+        fault = link_fault(changed, link_host)
     except ServiceError as error:
         return Outcome(link.id, link, error=error)
-    return Outcome(link.id, link, error=loop) if loop else Outcome(link.id, changed, changed=changed != link)
+    return Outcome(link.id, link, error=fault) if fault else Outcome(link.id, changed, changed=changed != link)
 
 
 def _bumped(links: Sequence[Link]) -> Tx[dict[str, int]]:

@@ -80,16 +80,22 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
 def _refusal(
     link: Link, link_host: str, taken: Collection[str], disabled: Mapping[str, Disabled]
 ) -> ServiceError | None:
-    if fault := redirect_loop(link, link_host) or _wrong_period(link):
+    if fault := link_fault(link, link_host):
         return fault
     if link.code in disabled:
         return Forbidden("link_disabled", details=disabled[link.code].details)
     return Conflict("link_exists") if link.code in taken else None
 
 
-def redirect_loop(link: Link, link_host: str) -> Invalid | None:
+def link_fault(link: Link, link_host: str | None) -> Invalid | None:
+    """Return the error if a destination is on the link host, or if the link would end before it starts."""
+    return _redirect_loop(link, link_host) or _wrong_period(link)
+
+
+def _redirect_loop(link: Link, link_host: str | None) -> Invalid | None:
     """Return the error if a destination of the link is on the link host, which would cause a redirect loop."""
-    issues = [Issue(name, "must not be on the link host", "on_link_host") for name in link.targets_on(link_host)]
+    names = [] if link_host is None else link.targets_on(link_host)
+    issues = [Issue(name, "must not be on the link host", "on_link_host") for name in names]
     return Invalid(issues) if issues else None
 
 
@@ -118,10 +124,7 @@ def change_link(account_id: str, link_id: str, change: LinkChange) -> Tx[Link]:
         yield from store_changes([], [changed])
         return changed
     hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
-    for row in hosts:
-        if loop := redirect_loop(changed, row["host"]):
-            raise loop
-    if fault := _wrong_period(changed):
+    if fault := link_fault(changed, hosts[0]["host"] if hosts else None):
         raise fault
     changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
     yield from store_changes([changed], [])
