@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,8 +16,8 @@ from svc.actors.requests import page_titles
 from svc.actors.requests.page_titles import PageTitles, find_title, title_of
 from svc.api.fields import HttpsUrl
 from svc.api.link_texts import LinkTitle
-from svc.edge.visits import Answer, NoAnswer, Scheme, Visitor
-from tests.tls_server import LONG, sends, serving, trusting
+from svc.edge.visits import Answer, Visitor
+from tests.tls_server import LONG, PUBLIC, local_visitor, sends, serving, trusting
 
 PATIENT: dict[str, Any] = LONG
 PARSE = TypeAdapter(HttpsUrl).validate_python
@@ -86,26 +86,9 @@ def test_large_page_without_ends_has_no_title(text):
     assert find_title(text * (262_144 // len(text))) is None
 
 
-@dataclass(frozen=True)
-class LocalVisitor(Visitor):
-    """Sends requests for all hosts to a server on this machine, and records the hosts."""
-
-    hosts: list[str] = field(default_factory=list)
-
-    async def get(
-        self, host: str, path: str, *, scheme: Scheme = "https", port: int | None = None
-    ) -> Answer | NoAnswer:
-        self.hosts.append(host)
-        return await self.get_from(["127.0.0.1"], host, path, scheme=scheme, port=port)
-
-
 @pytest.fixture(scope="module")
 def authority():
     return trustme.CA()
-
-
-def local(server, authority) -> LocalVisitor:
-    return LocalVisitor(port=server.port, tls=trusting(authority), **PATIENT)
 
 
 def response(body: str, *headers: str, status: str = "200 OK") -> bytes:
@@ -125,9 +108,9 @@ async def test_page_is_read_through_redirects_to_other_hosts(authority):
         await stream.send_all(page)
 
     async with serving(respond, authority.issue_cert("example.com", "www.example.org")) as server:
-        client = local(server, authority)
+        client = local_visitor(server, authority)
         assert await PageTitles(client, PARSE).read("https://example.com?a=%20b#part") == "Arrived"
-    assert client.hosts == ["example.com", "example.com", "www.example.org"]
+    assert server.urls == ["example.com/?a=%20b", "example.com/next", "www.example.org/"]
     for request in server.requests:
         text = request.decode().lower()
         assert "user-agent: svc-title-bot/1.0" in text
@@ -148,7 +131,7 @@ async def test_page_is_read_through_redirects_to_other_hosts(authority):
 async def test_redirect_to_another_scheme_or_port_is_not_followed(authority, location):
     redirect = response("<title>Moved</title>", f"Location: {location}", status="302 Found")
     async with serving(sends(redirect), authority.issue_cert("example.com")) as server:
-        client = local(server, authority)
+        client = local_visitor(server, authority)
         assert await PageTitles(client, PARSE).read("https://example.com/") is None
     assert len(server.requests) == 1
 
@@ -156,8 +139,23 @@ async def test_redirect_to_another_scheme_or_port_is_not_followed(authority, loc
 async def test_endless_redirects_end(authority):
     redirect = response("", "Location: /", status="302 Found")
     async with serving(sends(redirect), authority.issue_cert("example.com")) as server:
-        assert await PageTitles(local(server, authority), PARSE).read("https://example.com/") is None
+        assert await PageTitles(local_visitor(server, authority), PARSE).read("https://example.com/") is None
     assert len(server.requests) == 6
+
+
+@pytest.mark.parametrize("host", ["intranet.example.org", "10.0.0.1", "[::1]"])
+async def test_redirect_to_a_private_address_is_not_followed(authority, host):
+    """The host has a private address, or is one. The server would respond to both requests."""
+
+    def lookup(name: str) -> list[str]:
+        return {"example.com": [PUBLIC], "intranet.example.org": ["10.0.0.1"]}.get(name, [name])
+
+    redirect = response("", f"Location: https://{host}/", status="302 Found")
+    async with serving(sends(redirect), authority.issue_cert("example.com", "intranet.example.org")) as server:
+        assert (
+            await PageTitles(local_visitor(server, authority, lookup=lookup), PARSE).read("https://example.com") is None
+        )
+    assert server.urls == ["example.com/"]
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fd00::1", "100.64.0.1"])
@@ -180,7 +178,7 @@ async def test_address_or_port_in_the_url_is_not_contacted(url):
 async def test_compressed_page_is_not_decompressed(authority):
     packed = response("<title>Sale</title>", "Content-Encoding: gzip")
     async with serving(sends(packed), authority.issue_cert("example.com")) as server:
-        assert await PageTitles(local(server, authority), PARSE).read("https://example.com/") is None
+        assert await PageTitles(local_visitor(server, authority), PARSE).read("https://example.com/") is None
 
 
 async def test_endless_page_is_read_up_to_a_limit(authority):
@@ -194,7 +192,7 @@ async def test_endless_page_is_read_up_to_a_limit(authority):
             sent += 65_536
 
     async with serving(respond, authority.issue_cert("example.com")) as server:
-        assert await PageTitles(local(server, authority), PARSE).read("https://example.com/") == "Endless"
+        assert await PageTitles(local_visitor(server, authority), PARSE).read("https://example.com/") == "Endless"
     assert sent < 64 * 1024 * 1024
 
 
@@ -206,4 +204,4 @@ async def test_slow_page_has_no_title(authority, monkeypatch):
         await trio.sleep_forever()
 
     async with serving(respond, authority.issue_cert("example.com")) as server:
-        assert await PageTitles(local(server, authority), PARSE).read("https://example.com/") is None
+        assert await PageTitles(local_visitor(server, authority), PARSE).read("https://example.com/") is None
