@@ -172,7 +172,7 @@ def outside_the_contract() -> set[str]:
 
 
 def wait_until_loaded(page: Page) -> None:
-    """Wait until the page shows its data. Breakdowns are read only once they are on the screen, so scroll to them."""
+    """Wait until the page shows its data. Some parts are read only once they are on the screen, so scroll to them."""
     page.locator("h1").first.wait_for()
     page.wait_for_load_state("networkidle")
     lists = page.locator(".report .lists")

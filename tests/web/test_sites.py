@@ -344,6 +344,7 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     share = int(100 * sent["bots"] / requests + 0.5)  # rounded half up, as browsers do
     expect(tab.locator(".totals .bots .figure")).to_have_text(f"{share}%")
     expect(tab.locator(".totals .bots")).to_contain_text(f"{sent['bots']} of {requests} requests")
+    expect(tab.locator(".report p.small").first).to_contain_text("visitors are counted once per day")
     assert listed(tab, "pages") == top("pages", today - 6, today)
     assert listed(tab, "browsers") == top("browsers", today - 6, today)
     assert listed(tab, "sources").pop("Direct / none") == top("sources", today - 6, today)[""]
@@ -639,6 +640,32 @@ def test_estimates_are_marked_in_chart_table_and_export(furnished: Place, tab: P
         tab.get_by_role("button", name="Export this report as CSV").click()
     shown = list(csv.DictReader(io.StringIO(saved.value.path().read_bytes().decode())))
     assert [row["estimated"] for row in shown if row["list"] == "time"] == ["1", *[""] * 6]
+
+
+@pytest.mark.parametrize("kind", ["sites", "links"])
+def test_report_is_read_together_with_its_object(furnished: Place, tab: Page, kind: str) -> None:
+    """The first numbers do not wait for the site or link, the breakdowns wait for them, and nothing is read twice."""
+    path = f"/v1/{kind}/{furnished.ids[kind]}"
+    asked: list[str] = []
+    objects: list[Route] = []
+    numbers: list[Route] = []
+    tab.on("request", lambda request: asked.append(request.url.removeprefix(furnished.url + path)))
+    tab.route(furnished.url + path, lambda route: objects.append(route))
+    tab.route(re.compile(rf"{path}/report\?(?!.*breakdowns)"), lambda route: numbers.append(route))
+    tab.goto(furnished.at(f"/{kind}/:id"))
+    while not objects or not numbers:
+        tab.wait_for_timeout(10)
+    objects.pop().continue_()
+    tab.locator(".report").wait_for()
+    assert [url for url in asked if "breakdowns" in url] == []
+    while len(numbers) < (2 if kind == "sites" else 1):  # the stored and the live numbers of a site
+        tab.wait_for_timeout(10)
+    while numbers:
+        numbers.pop().continue_()
+    tab.locator(".breakdown li").first.wait_for()
+    reads = [url for url in asked if url == "" or url.startswith("/report?")]
+    assert len(set(reads)) == len(reads) == (4 if kind == "sites" else 3), reads
+    assert objects == numbers == []
 
 
 def test_previous_numbers_fade_until_new_period_loads(furnished: Place, tab: Page) -> None:

@@ -1,4 +1,4 @@
-/** Tracks whether a part of a page is visible, so that expensive reads can wait until it is on the screen. */
+/** Tracks whether a part of a page was visible, so that expensive reads can wait until the user scrolls to it. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -9,6 +9,7 @@ import { useEffect, useRef } from "preact/hooks";
 const AHEAD = "100px";
 
 /**
+ * The content with which a page opens counts as shown, even if the user has to scroll to it.
  * @param {string} what identifies the content. New content is not shown until the part is on the screen.
  * @returns {{place: import("preact").RefObject<HTMLDivElement | null>, shown: boolean}} `place`: the part's `ref`;
  *   `shown`: true if this content is or was on the screen
@@ -16,7 +17,7 @@ const AHEAD = "100px";
 export function useShown(what) {
   const place = useRef(/** @type {HTMLDivElement | null} */ (null));
   const inView = useSignal(false);
-  const last = useRef("");
+  const last = useRef(what);
   useEffect(() => {
     const observer = new IntersectionObserver((entries) => (inView.value = entries.at(-1)?.isIntersecting ?? false), {
       rootMargin: AHEAD,
@@ -24,6 +25,7 @@ export function useShown(what) {
     if (place.current) observer.observe(place.current);
     return () => observer.disconnect();
   }, []);
-  if (inView.value) last.current = what;
+  // The component does not render again when its first content comes into view.
+  if (last.current !== what && inView.value) last.current = what;
   return { place, shown: last.current === what };
 }

@@ -30,6 +30,7 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 
 import paths from "../pages.json";
+import { createFormats } from "./format.js";
 import { asApiError, unreachable } from "./http.js";
 import { later, laterForLinks, loadRest } from "./later.jsx";
 import { LinkReport } from "./pages/link.jsx";
@@ -87,10 +88,17 @@ function pageAt(path) {
   return { pattern: "", open: true, parts: {}, Shown: Missing };
 }
 
+/** @param {string} pattern of a page @returns {boolean} true if the page needs a session check that has not ended */
+const needsCheck = (pattern) => user.value === undefined && !SIGNED_OUT_PAGES.includes(pattern);
+
 /** The error that prevented the session check. */
 const resumeError = signal(/** @type {import("./http.js").ApiError | null} */ (null));
 
-async function resumeSession() {
+/** The session check that is running. @type {Promise<void> | null} */
+let checking = null;
+const resumeSession = () => (checking ??= checkSession().finally(() => (checking = null)));
+
+async function checkSession() {
   resumeError.value = null;
   try {
     await resume();
@@ -110,10 +118,13 @@ function App() {
   const { pathname, search } = address.value;
   const { pattern, open, parts, Shown } = pageAt(pathname);
   const who = user.value;
-  const unknown = who === undefined && !SIGNED_OUT_PAGES.includes(pattern);
+  const unknown = needsCheck(pattern);
   useEffect(() => {
     if (unknown) resumeSession();
   }, [unknown]);
+  useEffect(() => {
+    if (who) createFormats();
+  }, [Boolean(who)]);
 
   const signedOut = who === null && !open;
   // If the page has unsent input, waiting writes or a value that is shown only once, keep the page on the screen until
@@ -127,7 +138,7 @@ function App() {
 
   const shown = open || who || keepsPage;
   return (
-    <Shell signedIn={Boolean(who || keepsPage)}>
+    <Shell signedIn={unknown ? undefined : Boolean(who || keepsPage)}>
       {shown ? <Shown key={`${pathname} ${last.value?.id}`} {...parts} /> : <Starting />}
       {keepsPage && <SignInAgain />}
     </Shell>
@@ -146,5 +157,7 @@ const Starting = () => (
 
 listen((path) => pageAt(path).pattern !== "");
 const root = document.getElementById("app");
+// The request is sent before the first frame is drawn, which takes as long as the response.
+if (needsCheck(pageAt(address.peek().pathname).pattern)) resumeSession();
 if (root) loadWords().finally(() => render(<App />, root));
 addEventListener("load", () => setTimeout(loadRest, REST_AFTER_MS));

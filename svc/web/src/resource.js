@@ -4,7 +4,7 @@
  */
 
 import { effect, signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 import { ask, fill } from "./api.js";
 import { READ_MS, asApiError, unreachable } from "./http.js";
@@ -140,7 +140,8 @@ function readAgain(which) {
 export function useResource(name, params, { pace } = {}) {
   const path = params && fill(name.slice("GET ".length), params);
   const one = path === null ? null : find(path);
-  useEffect(() => {
+  // Send the request before the browser draws the frame, and not after it.
+  useLayoutEffect(() => {
     if (!one) return undefined;
     // Each component needs its own entry in `shown`, even if it has no pace.
     /** @type {Pace} */

@@ -29,6 +29,26 @@ test("numbers follow the language of the texts", () => {
   language.value = "browser";
 });
 
+test("formats of a report are created before they are used", () => {
+  speak(["en-NZ"]);
+  format.createFormats();
+  const created = [];
+  const { NumberFormat, DateTimeFormat, RelativeTimeFormat } = Intl;
+  for (const Kind of [NumberFormat, DateTimeFormat, RelativeTimeFormat]) {
+    const construct = (/** @type {any} */ Made, /** @type {any[]} */ taken) => {
+      created.push(Made.name);
+      return Reflect.construct(Made, taken);
+    };
+    Object.assign(Intl, { [Kind.name]: new Proxy(Kind, { construct }) });
+  }
+  const now = new Date().toISOString();
+  const shown = [format.number(7), format.short(7), format.percent(0.7), format.day(now), format.weekday(now)];
+  shown.push(format.days(now.slice(0, 10), now.slice(0, 10)), format.ago(now), format.localMidnight());
+  Object.assign(Intl, { NumberFormat, DateTimeFormat, RelativeTimeFormat });
+  assert.equal(shown.length, 8);
+  assert.deepEqual(created, []);
+});
+
 test("days are UTC days in every time zone and are labeled as such", () => {
   speak(["en-US"]);
   assert.equal(format.day("2026-11-21"), "Nov 21");

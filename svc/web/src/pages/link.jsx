@@ -9,7 +9,7 @@ import { isMissing, useResource, whileWorking } from "../resource.js";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { ErrorMessage, Loaded, Page } from "../ui/parts.jsx";
-import { Report } from "../ui/report.jsx";
+import { Report, useFirstNumbers } from "../ui/report.jsx";
 import { bare } from "../short-url.js";
 import { t } from "../words.js";
 
@@ -30,6 +30,7 @@ const whileUnderWay = ({ link }, polls, since_ms) => (underWay(link) ? whileWork
 export function LinkReport({ id }) {
   const words = t().link;
   const read = useResource("GET /v1/links/{link_id}", { link_id: id }, { pace: whileUnderWay });
+  useFirstNumbers("link", id);
   const link = read.data?.link;
   if (isMissing(read)) return <NotFound kind="link" />;
   return (

@@ -8,7 +8,7 @@ import { isMissing, useResource, whileWorking } from "../resource.js";
 import { visit } from "../router.js";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { ErrorMessage, Loaded, Note, Page, State } from "../ui/parts.jsx";
-import { Report } from "../ui/report.jsx";
+import { Report, useFirstNumbers } from "../ui/report.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Site} Site */
@@ -28,6 +28,7 @@ const untilItCounts = ({ site }, polls, since_ms) =>
 export function SiteReport({ id }) {
   const words = t().site;
   const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace: untilItCounts });
+  useFirstNumbers("site", id);
   const site = read.data?.site;
   const first = useFirstView(site);
   // Imported totals can exist before the first view.

@@ -226,6 +226,7 @@ const Counted = ({ from, to, as_of }) => (
   <p class="small">
     <strong>{days(from, to)}</strong> (UTC){" · "}
     {as_of ? t().report.countedUpTo(ago(as_of)) : t().report.notCounted}
+    {from !== to && ` · ${t().report.perDay}`}
   </p>
 );
 

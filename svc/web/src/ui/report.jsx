@@ -41,32 +41,56 @@ const MOST_LISTED = 100;
 
 /** @type {{site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report"}} */
 const REPORT = { site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report" };
+
+/**
+ * The parameters of a report's requests.
+ * @param {Kind} kind @param {string} id @param {Pick<ReturnType<typeof useReportChoices>, "range" | "compare">} choices
+ * @returns {{own: any, stored: any, latest: any}} `own`: the id; `stored`: the parameters of the stored numbers;
+ *   `latest`: those of the latest numbers
+ */
+function paramsOf(kind, id, { range, compare }) {
+  const own = kind === "site" ? { site_id: id } : { link_id: id };
+  const stored = { ...own, ...range, compare };
+  return { own, stored, latest: { ...stored, statement: "1", ...(kind === "site" && { live: "1" }) } };
+}
+
+/**
+ * Read the numbers that `Report` shows first. A page calls this to read them at the same time as its site or link.
+ * @param {Kind} kind @param {string} id
+ */
+export function useFirstNumbers(kind, id) {
+  const { stored, latest } = paramsOf(kind, id, useReportChoices());
+  useResource(REPORT[kind], kind === "site" ? stored : latest);
+}
+
 /**
  * A report. The URL holds the period, the step, the comparison and the display options.
  * @param {{kind: Kind, id: string, name: string, accountId: string}} props `name`: the name of the CSV file
  */
 export function Report({ kind, id, name, accountId }) {
-  const { search, range, compare, comparison, bots, toggle, keys } = useReportChoices();
-
-  const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
-  // The breakdowns of each period must be read from the account's database, and these reads are limited.
+  const choices = useReportChoices();
+  const { search, range, compare, comparison, bots, toggle, keys } = choices;
+  const params = paramsOf(kind, id, choices);
+  // The breakdowns of each period must be read from the account's database, and these reads are limited. The breakdowns
+  // of another period are read only if the user scrolls to them.
   const { place, shown } = useShown(`${kind} ${id} ${JSON.stringify(range)}`);
   const expanded = useSignal(/** @type {import("../breakdown-lists.js").Name[]} */ ([]));
-  const numbers = useNumbers(kind, { ...own, ...range, compare });
+  const numbers = useNumbers(kind, params);
   const isInvalid = numbers.error?.code === "invalid_request";
+  const read = useKept(numbers);
+  const report = read.data?.report;
+  // The chart comes first.
+  const ready = report || numbers.error;
   const lists =
-    shown && !isInvalid
+    shown && ready && !isInvalid
       ? {
-          ...own,
+          ...params.own,
           ...range,
           breakdowns: "1",
           ...((expanded.value.length > 0 || search.has("source")) && { limit: MOST_LISTED }),
         }
       : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace }));
-  const read = useKept(numbers);
-  const report = read.data?.report;
-  const ready = report || numbers.error;
   const slots = report ? slotsOf(report) : [];
   const noteDay = useSignal(/** @type {string | null} */ (null));
   const words = t().report;
@@ -173,15 +197,13 @@ export function Report({ kind, id, name, accountId }) {
 /**
  * Read the latest numbers. Until a site's live numbers have been read, its stored numbers are shown. If the Worker has
  * not sent any numbers, nothing is shown, because zeros would be wrong.
- * @param {Kind} kind @param {any} asked the id, the period and the comparison
+ * @param {Kind} kind @param {ReturnType<typeof paramsOf>} params
  * @returns {import("../resource.js").Read<{report: What}> & {isStored?: boolean}} `isStored`: the live numbers have not
  *   been read yet
  */
-function useNumbers(kind, asked) {
-  const isSite = kind === "site";
-  const current = { ...asked, statement: "1", ...(isSite && { live: "1" }) };
-  const live = useResource(REPORT[kind], current, { pace: livePace });
-  const stored = useResource(REPORT[kind], isSite ? asked : null);
+function useNumbers(kind, params) {
+  const live = useResource(REPORT[kind], params.latest, { pace: livePace });
+  const stored = useResource(REPORT[kind], kind === "site" ? params.stored : null);
   return live.data || !stored.data?.report.as_of ? live : { ...stored, again: live.again, isStored: true };
 }
 
@@ -213,7 +235,7 @@ const livePace = ({ report }) =>
 
 /**
  * @param {{report: Pick<What, "from" | "to" | "as_of" | "series" | "comparison"> & {incomplete?: boolean}}} props shows
- *   the days, the time of the last count, and what is missing
+ *   the days, the time of the last count, how visitors are counted, and what is missing
  */
 export function Counted({ report }) {
   const words = t().report;
@@ -227,6 +249,7 @@ export function Counted({ report }) {
         {report.as_of ? words.countedUpTo(ago(report.as_of)) : words.notCounted}
         {" · "}
         {words.midnight(localMidnight())}
+        {report.from !== report.to && ` · ${words.perDay}`}
         {isCompared(comparison) && (
           <>
             {". "}

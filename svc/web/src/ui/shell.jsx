@@ -47,7 +47,7 @@ const GO = [
 const Palette = later("Palette", { part: true });
 const stopSearching = () => void (searching.value = false);
 
-/** @param {{signedIn: boolean, children: Children}} props */
+/** @param {{signedIn: boolean | undefined, children: Children}} props `signedIn`: undefined if not known yet */
 export function Shell({ signedIn, children }) {
   const words = t().common;
   return (
@@ -61,7 +61,7 @@ export function Shell({ signedIn, children }) {
             <Logo />
             {product}
           </a>
-          {signedIn ? <Navigation /> : <Visitor />}
+          {signedIn ? <Navigation /> : signedIn === false && <Visitor />}
         </div>
       </header>
       <Connection />

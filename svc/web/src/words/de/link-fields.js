@@ -16,7 +16,7 @@ const linkFields = {
   fewerTags: "Weniger anzeigen",
   noneTagged: (tag) => `Keine Links haben das Tag „${tag}“.`,
   tagTitle: (tag) => `Tag: ${tag}`,
-  tagExplain: "Klicks auf alle Links, die dieses Tag jetzt haben, auch vor dem Hinzufügen des Tags.",
+  tagExplain: "Klicks auf alle Links, die dieses Tag jetzt haben. Ihre Klicks aus der Zeit davor zählen mit.",
   tagReport: "Bericht anzeigen",
   showTagged: "Links anzeigen",
 };

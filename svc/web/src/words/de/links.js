@@ -174,8 +174,7 @@ const links = {
       }),
     download: "Diese Zeilen als CSV herunterladen",
     nothing: "Keine Links gefunden.",
-    nothingYet:
-      "Noch wurde nichts importiert. Die URLs und ob ein Code schon vergeben ist, werden beim Import geprüft.",
+    nothingYet: "Noch wurde nichts importiert. Ob die URLs erlaubt und die Codes frei sind, wird beim Import geprüft.",
     send: (count) => plural(count, { one: "# Link importieren", other: "# Links importieren" }),
     goOn: "Weiter",
     sending: "Gesendete Links",

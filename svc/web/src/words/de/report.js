@@ -30,6 +30,7 @@ const report = {
     "Im Diagramm fehlen einige Stunden, weil die kostenlosen Datenbankzeilen des Kontos verbraucht waren. Die Summen stimmen.",
   countedUpTo: (when) => `Stand: ${when}`,
   notCounted: "Noch nichts gezählt",
+  perDay: "Besucher zählen einmal pro Tag",
   midnight: (local) => `Tage enden um Mitternacht UTC${local && ` (${local} Ihrer Zeit)`}`,
   nothing: { site: "Keine Aufrufe in diesem Zeitraum.", link: "Keine Klicks in diesem Zeitraum." },
   chart: "Zeitverlauf",

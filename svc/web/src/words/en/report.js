@@ -30,6 +30,7 @@ export default {
   countedUpTo: (/** @type {string} */ when) => `Counted up to ${when}`,
   notCounted: "Nothing counted yet",
   midnight: (/** @type {string} */ local) => `days end at midnight UTC${local && ` (${local} your time)`}`,
+  perDay: "visitors are counted once per day",
   nothing: { site: "No views in this period.", link: "No clicks in this period." },
   chart: "Over time",
   most: (/** @type {string} */ count, /** @type {string} */ when) => `Peak: ${count}, ${when}.`,

@@ -45,7 +45,7 @@ export default {
   page: {
     title: "Report",
     ended: "This page is not available",
-    endedText: "The link may be incomplete, or its owner may have ended the page.",
+    endedText: "The link may be incomplete, or its owner no longer shares this page.",
     protected: "Enter the password",
     protectedText: "This page is protected. Ask the person who sent you the link for the password.",
     open: "Open",
