@@ -115,3 +115,14 @@ def test_pages_without_settings_have_no_empty_footer(browser: Browser, place: Pl
     expect(page.locator("header .brand")).to_have_text("svc")
     expect(page.get_by_role("contentinfo")).to_have_count(0)
     context.close()
+
+
+@pytest.mark.rule("Y13")
+def test_page_of_a_share_names_the_operator(browser: Browser, acme: Place) -> None:
+    context = new_context(browser)
+    page = context.new_page()
+    page.goto(f"{acme.url}/s/shs_{'a' * 20}")
+    expect(page.locator(".powered")).to_have_text(f"Powered by {NAME}")
+    assert page.locator("img[src=x]").count() == 0
+    assert page.evaluate("broken") == []
+    context.close()

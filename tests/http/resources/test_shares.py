@@ -8,6 +8,7 @@ import pytest
 
 from svc.clock import DAY_MS, day_of, day_text
 from svc.ids import new_id
+from svc.security.passwords import verify_password
 from svc.store.tx import sql
 from tests.cases import cases
 from tests.clock import START_MS
@@ -97,6 +98,25 @@ async def test_repeated_request_gets_the_url_again_but_the_store_does_not_contai
 
 def _stored_bodies() -> Tx[list[bytes]]:
     return [bytes(row["body"]) for row in (yield sql("select body from idempotency"))]
+
+
+@pytest.mark.rule("Y13")
+async def test_password_is_stored_with_the_hash_of_sign_in_passwords(world):
+    _, session, account = await world.ready()
+    path = (await paths_of(world, account))["site_id"]
+    share = (await world.call("POST", path, {"name": "Shop", "password": "a long password"}, headers=session)).body
+    of_new = await world.store.read(_password_hash(share["share"]["id"]))
+    await world.call("PATCH", f"/v1/shares/{share['share']['id']}", {"password": "another password"}, headers=session)
+    of_changed = await world.store.read(_password_hash(share["share"]["id"]))
+    assert verify_password(of_new, "a long password")
+    assert verify_password(of_changed, "another password")
+    assert not verify_password(of_changed, "a long password")
+
+
+def _password_hash(share_id: str) -> Tx[str]:
+    [row] = yield sql("select password_hash from shares where id = $1", share_id)
+    text: str = row["password_hash"]
+    return text
 
 
 async def test_url_is_null_if_the_key_is_lost(world):
