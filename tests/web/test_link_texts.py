@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from tests.web.places import LinkHost
+    from tests.web.places import LinkHost, World
 
 
 @pytest.fixture
@@ -151,3 +151,31 @@ def test_tags_filter_the_list(visit: Visit, link_host: LinkHost) -> None:
     page.get_by_role("button", name="Show all links").click()
     page.wait_for_url(re.compile("/links$"))
     assert visit.found == []
+
+
+def test_title_is_suggested_only_on_request(visit: Visit, link_host: LinkHost, world: World) -> None:
+    titled, untitled = "<!doctype html><title>Autumn &amp; winter</title>", "<!doctype html><p>No title</p>"
+    for path, content in (("/titled", titled), ("/untitled", untitled)):
+        world.platform(lambda platform, at=path, body=content: platform.add_page("shop.example", at, body))
+    page = visit.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/links/title") else None)
+    page.goto(f"{link_host.place.url}/links/new")
+    suggest = page.get_by_role("button", name="Suggest a title")
+    suggest.click()
+    page.get_by_role("status").filter(has_text="Enter the destination first.").wait_for()
+    page.get_by_label("Destination").fill("shop.example/titled")
+    assert asked == []
+    suggest.press("Enter")
+    expect(page.get_by_label("Title")).to_have_value("Autumn & winter")
+    page.get_by_role("status").filter(has_text="The title of the destination is filled in.").wait_for()
+    page.get_by_label("Destination").fill("shop.example/untitled")
+    suggest.click()
+    page.get_by_role("status").filter(has_text="The destination has no title, or cannot be read.").wait_for()
+    expect(page.get_by_label("Title")).to_have_value("Autumn & winter")
+    assert len(asked) == 2
+    assert visit.found == []
+    page.get_by_label("Destination").fill("https://")
+    suggest.click()
+    page.get_by_role("alert").filter(has_text="Enter a URL that starts with https://").wait_for()
+    visit._axe("with a refused suggestion")

@@ -117,7 +117,7 @@ const bodyOf = ({ url, rules, texts: { title, tags, note } }, empty) => ({
 /** @param {{draft: Draft}} props the fields after the destination */
 const More = ({ draft }) => (
   <>
-    <TextFields texts={draft.texts} />
+    <TextFields texts={draft.texts} url={draft.url} />
     <RulesEditor rules={draft.rules} />
   </>
 );

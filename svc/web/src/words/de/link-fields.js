@@ -4,6 +4,10 @@
 const linkFields = {
   title: "Titel",
   titleHint: "Listen zeigen ihn anstelle des Codes. Besucher sehen ihn nicht.",
+  suggest: "Titel vorschlagen",
+  suggested: "Der Titel des Ziels ist eingetragen.",
+  noTitle: "Das Ziel hat keinen Titel oder ist nicht lesbar.",
+  urlFirst: "Geben Sie zuerst das Ziel ein.",
   tags: "Tags",
   tagsHint: "Drücken Sie nach jedem Tag Enter, oder geben Sie ein Komma ein.",
   removeTag: (tag) => `Tag ${tag} entfernen`,

@@ -3,6 +3,10 @@
 const linkFields = {
   title: "Title",
   titleHint: "Lists show it instead of the code. Visitors do not see it.",
+  suggest: "Suggest a title",
+  suggested: "The title of the destination is filled in.",
+  noTitle: "The destination has no title, or cannot be read.",
+  urlFirst: "Enter the destination first.",
   tags: "Tags",
   tagsHint: "Press Enter or type a comma after each tag.",
   removeTag: (/** @type {string} */ tag) => `Remove tag ${tag}`,
