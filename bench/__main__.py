@@ -2,8 +2,9 @@
 
 Two programs that are compared are measured in turn, so that other work on the machine affects both.
 
-`python -m bench http lists` (or `make bench PARTS="http lists"`) runs only these parts. Some parts run only if they are
-named: `year` takes an hour, and `scale` (a hundred thousand accounts) and `outage` take minutes.
+`python -m bench http lists` (or `make bench PARTS="http lists"`) runs only these parts. Some parts run only if they
+are named: `year` takes an hour, `scale` (a hundred thousand accounts) and `outage` take minutes, and `start` needs
+binaries.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import sys
 
 import trio
 
-from bench import accounts, alerts, http, links, lists, outage, plan, scale, service, shares, web, worker, year
+from bench import accounts, alerts, http, links, lists, outage, plan, scale, service, shares, start, web, worker, year
 
 PARTS = {
     "worker": worker.MEASURES,
     "plan": plan.MEASURES,
     "http": http.MEASURES,
     "service": service.MEASURES,
+    "start": start.MEASURES,
     "lists": lists.MEASURES,
     "links": links.MEASURES,
     "accounts": accounts.MEASURES,
@@ -29,7 +31,7 @@ PARTS = {
     "web": web.MEASURES,
     "year": year.MEASURES,
 }
-_NAMED_ONLY = {"outage", "scale", "year"}
+_NAMED_ONLY = {"outage", "scale", "start", "year"}
 
 
 async def main(names: list[str]) -> None:

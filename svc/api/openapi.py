@@ -10,7 +10,6 @@ import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
@@ -134,6 +133,8 @@ def to_json(contract: Json) -> bytes:
 
 def to_yaml(contract: Json) -> bytes:
     """Serialize the document as YAML. The fields keep their order."""
+    import yaml  # only when a client first requests the document, because it takes 15 ms
+
     copy = json.loads(to_json(contract))  # without a copy, shared objects would become YAML anchors and aliases
     text: str = yaml.safe_dump(copy, allow_unicode=True, sort_keys=False, width=120)
     return text.encode()

@@ -41,7 +41,7 @@ class _FromWorker(BaseModel):
     individually.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 class _PartId(_FromWorker):

@@ -101,10 +101,11 @@ class Blocked(EdgeRefused):
 class Shape(BaseModel):
     """The base class of response models.
 
-    The models ignore unknown fields, and their validation errors do not show values.
+    The models ignore unknown fields, and their validation errors do not show values. Their validators are built when
+    they are first used, as in `svc.api.shape`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True)
 
 
 # An id from Cloudflare, safe to use in a path.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import deque
+from functools import cache
 
 # In both languages, \d, \w, \b and case folding are limited to ASCII, because the unicode flag is not set.
 _FLAGS = {"": 0, "i": re.IGNORECASE, "g": 0, "gi": re.IGNORECASE}
@@ -31,6 +32,7 @@ def units_of(text: str) -> str:
     return "".join(map(chr, array("H", text.encode("utf-16", "surrogatepass")[2:])))
 
 
+@cache
 def compiled(source: str, flags: str) -> re.Pattern[str]:
     """Compile a Worker's pattern for text in UTF-16 units. Raises ValueError if the pattern cannot be translated."""
     try:
