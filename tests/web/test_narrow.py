@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -210,6 +211,18 @@ def test_header_with_long_name_has_even_lines(browser: Browser, tmp_path: Path, 
         # The line of the current page lies on the lower edge of the bar.
         assert tabs[0]["y"] + tabs[0]["height"] == bar["y"] + bar["height"]
         context.close()
+
+
+def test_german_rows_use_their_width_on_tablets(browser: Browser, furnished: Place) -> None:
+    """A status does not overlap its explanation, and the destination of a link has the space next to the buttons."""
+    with signed_in_tab(browser, furnished, locale="de-DE", viewport={"width": 768, "height": 844}) as tab:
+        tab.goto(furnished.url)
+        status = tab.locator(".needs .mark").first
+        expect(status).to_have_text(re.compile("Upgrade bald nötig$"))
+        assert status.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+        tab.goto(f"{furnished.url}/links?q=hello")
+        row = tab.get_by_role("row").filter(has_text="hello")
+        assert row.locator("td:has(.target)").evaluate("(one) => one.clientWidth") > 768 / 2
 
 
 def test_german_navigation_fits_into_one_line_on_tablets(browser: Browser, furnished: Place) -> None:

@@ -151,6 +151,7 @@ function Totals({ overview: { sites, links, from, to, as_of } }) {
         {as_of && ` · ${words.counted(ago(as_of))}`}
         {" · "}
         {t().report.midnight(localMidnight())}
+        {sites.number > 0 && from !== to && ` · ${t().report.perDay}`}
       </p>
     </section>
   );

@@ -85,6 +85,7 @@ const Logo = () => (logo ? <img class="logo" src={logo} alt="" /> : <span class=
 function current(path) {
   const here = address.value.pathname;
   if (here === path) return "page";
+  if (path === "/links" && here.startsWith("/tags/")) return "true";
   return path !== "/" && here.startsWith(`${path}/`) ? "true" : undefined;
 }
 

@@ -184,7 +184,7 @@ const links = {
     download: "Download these lines as CSV",
     nothing: "No links found.",
     nothingYet:
-      "Nothing has been imported yet. URLs, and whether a code is already in use, are checked during the import.",
+      "Nothing has been imported yet. The import checks whether the URLs are allowed and the codes are available.",
     send: (/** @type {number} */ count) => plural(count, { one: "Import # link", other: "Import # links" }),
     goOn: "Continue",
     sending: "Links sent",
