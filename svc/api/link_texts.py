@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from svc import link_texts
 from svc.api.fields import Wrong
-from svc.link_texts import (
+from svc.model import link_texts
+from svc.model.link_texts import (
     MAX_NOTE_CHARS,
     MAX_TAG_CHARS,
     MAX_TAGS,

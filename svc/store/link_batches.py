@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from svc.errors import Invalid, Issue, NotFound, ServiceError
-from svc.link_texts import MAX_TAGS
 from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED
+from svc.model.link_texts import MAX_TAGS
 from svc.store.disabled_objects import check_enabled
 from svc.store.links import link_fault, link_of, store_changes, store_deletions
 from svc.store.locks import lock_account

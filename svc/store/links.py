@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, Invalid, Issue, NotFound, ServiceError
-from svc.link_texts import folded
 from svc.model import Link, Rule, Variant
+from svc.model.link_texts import folded
 from svc.store.disabled_objects import check_enabled, disabled_codes, disabled_of
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json

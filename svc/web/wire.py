@@ -25,8 +25,8 @@ from svc.german.errors import GERMAN_ERRORS
 from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
 from svc.imports.links import options, restrictions, table, texts
 from svc.imports.reader import DELIMITERS
-from svc.link_texts import MAX_NOTE_CHARS, MAX_TAG_CHARS, MAX_TAGS, MAX_TITLE_CHARS, TAG_PATTERN
 from svc.model import MAX_CODE_CHARS, MIN_CODE_CHARS
+from svc.model.link_texts import MAX_NOTE_CHARS, MAX_TAG_CHARS, MAX_TAGS, MAX_TITLE_CHARS, TAG_PATTERN
 from svc.remaining_resource import LeftKind, LeftWhy
 from svc.security.token_page import TOKEN_PAGE
 from svc.worker import known_sources

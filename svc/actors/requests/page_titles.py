@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import trio
 
 from svc.edge.visits import Answer
-from svc.link_texts import MAX_TITLE_CHARS, normalize_title, one_line, shortened
+from svc.model.link_texts import MAX_TITLE_CHARS, normalize_title, one_line, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from svc.api.links import Link
 from svc.errors import ServiceError
 from svc.http.serving.requests import AccountPart
 from svc.http.serving.visible import visible_account
-from svc.link_texts import folded
+from svc.model.link_texts import folded
 from svc.store.link_batches import BatchChange, Selection, change_links, delete_links
 from svc.store.link_lists import LinkFilter
 

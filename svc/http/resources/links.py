@@ -11,7 +11,7 @@ from svc.clock import day_of
 from svc.http.resources.rankings import Rankings
 from svc.http.serving.credentials import require
 from svc.http.serving.visible import readable_link, visible_account, visible_link
-from svc.link_texts import folded
+from svc.model.link_texts import folded
 from svc.store import accounts, broken_targets, disconnects, link_lists, links
 from svc.store.link_lists import PLACE_KINDS, LinkFilter, place_of
 

@@ -22,8 +22,8 @@ from svc.http.resources.archive import Archive
 from svc.http.serving.responses import Streamed
 from svc.http.serving.visible import visible_link
 from svc.limits import SlidingLimit
-from svc.link_texts import folded
 from svc.model import DEFAULT_LANGUAGE
+from svc.model.link_texts import folded
 from svc.qr import sheet
 from svc.qr.png import TooSmall, draw_png
 from svc.qr.raster import NotDrawable, logo_raster

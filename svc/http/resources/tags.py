@@ -10,7 +10,7 @@ from svc.errors import NotFound
 from svc.http.resources.report import Compared, Stored, site_report
 from svc.http.resources.reports import asked_span
 from svc.http.resources.spans import compared_span
-from svc.link_texts import folded
+from svc.model.link_texts import folded
 from svc.store import tags, totals
 from svc.store.link_lists import LinkFilter
 

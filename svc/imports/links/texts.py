@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from svc.api.fields import Wrong
 from svc.api.link_texts import parse_tag
-from svc.link_texts import (
+from svc.model.link_texts import (
     MAX_NOTE_CHARS,
     MAX_TAG_CHARS,
     MAX_TAGS,

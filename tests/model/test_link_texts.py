@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from svc.api.link_texts import LinkNote, LinkTitle, Tag, Tags
-from svc.link_texts import MAX_TAG_CHARS, folded
+from svc.model.link_texts import MAX_TAG_CHARS, folded
 
 TAG: TypeAdapter[str] = TypeAdapter(Tag)
 TAGS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Tags)

@@ -1,0 +1,27 @@
+"""Sites and links that the operator has disabled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svc.clock import iso
+
+if TYPE_CHECKING:
+    from svc.model.events import JsonObject
+
+# The maximum length of the operator's reason for disabling a site or link, which the owner sees.
+MAX_REASON_CHARS = 500
+
+
+@dataclass(frozen=True)
+class Disabled:
+    """When and why the operator disabled a site or a link. The owner sees the reason."""
+
+    at: int
+    reason: str
+
+    @property
+    def details(self) -> JsonObject:
+        """The details of the error that refuses changes to the object."""
+        return {"disabled": {"at": iso(self.at), "reason": self.reason}}
