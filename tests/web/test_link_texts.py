@@ -158,8 +158,8 @@ def test_tags_filter_the_list(visit: Visit, link_host: LinkHost) -> None:
 
 def test_title_is_suggested_only_on_request(visit: Visit, link_host: LinkHost, world: World) -> None:
     titled, untitled = "<!doctype html><title>Autumn &amp; winter</title>", "<!doctype html><p>No title</p>"
-    for path, content in (("/titled", titled), ("/untitled", untitled)):
-        world.platform(lambda platform, at=path, body=content: platform.add_page("shop.example", at, body))
+    world.platform(lambda platform: platform.add_page("shop.example", "/titled", titled))
+    world.platform(lambda platform: platform.add_page("shop.example", "/untitled", untitled))
     page = visit.page
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/links/title") else None)
