@@ -4,7 +4,7 @@
  */
 
 import { effect, signal } from "@preact/signals";
-import { useLayoutEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 
 import { ask, fill } from "./api.js";
 import { READ_MS, asApiError, unreachable } from "./http.js";
@@ -134,14 +134,14 @@ function readAgain(which) {
  * @template {Extract<CallName, `GET ${string}`>} N
  * @param {N} name such as `GET /v1/sites/{site_id}`
  * @param {import("./api.js").Input<N> | null} params null to read nothing
- * @param {{pace?: Pace}} [options] `pace`: the delay between polls; see `whileWorking`
+ * @param {{pace?: Pace, later?: boolean}} [options] `pace`: the delay between polls; see `whileWorking`; `later`: true
+ *   to send the request after the browser has drawn the frame, false (default) before. A component must not change it
  * @returns {Read<import("./api.js").ResponseOf<N>>}
  */
-export function useResource(name, params, { pace } = {}) {
+export function useResource(name, params, { pace, later = false } = {}) {
   const path = params && fill(name.slice("GET ".length), params);
   const one = path === null ? null : find(path);
-  // Send the request before the browser draws the frame, and not after it.
-  useLayoutEffect(() => {
+  (later ? useEffect : useLayoutEffect)(() => {
     if (!one) return undefined;
     // Each component needs its own entry in `shown`, even if it has no pace.
     /** @type {Pace} */

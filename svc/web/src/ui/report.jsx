@@ -90,7 +90,7 @@ export function Report({ kind, id, name, accountId }) {
           ...((expanded.value.length > 0 || search.has("source")) && { limit: MOST_LISTED }),
         }
       : null;
-  const live = useKept(useResource(REPORT[kind], lists, { pace: livePace }));
+  const live = useKept(useResource(REPORT[kind], lists, { pace: livePace, later: true }));
   const slots = report ? slotsOf(report) : [];
   const noteDay = useSignal(/** @type {string | null} */ (null));
   const words = t().report;
@@ -202,7 +202,8 @@ export function Report({ kind, id, name, accountId }) {
  *   been read yet
  */
 function useNumbers(kind, params) {
-  const live = useResource(REPORT[kind], params.latest, { pace: livePace });
+  // If the stored numbers are known, they are drawn first.
+  const live = useResource(REPORT[kind], params.latest, { pace: livePace, later: true });
   const stored = useResource(REPORT[kind], kind === "site" ? params.stored : null);
   return live.data || !stored.data?.report.as_of ? live : { ...stored, again: live.again, isStored: true };
 }
