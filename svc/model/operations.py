@@ -1,4 +1,4 @@
-"""Operations, such as a connect, that an account's actor runs."""
+"""Operations that an account's actor runs, such as a connect operation."""
 
 from __future__ import annotations
 
