@@ -139,7 +139,7 @@ $(HELP): $(DOCS) $(wildcard svc/web/help/*.py) .venv/.made
 $(DOCUMENTS): $(shell find docs -type f) CHANGELOG.md packaging/documents.py .venv/.made
 	$(PY) packaging/documents.py $(@D)
 
-$(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/remaining_resource.py svc/model.py svc/security/token_page.py \
+$(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/remaining_resource.py $(wildcard svc/model/*.py) svc/security/token_page.py \
 		$(wildcard svc/german/*.py svc/api/*.py) $(addprefix svc/imports/,reader.py $(addprefix links/,table.py restrictions.py options.py texts.py)) svc/worker/known_sources.py .venv/.made
 	$(PY) -m svc.web.wire svc/web/src
 
