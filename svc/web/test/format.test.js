@@ -32,7 +32,7 @@ test("numbers follow the language of the texts", () => {
 test("formats of a report are created before they are used", () => {
   speak(["en-NZ"]);
   format.createFormats();
-  const created = [];
+  const created = /** @type {string[]} */ ([]);
   const { NumberFormat, DateTimeFormat, RelativeTimeFormat } = Intl;
   for (const Kind of [NumberFormat, DateTimeFormat, RelativeTimeFormat]) {
     const construct = (/** @type {any} */ Made, /** @type {any[]} */ taken) => {
