@@ -259,29 +259,69 @@ class World:
 
         `sent`: the bodies that the snippet sends. Raises AssertionError if the Worker does not push all views.
         """
-        now = time.time_ns() // 1_000_000
-        hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
 
-        async def synced() -> bool | None:
-            return self.call("GET", f"/v1/sites/{site['id']}")["site"]["config"] == "synced" or None
-
-        async def visited(platform: Emulator) -> None:
-            await eventually(synced)
-            await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
+        async def view(platform: Emulator) -> None:
             headers = {"User-Agent": DESKTOP_CHROME.user_agent, "Content-Type": "text/plain"}
             for body in sent:
                 response = await platform.visit(site["host"], site["path"], method="POST", headers=headers, body=body)
                 assert response.status == 204, response
+
+        def is_pushed() -> bool:
+            report = self.call("GET", f"/v1/sites/{site['id']}/report?period=30d")["report"]
+            return bool(report["totals"]["views"] == len(sent))
+
+        self._visited(customer, f"/v1/sites/{site['id']}", view, is_pushed)
+
+    def clicked(self, customer: Customer, link: dict[str, Any], count: int) -> list[str]:
+        """Click on the link from `count` addresses two hours ago, and let the Worker count the clicks.
+
+        Return the targets, which are empty for a page. Raises AssertionError if the Worker does not count all clicks.
+        """
+        targets = []
+
+        async def click(platform: Emulator) -> None:
+            headers = {"User-Agent": DESKTOP_CHROME.user_agent}
+            host, path = link["short_url"].removeprefix("https://").split("/")
+            for number in range(count):
+                response = await platform.visit(host, f"/{path}", headers=headers, ip=f"203.0.113.{number}")
+                targets.append(dict(response.headers).get("location", ""))
+
+        def is_counted() -> bool:
+            report = self.call("GET", f"/v1/links/{link['id']}/report?period=30d&breakdowns=1")["report"]
+            outside = (report["breakdowns"] or {}).get("outside", [])
+            return bool(report["totals"]["views"] + sum(one["n"] for one in outside) == count)
+
+        self._visited(customer, f"/v1/links/{link['id']}", click, is_counted)
+        return targets
+
+    def _visited(
+        self,
+        customer: Customer,
+        path: str,
+        visit: Callable[[Emulator], Awaitable[None]],
+        is_counted: Callable[[], bool],
+    ) -> None:
+        """Carry out visits of a site or link two hours ago, and run crons until the service has their counts."""
+        now = time.time_ns() // 1_000_000
+        hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
+
+        async def synced() -> bool | None:
+            [target] = self.call("GET", path).values()
+            return target["config"] == "synced" or None
+
+        async def visited(platform: Emulator) -> None:
+            await eventually(synced)
+            await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
+            await visit(platform)
             await platform.settled()
             await platform.clock(0)
             # The Worker may already have pushed during this hour. Its next push is then due within an hour.
             for hour in (1, 2, 3):
                 crons = [(customer.account_id, hour_at + hour * _HOUR_MS + minute * 60_000) for minute in _CRON_MINUTES]
                 await platform.crons(crons, "svc-edge")
-                report = self.call("GET", f"/v1/sites/{site['id']}/report?period=30d")["report"]
-                if report["totals"]["views"] == len(sent):
+                if is_counted():
                     return
-            raise AssertionError("the worker has not pushed the views")
+            raise AssertionError("the worker has not pushed the counts")
 
         self.platform(visited)
 

@@ -167,18 +167,18 @@ def test_title_is_suggested_only_on_request(visit: Visit, link_host: LinkHost, w
     suggest = page.get_by_role("button", name="Suggest a title")
     suggest.click()
     page.get_by_role("status").filter(has_text="Enter the destination first.").wait_for()
-    page.get_by_label("Destination").fill("shop.example/titled")
+    page.get_by_label("Destination", exact=True).fill("shop.example/titled")
     assert asked == []
     suggest.press("Enter")
     expect(page.get_by_label("Title")).to_have_value("Autumn & winter")
     page.get_by_role("status").filter(has_text="The title of the destination is filled in.").wait_for()
-    page.get_by_label("Destination").fill("shop.example/untitled")
+    page.get_by_label("Destination", exact=True).fill("shop.example/untitled")
     suggest.click()
     page.get_by_role("status").filter(has_text="The destination has no title, or cannot be read.").wait_for()
     expect(page.get_by_label("Title")).to_have_value("Autumn & winter")
     assert len(asked) == 2
     assert visit.found == []
-    page.get_by_label("Destination").fill("https://")
+    page.get_by_label("Destination", exact=True).fill("https://")
     suggest.click()
     page.get_by_role("alert").filter(has_text="Enter a URL that starts with https://").wait_for()
     visit._axe("with a refused suggestion")

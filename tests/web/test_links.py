@@ -78,7 +78,7 @@ def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
     page.goto(f"{furnished.url}/links")
     page.get_by_role("table", name="Links").wait_for()
     page.keyboard.press("n")
-    page.get_by_label("Destination").fill("https://shop.example/all")
+    page.get_by_label("Destination", exact=True).fill("https://shop.example/all")
     page.get_by_label("Code").fill("sale")
     page.get_by_role("button", name="Add rule").click()
     pick(page, 1, "Germany", "Austria")
@@ -251,10 +251,10 @@ def check_edit_in_two_windows(visit: Visit, api: httpx.Client, link_id: str) -> 
     page = visit.page
     other = page.context.new_page()
     other.goto(f"{page.url}/edit")
-    other.get_by_label("Destination").fill("https://shop.example/second")
+    other.get_by_label("Destination", exact=True).fill("https://shop.example/second")
     page.keyboard.press("e")
     page.get_by_role("heading", level=1, name="Edit link").wait_for()
-    page.get_by_label("Destination").fill("https://shop.example/first")
+    page.get_by_label("Destination", exact=True).fill("https://shop.example/first")
     page.get_by_role("button", name="Remove rule 2").click()
     page.get_by_role("button", name="Save changes").click()
     page.get_by_role("heading", level=1, name=f"{HOST}/sale").wait_for()
@@ -321,7 +321,7 @@ def test_new_link_is_previewed_copied_and_undone(visit, furnished, api):
     page.goto(f"{furnished.url}/links/new")
     code = page.get_by_label("Code")
     expect(code).to_have_accessible_description(f"{HOST}/ Leave empty for a random code.")
-    page.get_by_label("Destination").fill("shop.example/sale?x=%2F&utm_source=old&y=1#top")
+    page.get_by_label("Destination", exact=True).fill("shop.example/sale?x=%2F&utm_source=old&y=1#top")
     preview = page.locator(".preview")
     expect(preview).to_contain_text(f"{HOST}/random code → https://shop.example/sale?x=%2F")
     page.locator("summary", has_text="UTM parameters").click()
@@ -348,7 +348,7 @@ def test_new_link_is_previewed_copied_and_undone(visit, furnished, api):
     page.get_by_text("This link was deleted.").wait_for()
     assert api.get(f"/v1/links/{link['id']}").json()["link"]["state"] == "deleted"
     page.get_by_role("link", name="Create another link").click()
-    expect(page.get_by_label("Destination")).to_have_value(target)
+    expect(page.get_by_label("Destination", exact=True)).to_have_value(target)
     assert visit.found == []
 
 
@@ -483,7 +483,7 @@ def test_import_creates_each_link_once(visit, furnished, api):
     page.get_by_label("Search").fill("shop.example/<b>new</b>")
     page.get_by_role("link", name="Press Enter to shorten this URL").wait_for()
     page.get_by_label("Search").press("Enter")
-    expect(page.get_by_label("Destination")).to_have_value("https://shop.example/<b>new</b>")
+    expect(page.get_by_label("Destination", exact=True)).to_have_value("https://shop.example/<b>new</b>")
     assert visit.found == []
     # Delete the links, because other tests share this service and expect their link on the first page of the list.
     for link in api.get("/v1/links", params={"q": "menu-"}).json()["links"]:

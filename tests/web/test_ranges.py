@@ -190,7 +190,7 @@ def test_months_step_over_the_end_of_a_year_and_a_leap_day(tab: Page, show: Call
         ("?period=foo", "Period: Select one of the available values."),
         ("?from=2026-02-30", "From: Enter a date such as 2026-11-21."),
         ("?from=2999-01-01", "From: Enter today or an earlier day."),
-        ("?from=2026-01-02&to=2026-01-01", "To: Enter a last day that is not before the first day."),
+        ("?from=2026-01-02&to=2026-01-01", "To: Enter a later end."),
         ("?period=7d&from=2026-01-02", "Period: This value cannot be combined with the other values."),
         (
             "?period=year&by=hour",
@@ -221,7 +221,7 @@ def test_invalid_address_is_explained_in_german(browser: Browser, history: Place
         tab.goto(history.at("/sites/:id") + "?from=2026-01-02&to=2026-01-01")
         problem = tab.get_by_role("alert")
         expect(problem).to_contain_text("Dieser Zeitraum kann nicht angezeigt werden.")
-        expect(problem).to_contain_text("Bis: Der letzte Tag darf nicht vor dem ersten liegen.")
+        expect(problem).to_contain_text("Bis: Wählen Sie ein späteres Ende.")
         problem.get_by_role("link", name="Die letzten 7 Tage anzeigen").click()
         expect(tab.locator(".plot g > rect.views")).to_have_count(7)
 

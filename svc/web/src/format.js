@@ -129,10 +129,15 @@ export function localMidnight() {
     : date(new Date(now.setUTCHours(0, 0)), { ...clock(), hour: "numeric", minute: "2-digit" });
 }
 
-/** @param {string} at @returns {string} Nov 21, 2026, 2:31 PM GMT+1, in the reader's time zone */
-export const moment = (at) =>
+/**
+ * @param {string} at
+ * @param {string} [timeZone] by default, the reader's time zone
+ * @returns {string} Nov 21, 2026, 2:31 PM GMT+1
+ */
+export const moment = (at, timeZone) =>
   date(at, {
     ...clock(),
+    timeZone,
     year: "numeric",
     month: "short",
     day: "numeric",

@@ -20,6 +20,16 @@ test("empty campaigns and targets are omitted, and links have no pages", () => {
   assert.ok(ofLink.includes("campaigns") && ofLink.includes("targets") && !ofLink.includes("pages"));
 });
 
+test("clicks outside of the schedule are listed only if there are any", () => {
+  const outside = [{ key: "ended", n: 3 }];
+  const names = (/** @type {typeof lists & {outside?: typeof outside}} */ some) =>
+    shownLists("link", some, []).map(({ name }) => name);
+  assert.ok(!names(lists).includes("outside") && !names({ ...lists, outside: [] }).includes("outside"));
+  assert.ok(names({ ...lists, outside }).includes("outside"));
+  // They are not part of the clicks.
+  assert.deepEqual(listedCounts({ ...lists, outside }), { views: 14, bots: 14 });
+});
+
 test("the combined values are last, and shares refer to complete lists", () => {
   assert.deepEqual(
     shownLists("site", lists, [])[0]?.rows.map(({ key }) => key),

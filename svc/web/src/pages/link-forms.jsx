@@ -13,7 +13,8 @@ import { DisabledNote } from "../ui/disabled.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { ImportTotals } from "../ui/import-totals.jsx";
 import { LinkFacts } from "../ui/link-facts.jsx";
-import { WithLinkHost } from "../ui/link-host.jsx";
+import { useNotFoundUrl, WithLinkHost } from "../ui/link-host.jsx";
+import { OptionFields, optionsBody, useOptions } from "../ui/link-options.jsx";
 import { TextFields, useTexts } from "../ui/link-texts.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
@@ -52,7 +53,7 @@ export function NewLink() {
   return (
     <Page title={t().link.add}>
       <WithLinkHost>
-        {({ id: account_id }, host) => (
+        {({ id: account_id, link_host }, host) => (
           <Form
             submit={words.make}
             more={cancel("/links")}
@@ -80,7 +81,7 @@ export function NewLink() {
               />
             </div>
             <Preview host={host} code={code.value.trim()} url={draft.url.value.trim()} />
-            <More draft={draft} />
+            <More draft={draft} notFoundUrl={link_host?.not_found_url ?? null} />
           </Form>
         )}
       </WithLinkHost>
@@ -98,6 +99,7 @@ function useDraft(link) {
     url: useSignal(link.url ?? ""),
     rules: useSignal(asDrafts(link.rules ?? [])),
     texts: useTexts(link),
+    options: useOptions(link),
   };
 }
 
@@ -106,19 +108,26 @@ function useDraft(link) {
  * @param {Draft} draft
  * @param {E} empty the value of an empty field: "" to remove the stored value, null for a new link
  */
-const bodyOf = ({ url, rules, texts: { title, tags, note } }, empty) => ({
+const bodyOf = ({ url, rules, texts: { title, tags, note }, options }, empty) => ({
   url: url.value.trim(),
   rules: asRules(rules.value),
   title: title.value.trim() || empty,
   tags: tags.value,
   note: note.value.trim() || empty,
+  ...optionsBody(options, empty),
 });
 
-/** @param {{draft: Draft}} props the fields after the destination */
-const More = ({ draft }) => (
+/** @param {{draft: Draft, notFoundUrl: string | null}} props the fields after the destination; see `OptionFields` */
+const More = ({ draft, notFoundUrl }) => (
   <>
     <TextFields texts={draft.texts} url={draft.url} />
     <RulesEditor rules={draft.rules} />
+    <OptionFields
+      options={draft.options}
+      url={draft.url}
+      hasRules={draft.rules.value.length > 0}
+      notFoundUrl={notFoundUrl}
+    />
   </>
 );
 
@@ -203,7 +212,8 @@ export function EditLink({ id }) {
 const CHANGED_ELSEWHERE = "changed_elsewhere";
 
 /** @param {Link} link @returns {string} the fields that the form edits */
-const editable = ({ url, rules, title, tags, note }) => JSON.stringify([url, rules, title, tags, note]);
+const editable = ({ url, rules, title, tags, note, split, starts_at, ends_at, after_url, forward_query }) =>
+  JSON.stringify([url, rules, title, tags, note, split, starts_at, ends_at, after_url, forward_query]);
 
 /** @param {{link: Link}} props the edit form, which starts again with the version that the user chooses */
 function Change({ link }) {
@@ -231,6 +241,7 @@ function ChangeForm({ link, take }) {
   const base = useSignal(link);
   const theirs = useSignal(/** @type {Link | null} */ (null));
   const draft = useDraft(link);
+  const notFoundUrl = useNotFoundUrl(link.account_id);
   useLayoutEffect(() => {
     document.getElementById("conflict")?.focus();
   }, [theirs.value]);
@@ -258,7 +269,7 @@ function ChangeForm({ link, take }) {
       }}
     >
       <Target url={draft.url} />
-      <More draft={draft} />
+      <More draft={draft} notFoundUrl={notFoundUrl} />
     </Form>
   );
 }

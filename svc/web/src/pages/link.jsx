@@ -41,7 +41,7 @@ export function LinkReport({ id }) {
       </Loaded>
       {link && <LinkFacts link={link} />}
       {link && <Leading link={link} />}
-      {link && <Report kind="link" id={id} name={link.code} accountId={link.account_id} />}
+      {link && <Report kind="link" id={id} name={link.code} accountId={link.account_id} split={link.split} />}
     </Page>
   );
 }

@@ -6,6 +6,7 @@ import { changed } from "../range.js";
 import { address } from "../router.js";
 import { share } from "../share.js";
 import { sourceAddress, sourceName } from "../sources.js";
+import { letter } from "../split.js";
 import { t } from "../words.js";
 
 /**
@@ -17,12 +18,14 @@ import { t } from "../words.js";
  * @param {{
  *   kind: "site" | "link",
  *   host: string,
+ *   split?: import("../wire").Link["split"],
  *   lists: Lists,
  *   expanded: Name[],
  *   toggle: (name: Name) => void,
- * }} props `host`: the site's host, or ""; `expanded`: the lists of which all entries are shown
+ * }} props `host`: the site's host, or ""; `split`: the variants of a link; `expanded`: the lists of which all entries
+ *   are shown
  */
-export function Breakdowns({ kind, host, lists, expanded, toggle }) {
+export function Breakdowns({ kind, host, split = null, lists, expanded, toggle }) {
   const counts = listedCounts(lists);
   const source = address.value.searchParams.get("source");
   return (
@@ -32,6 +35,7 @@ export function Breakdowns({ kind, host, lists, expanded, toggle }) {
           key={shown.name}
           kind={kind}
           host={host}
+          split={split}
           lists={lists}
           shown={shown}
           all={shown.name === "bots" ? counts.bots : shown.name === "outside" ? totalOf(lists.outside) : counts.views}
@@ -47,6 +51,7 @@ export function Breakdowns({ kind, host, lists, expanded, toggle }) {
  * @param {{
  *   kind: "site" | "link",
  *   host: string,
+ *   split: import("../wire").Link["split"],
  *   lists: Lists,
  *   shown: import("../breakdown-lists.js").Shown,
  *   all: number,
@@ -54,7 +59,7 @@ export function Breakdowns({ kind, host, lists, expanded, toggle }) {
  *   toggle: () => void,
  * }} props `all`: the count that the shares refer to
  */
-function List({ kind, host, lists, shown, all, isExpanded, toggle }) {
+function List({ kind, host, split, lists, shown, all, isExpanded, toggle }) {
   const { name, rows, source, total } = shown;
   const words = t().lists;
   const title = name === "arrivals" ? words.arrivals(textOf(source ?? "")) : words[name];
@@ -77,6 +82,7 @@ function List({ kind, host, lists, shown, all, isExpanded, toggle }) {
               ) : (
                 <Linked name={name} value={key} kind={kind} host={host} />
               )}
+              {name === "targets" && <Variant split={split} url={key} />}
             </span>
             <span class="number">{number(n)}</span>
             <span class="small portion">{share(n / whole)}</span>
@@ -99,6 +105,12 @@ function List({ kind, host, lists, shown, all, isExpanded, toggle }) {
       )}
     </section>
   );
+}
+
+/** @param {{split: import("../wire").Link["split"], url: string}} props the name of the variant with this URL */
+function Variant({ split, url }) {
+  const at = (split ?? []).findIndex((variant) => variant.url === url);
+  return at < 0 ? null : <span class="small"> {t().lists.variant(letter(at))}</span>;
 }
 
 /**

@@ -20,6 +20,9 @@ const INPUT_OBSOLETE = "already_connected";
 /** Field path → validation error. */
 const Issues = createContext(/** @type {Record<string, import("../http.js").Issue>} */ ({}));
 
+/** @returns {Record<string, import("../http.js").Issue>} the errors of the form that are not corrected yet, by field */
+export const useIssues = () => useContext(Issues);
+
 /**
  * @param {{
  *   send: (values: Record<string, string>, key: string, form: HTMLFormElement) => Promise<unknown>,
@@ -59,7 +62,11 @@ export function Form({ send, submit, children, more, busyLabel, kind, guard = tr
     if (!element || busy || left_s > 0) return;
     for (const field of element.elements) acceptPasted(field);
     corrected.value = [];
-    if (await run((key) => send(valuesOf(element), key, element))) typed.value = false;
+    const work = async (/** @type {string} */ key) => {
+      checkReadable(element);
+      await send(valuesOf(element), key, element);
+    };
+    if (await run(work)) typed.value = false;
     else requestAnimationFrame(() => focusFirst(element));
   };
 
@@ -106,6 +113,18 @@ function valuesOf(form) {
   const values = {};
   for (const [name, value] of new FormData(form)) if (typeof value === "string") values[name] = value;
   return values;
+}
+
+/**
+ * Check that the browser can read all fields. The value of a date without a year, for example, is empty.
+ * @param {HTMLFormElement} form
+ * @throws {ApiError}
+ */
+function checkReadable(form) {
+  const issues = [...form.elements]
+    .filter((field) => field instanceof HTMLInputElement && field.validity.badInput)
+    .map((field) => ({ path: field.getAttribute("name") ?? "", code: "wrong_form", message: "" }));
+  if (issues.length > 0) throw new ApiError("invalid_request", "", { details: { issues } });
 }
 
 /** Functions that convert pasted text to the expected form. */

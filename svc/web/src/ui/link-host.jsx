@@ -81,3 +81,11 @@ function Hosted({ account_id, children }) {
     </Loaded>
   );
 }
+
+/**
+ * @param {string | null} account_id null to read nothing
+ * @returns {string | null} where the account's link host redirects codes that do not exist; null if it shows a page
+ */
+export const useNotFoundUrl = (account_id) =>
+  useResource("GET /v1/accounts/{account_id}", account_id === null ? null : { account_id }).data?.account.link_host
+    ?.not_found_url ?? null;

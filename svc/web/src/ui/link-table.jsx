@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import { days, number } from "../format.js";
 import { useKeys } from "../keys.js";
+import { stateAt } from "../schedule.js";
 import { useSelection } from "../selection.js";
 import { lastWeek } from "../series.js";
 import { bare } from "../short-url.js";
@@ -22,12 +23,21 @@ import { TagLinks } from "./tags.jsx";
 /** @param {Link} link @returns {boolean} true if the worker serves the current version to visitors */
 const isLive = ({ state, config, error, disabled }) => state === "active" && config === "synced" && !error && !disabled;
 
+/** @param {Link} link @returns {import("../schedule.js").Kind} */
+const phaseOf = (link) => (link.state === "active" ? stateAt(link, Date.now()) : "during");
+
 /** @param {Link} link @returns {boolean} true if visitors reach the destinations of the current version */
-const isWell = (link) => isLive(link) && !link.broken_targets;
+const isWell = (link) => isLive(link) && !link.broken_targets && phaseOf(link) === "during";
 
 /** @param {Link} link renders the link's status, or nothing if visitors reach the current destinations */
-const shownState = (link) =>
-  isLive(link) ? link.broken_targets && <Mark kind="bad">{t().links.broken.mark}</Mark> : <LinkState link={link} />;
+const shownState = (link) => (
+  <>
+    {!isLive(link) && <LinkState link={link} />}
+    {isLive(link) && link.broken_targets && <Mark kind="bad">{t().links.broken.mark}</Mark>}
+    {phaseOf(link) === "before" && <Mark kind="watch">{t().linkFields.schedule.scheduled}</Mark>}
+    {phaseOf(link) === "after" && <Mark kind="none">{t().linkFields.schedule.ended}</Mark>}
+  </>
+);
 
 /**
  * Links that the user can select.

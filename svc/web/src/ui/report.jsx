@@ -65,9 +65,10 @@ export function useFirstNumbers(kind, id) {
 
 /**
  * A report. The URL holds the period, the step, the comparison and the display options.
- * @param {{kind: Kind, id: string, name: string, accountId: string}} props `name`: the name of the CSV file
+ * @param {{kind: Kind, id: string, name: string, accountId: string, split?: import("../wire").Link["split"]}} props
+ *   `name`: the name of the CSV file; `split`: the variants of a link
  */
-export function Report({ kind, id, name, accountId }) {
+export function Report({ kind, id, name, accountId, split = null }) {
   const choices = useReportChoices();
   const { search, range, compare, comparison, bots, toggle, keys } = choices;
   const params = paramsOf(kind, id, choices);
@@ -166,6 +167,7 @@ export function Report({ kind, id, name, accountId }) {
                 <Lists
                   kind={kind}
                   host={kind === "site" ? name : ""}
+                  split={split}
                   report={listed}
                   again={live.again}
                   expanded={expanded.value}

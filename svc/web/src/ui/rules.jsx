@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
+import { percent } from "../format.js";
 import { languageName } from "../languages.js";
 import { deviceOf, draft } from "../rule-drafts.js";
 import { t } from "../words.js";
@@ -30,9 +31,12 @@ function sentence({ countries = [], devices = [], languages, os, query }) {
   });
 }
 
-/** @param {{link: Pick<import("../wire").Link, "rules" | "url">}} props shows the destinations as sentences */
-export function Leads({ link: { rules, url } }) {
+/**
+ * @param {{link: Pick<import("../wire").Link, "rules" | "url" | "split">}} props shows the destinations as sentences
+ */
+export function Leads({ link: { rules, url, split } }) {
   const words = t().links.rules;
+  const { leads, leadsAll } = t().linkFields.split;
   return (
     <ol class="leads">
       {rules.map((rule, i) => (
@@ -41,7 +45,22 @@ export function Leads({ link: { rules, url } }) {
         </li>
       ))}
       <li class="else">
-        {rules.length === 0 ? words.all : words.elseTo} <code>{url}</code>
+        {split ? (
+          <>
+            {rules.length === 0 ? leadsAll : leads}
+            <ul>
+              {split.map((variant, i) => (
+                <li key={i}>
+                  {percent(variant.share / 100)}: <code>{variant.url}</code>
+                </li>
+              ))}
+            </ul>
+          </>
+        ) : (
+          <>
+            {rules.length === 0 ? words.all : words.elseTo} <code>{url}</code>
+          </>
+        )}
       </li>
     </ol>
   );

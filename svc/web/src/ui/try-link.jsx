@@ -6,11 +6,15 @@ import { call } from "../api.js";
 import { countries } from "../countries.js";
 import { moment } from "../format.js";
 import { languageName } from "../languages.js";
+import { fromLocal, stateAt } from "../schedule.js";
+import { letter } from "../split.js";
 import { t } from "../words.js";
 import { What } from "./breakdowns.jsx";
 import { Field, Form } from "./form.jsx";
+import { useNotFoundUrl } from "./link-host.jsx";
 import { Note } from "./parts.jsx";
 import { Leads } from "./rules.jsx";
+import { Phases } from "./schedule.jsx";
 
 /**
  * @typedef {import("../wire").Link} Link
@@ -57,6 +61,8 @@ export function Leading({ link }) {
       <h2 id="leads">{words.leads}</h2>
       <BrokenTargets targets={link.broken_targets ?? []} />
       <Leads link={link} />
+      {link.forward_query && <p class="hint">{t().linkFields.forward.done}</p>}
+      <Schedule link={link} />
       {link.state === "active" && !link.disabled && (
         <details class="try">
           <summary>{words.try.title}</summary>
@@ -83,6 +89,34 @@ function BrokenTargets({ targets }) {
   );
 }
 
+/** @param {{link: Link}} props what visitors get at which time, if the link has a start or an end */
+function Schedule({ link: { account_id, starts_at, ends_at, after_url, rules, split, url } }) {
+  const isLimited = starts_at !== null || ends_at !== null;
+  const notFoundUrl = useNotFoundUrl(isLimited && after_url === null ? account_id : null);
+  return isLimited ? (
+    <>
+      <h3>{t().linkFields.schedule.title}</h3>
+      <Phases
+        starts_at={starts_at}
+        ends_at={ends_at}
+        after_url={after_url}
+        notFoundUrl={notFoundUrl}
+        url={rules.length > 0 || split ? null : url}
+      />
+    </>
+  ) : null;
+}
+
+/**
+ * The service does not report whether a bot's click is outside of the link's period, so compare the times in this case.
+ * @param {ExplainedClick} click
+ * @param {Link} link
+ * @param {number} at_ms since 1970
+ * @returns {boolean} true if the click is before the start or after the end
+ */
+const isOutside = ({ counted_as: { kind } }, link, at_ms) =>
+  kind === "bot" ? stateAt(link, at_ms) !== "during" : kind === "outside";
+
 /** @param {{link: Link}} props */
 function TryLink({ link }) {
   const words = t().links.try;
@@ -90,8 +124,9 @@ function TryLink({ link }) {
   const way = useSignal(/** @type {Way} */ ("link"));
   // Preselect a country from a rule, so that the first test matches the rule.
   const likely = link.rules.find(({ countries: some = [] }) => some.length > 0)?.countries?.[0] ?? UNKNOWN;
-  const found = useSignal(/** @type {ExplainedClick | null} */ (null));
+  const found = useSignal(/** @type {{click: ExplainedClick, isOutside: boolean} | null} */ (null));
   const spoken = [...new Set(link.rules.flatMap(({ languages = [] }) => languages))];
+  const isLimited = link.starts_at !== null || link.ends_at !== null;
   /** @param {Record<string, string>} options */
   const choices = (options) =>
     Object.entries(options).map(([value, text]) => (
@@ -104,7 +139,7 @@ function TryLink({ link }) {
       <Form
         guard={false}
         submit={words.submit}
-        send={async ({ country = UNKNOWN, own = "", source = "", query = "", language }, key) => {
+        send={async ({ country = UNKNOWN, own = "", source = "", query = "", language, at = "", bucket }, key) => {
           found.value = null;
           const body = {
             country,
@@ -113,8 +148,11 @@ function TryLink({ link }) {
             query: { link: null, qr: "q", campaign: `${new URLSearchParams({ utm_source: source })}`, query }[
               way.value
             ],
+            at: fromLocal(at),
+            bucket: bucket === undefined ? null : Number(bucket),
           };
-          found.value = await call("POST /v1/links/{link_id}/explain", { link_id: link.id, body, key });
+          const click = await call("POST /v1/links/{link_id}/explain", { link_id: link.id, body, key });
+          found.value = { click, isOutside: isOutside(click, link, at ? Date.parse(at) : Date.now()) };
         }}
       >
         <p class="hint">{words.explain}</p>
@@ -164,26 +202,59 @@ function TryLink({ link }) {
               <option value="">{words.agents.none}</option>
             </Field>
           )}
+          {isLimited && (
+            <Field
+              name="at"
+              label={words.at}
+              hint={words.atHint}
+              invalid={t().linkFields.schedule.incomplete}
+              type="datetime-local"
+              optional
+            />
+          )}
+          {link.split && (
+            <Field
+              name="bucket"
+              label={words.bucket}
+              hint={words.bucketHint}
+              type="number"
+              min={0}
+              max={99}
+              defaultValue="0"
+            />
+          )}
         </div>
       </Form>
-      <div role="status">{found.value && <Found found={found.value} pending={link.config === "pending"} />}</div>
+      <div role="status">{found.value && <Found {...found.value} pending={link.config === "pending"} />}</div>
     </>
   );
 }
 
-/** @param {{found: ExplainedClick, pending: boolean}} props */
-function Found({ found: { url, rule, counted_as }, pending }) {
+/**
+ * @param {{click: ExplainedClick, isOutside: boolean, pending: boolean}} props `isOutside`: true if the click is before
+ *   the start or after the end
+ */
+function Found({ click: { url, rule, variant, counted_as }, isOutside: outside, pending }) {
   const words = t().links.try;
   const { kind, reason = "", source, device, browser, os } = counted_as;
   return (
     <Note kind="good">
       <p>
-        {rule === null ? words.noRule : words.rule(rule + 1)} <code>{url}</code>
+        {outside
+          ? words.outside
+          : rule !== null
+            ? words.rule(rule + 1)
+            : variant !== undefined
+              ? words.variant(letter(variant))
+              : words.noRule}{" "}
+        {url === null ? t().linkFields.schedule.notFound : <code>{url}</code>}
       </p>
       {kind === "bot" ? (
         <p>
           {words.bot} <What name="bots" value={reason} />
         </p>
+      ) : kind === "outside" ? (
+        <p>{words.notCounted}</p>
       ) : (
         <p>
           {words.view} <What name="sources" value={source} /> · <What name="devices" value={device} /> ·{" "}

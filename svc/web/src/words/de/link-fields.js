@@ -1,5 +1,7 @@
 /** Titel, Tags und Notiz eines Links: in Formularen, in Listen und auf der Seite des Links. */
 
+import { plural } from "../../format.js";
+
 /** @type {typeof import("../en/link-fields.js").default} */
 const linkFields = {
   title: "Titel",
@@ -23,6 +25,52 @@ const linkFields = {
   tagExplain: "Klicks auf alle Links, die dieses Tag jetzt haben. Ihre Klicks aus der Zeit davor zählen mit.",
   tagReport: "Bericht anzeigen",
   showTagged: "Links anzeigen",
+  off: "aus",
+  split: {
+    title: "A/B-Test",
+    explain:
+      "Verteilt die Besuche, auf die keine Regel zutrifft, auf mehrere Ziele statt auf das Ziel ganz oben. Wer den Link öffnet, kommt den ganzen Tag zum selben Ziel.",
+    variants: (count) => plural(count, { one: "# Variante", other: "# Varianten" }),
+    begin: "A/B-Test hinzufügen",
+    variant: (letter) => `Variante ${letter}`,
+    to: "führt zu",
+    shareOf: (letter) => `Anteil der Variante ${letter}`,
+    percentOf: (letter) => `Anteil der Variante ${letter} in Prozent`,
+    remove: (letter) => `Variante ${letter} entfernen`,
+    add: "Variante hinzufügen",
+    even: "Gleiche Anteile",
+    end: "A/B-Test entfernen",
+    leads: "Alle anderen verteilen sich auf diese Ziele:",
+    leadsAll: "Die Besuche verteilen sich auf diese Ziele:",
+  },
+  schedule: {
+    title: "Zeitraum",
+    explain: "Ohne Beginn und Ende funktioniert der Link immer.",
+    always: "immer",
+    start: "Beginn",
+    end: "Ende",
+    zone: (zone) => `Zeitzone: ${zone}.`,
+    incomplete: "Geben Sie ein Datum von 2000 bis 2099 und eine Uhrzeit ein.",
+    after: "Ziel vor dem Beginn und nach dem Ende",
+    afterUrl: (url) => `Ist das Feld leer, führen Besuche wie bei Links, die es nicht gibt, zu ${url}.`,
+    afterPage: "Ist das Feld leer, erscheint dieselbe Seite wie bei Links, die es nicht gibt.",
+    result: "Was Besucher sehen",
+    when: ({ from, to }) =>
+      from && to ? `Von ${from} bis ${to}:` : from ? `Ab ${from}:` : to ? `Bis ${to}:` : "Immer:",
+    goTo: "Besuche führen zu",
+    destinations: "Besuche führen zu den Zielen oben.",
+    notFound: "Besucher sehen eine Seite mit dem Hinweis, dass es den Link nicht gibt.",
+    now: "(jetzt)",
+    scheduled: "Noch nicht aktiv",
+    ended: "Beendet",
+  },
+  forward: {
+    title: "Query-Parameter",
+    done: "Query-Parameter des Kurzlinks werden weitergegeben.",
+    on: "werden weitergegeben",
+    label: "Die Query-Parameter des Kurzlinks an das Ziel weitergeben",
+    hint: "Parameter, die das Ziel schon hat, behalten ihren Wert. Die Parameter q und ref werden nicht weitergegeben.",
+  },
 };
 
 export default linkFields;

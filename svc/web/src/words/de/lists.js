@@ -5,6 +5,7 @@ const lists = {
   pages: "Seiten",
   entries: "Einstiegsseiten",
   campaigns: "Kampagnen",
+  variant: (letter) => `Variante ${letter}`,
   targets: "Klicks nach Ziel",
   outside: "Klicks vor dem Beginn oder nach dem Ende",
   sources: "Quellen",

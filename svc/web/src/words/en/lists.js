@@ -6,6 +6,7 @@ export default {
   campaigns: "Campaigns",
   targets: "Clicks by destination",
   outside: "Clicks before the start or after the end",
+  variant: (/** @type {string} */ letter) => `Variant ${letter}`,
   sources: "Sources",
   arrivals: (/** @type {string} */ source) => `Entry pages: ${source}`,
   noArrivals: "There are no visits from this source in this period.",
