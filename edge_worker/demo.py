@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from edge_worker.demo_history import day_number, day_of, import_file, invented_days, month_start
+from edge_worker.demo_links import DemoLink, demo_links
 from edge_worker.demo_playground import SECOND_HOST, Address, Playground, offer_account, open_address
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
@@ -39,7 +40,7 @@ BROWSER = Path(__file__).parent / "tools/browser.js"
 PERIODS = ("today", "7d", "30d", "12mo")
 # Query parameters for the report over twelve months.
 MONTHS = "&by=month&compare=year"
-BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
+BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "targets", "outside", "bots")
 _HOUR_S = 3_600
 _HOUR_MS = 3_600_000
 _DAY_S = 86_400
@@ -49,9 +50,6 @@ VISITS = (
     *((day * _DAY_S, 8 if day % 7 == 3 else 20 + day % 5 * 4, 4 + day % 3 * 2) for day in range(29, 0, -1)),
     (_HOUR_S, 90, 25),
 )
-TARGET = "https://shop.example/landing"
-GERMAN = "https://shop.example/de"
-PHONE = "https://shop.example/app"
 EMAIL = "you@example.com"
 
 
@@ -116,7 +114,8 @@ class Journey:
         self.service = service
         self.now_ms = time.time_ns() // 1_000_000
         self.site_tally = Tally()
-        self.link_tally = Tally()
+        self.demo_links = demo_links(self.now_ms)
+        self.links: list[dict[str, Any]] = []
         self.password = secrets.token_urlsafe(12)
 
     async def run(self) -> list[str]:
@@ -127,7 +126,7 @@ class Journey:
         # Set the platform's clock back by weeks, so that the reports have history.
         await self._go_to(VISITS[0][0] + _HOUR_S)
         await self.connect()
-        await self.add_site_and_link()
+        await self.add_site_and_links()
         await self.import_history()
         step(f"Simulating {len(VISITS)} days of visits and pushes…")
         sent = 0
@@ -135,7 +134,9 @@ class Journey:
             await self._go_to(ago_s)
             last = number == len(VISITS) - 1
             sent += await self.send_views(views(view_count, seed=number), ago_s)
-            sent += await self.send_clicks(clicks(click_count, seed=100 + number), ago_s)
+            hits = clicks(click_count, seed=100 + number)
+            for link in self.demo_links:
+                sent += await self.send_clicks(link, hits[:: link.every], ago_s)
             if last:
                 step(f"{sent} visits served")
                 await self.browse(ago_s)
@@ -177,33 +178,32 @@ class Journey:
         await eventually(confirmed)
         step("First cron run of the worker reported to the service")
 
-    async def add_site_and_link(self) -> None:
-        """Create a link host, a site, and links, one of them with rules."""
+    async def add_site_and_links(self) -> None:
+        """Create a link host, a site, and links with rules, a split and a period."""
         call = self.service.call
         await call("PUT", f"/v1/accounts/{self.account_id}/link-host", {"host": LINK_HOST}, expect=202, key="demo-host")
         body: dict[str, Any] = {"account_id": self.account_id, "host": SITE_HOST, "excluded_paths": ["/admin"]}
         self.site = (await call("POST", "/v1/sites", body, expect=202, key="demo-site"))["site"]
-        rules = [{"countries": ["DE"], "url": GERMAN}, {"devices": ["mobile"], "url": PHONE}]
-        body = {"account_id": self.account_id, "code": "hello", "url": TARGET, "rules": rules}
-        self.link = (await call("POST", "/v1/links", body, expect=201, key="demo-link"))["link"]
-        for code in ("shoes", "sale"):  # more entries for the list of links
-            body = {"account_id": self.account_id, "code": code, "url": f"https://shop.example/{code}"}
-            await call("POST", "/v1/links", body, expect=201, key=f"demo-{code}")
-        await self.service.synced(f"/v1/sites/{self.site['id']}", f"/v1/links/{self.link['id']}")
-        step(f"Site {SITE_HOST} and link {self.link['short_url']} → {TARGET} created and synced to the worker")
+        for link in self.demo_links:
+            body = {"account_id": self.account_id, **link.fields}
+            response = await call("POST", "/v1/links", body, expect=201, key=f"demo-{link.code}")
+            self.links.append(response["link"])
+        await self.service.synced(f"/v1/sites/{self.site['id']}", *(f"/v1/links/{link['id']}" for link in self.links))
+        created = ", ".join(link["short_url"] for link in self.links)
+        step(f"Site {SITE_HOST} and links {created} created and synced to the worker")
         qr = await self.service.client.get(
-            f"{self.service.url}/v1/links/{self.link['id']}/qr.svg", headers=self.service.headers
+            f"{self.service.url}/v1/links/{self.links[0]['id']}/qr.svg", headers=self.service.headers
         )
         if not qr.is_success or not qr.text.startswith("<svg"):
             raise AssertionError(f"no QR code: {qr.status_code}")
 
     async def import_history(self) -> None:
-        """Import the totals of all days before the visits into the site and the link."""
+        """Import the totals of all days before the visits into the site and the first link."""
         today = day_of(self.now_ms)
         last_day = today - VISITS[0][0] // _DAY_S - 1
         for name, thing, tally, per_day in (
             ("sites", self.site, self.site_tally, 28),
-            ("links", self.link, self.link_tally, 6),
+            ("links", self.links[0], self.demo_links[0].tally, 6),
         ):
             tally.imported = invented_days(last_day, today, per_day)
             body = {"file": import_file(tally.imported)}
@@ -222,16 +222,17 @@ class Journey:
             self.site_tally.add(hit, self._at(ago_s))
         return len(hits)
 
-    async def send_clicks(self, hits: list[Hit], ago_s: int) -> int:
-        """Click on the short link and check each redirect against the rules."""
+    async def send_clicks(self, link: DemoLink, hits: list[Hit], ago_s: int) -> int:
+        """Click on a short link and check each redirect."""
         for hit in hits:
-            path = "/hello?q" if hit.scanned else "/hello"
+            path = f"/{link.code}?q" if hit.scanned else f"/{link.code}"
             method = (hit.bot.method if hit.bot else "") or "GET"
             response = await self._send(method, LINK_HOST, path, hit)
-            target = response.headers.get("Location")
-            if response.status_code != 302 or target != self._target(hit):
-                raise AssertionError(f"a click got status {response.status_code} with target {target}")
-            self.link_tally.add(hit, self._at(ago_s))
+            target = response.headers.get("Location", "")
+            served = link.served(hit, self._at(ago_s), target)
+            if response.status_code != 302 or served is None:
+                raise AssertionError(f"a click on {link.code} got status {response.status_code} with target {target}")
+            link.tally.add(served, self._at(ago_s))
         return len(hits)
 
     async def browse(self, ago_s: int) -> None:
@@ -274,9 +275,10 @@ class Journey:
         step("Chromium opened a page with the snippet and navigated to another")
 
     async def check_reports(self) -> list[str]:
-        """Print both reports as tables. Return messages about numbers that differ from the visits that were sent."""
+        """Print all reports as tables. Return messages about numbers that differ from the visits that were sent."""
         wrong: list[str] = []
-        for name, thing, tally in (("sites", self.site, self.site_tally), ("links", self.link, self.link_tally)):
+        links = [("links", link, made.tally) for link, made in zip(self.links, self.demo_links, strict=True)]
+        for name, thing, tally in (("sites", self.site, self.site_tally), *links):
             print(f"\n  {thing.get('host') or thing['short_url']}", flush=True)
             for period in PERIODS:
                 path = f"/v1/{name}/{thing['id']}/report?period={period}&breakdowns=1"
@@ -288,11 +290,6 @@ class Journey:
             if report["breakdowns"]:
                 show_breakdowns(report["breakdowns"])
         return wrong
-
-    def _target(self, hit: Hit) -> str:
-        if hit.country == "DE":
-            return GERMAN
-        return PHONE if hit.agent.device != "desktop" and hit.bot is None else TARGET
 
     def _at(self, ago_s: int) -> int:
         return self._base_ms(ago_s) + 1_000
@@ -379,8 +376,9 @@ def check(name: str, report: dict[str, Any], tally: Tally, began_on: int) -> lis
 def show_breakdowns(breakdowns: dict[str, list[dict[str, Any]]]) -> None:
     """Print the top entries of each breakdown on one line."""
     for dimension in BREAKDOWNS:
-        shown = ", ".join(f"{entry['key'] or '(none)'} {entry['n']}" for entry in breakdowns[dimension])
-        print(f"      {dimension:10} {shown}", flush=True)
+        if entries := breakdowns.get(dimension):
+            shown = ", ".join(f"{entry['key'] or '(none)'} {entry['n']}" for entry in entries)
+            print(f"      {dimension:10} {shown}", flush=True)
 
 
 def _epoch_ms(text: str) -> int:

@@ -92,6 +92,7 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
     },
     "edge_worker.demo": {
         "edge_worker.demo_history",
+        "edge_worker.demo_links",
         "edge_worker.demo_playground",
         "edge_worker.harness",
         "edge_worker.tools",
@@ -99,6 +100,7 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
         "edge_worker.emulator.process",
     },
     "edge_worker.demo_history": set(),
+    "edge_worker.demo_links": {"edge_worker.harness"},
     "edge_worker.demo_playground": {"edge_worker.harness", "edge_worker.local_http", "edge_worker.emulator.client"},
     "bench": {"edge_worker.harness", "edge_worker.local_http", "edge_worker.tools", "edge_worker.emulator"},
 }

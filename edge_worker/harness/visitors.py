@@ -132,6 +132,9 @@ class Tally:
             self.bots[hour_at] += 1
             self._key("bots", at, hit.bot.reason)
             return
+        if hit.outside:
+            self._key("outside", at, hit.outside)
+            return
         self.views[hour_at] += 1
         self.seen.setdefault(hour_at, set()).add((hit.address, hit.user_agent))
         for name, key in (
@@ -143,6 +146,8 @@ class Tally:
             ("os", hit.agent.os),
         ):
             self._key(name, at, key)
+        if hit.served:
+            self._key("targets", at, hit.served)
 
     def hour(self, hour_at: int) -> dict[str, int]:
         """Return views, bots and visitors of one hour (its start in epoch ms)."""
