@@ -37,7 +37,7 @@ _SITES, _HOURS = 1_000, 12
 
 
 def alerts_of(views: Mapping[int, int], from_ms: int = YEAR_FROM, to_ms: int = YEAR_TO) -> list[Alert]:
-    """Return the alerts about a site with these views by hour, if each hour is checked as the service does."""
+    """Return the alerts about a site with these hourly views, checking each hour as the service does."""
     state, found = Checked(), []
     for hour in range(from_ms, to_ms, HOUR_MS):
         series = Series(views, hour - PAST_MS, hour + HOUR_MS)

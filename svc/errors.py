@@ -196,7 +196,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "sign_up_closed": Meaning(
         403,
         "The operator has restricted sign-up, or the invitation is not valid for this email address.",
-        "Ask the operator for an invitation. An invitation works once, for one email address, until it expires.",
+        "Ask the operator for an invitation. An invitation can be used only once, only for its email"
+        " address, and only before it expires.",
     ),
     "link_disabled": Meaning(
         403,
@@ -273,7 +274,7 @@ CATALOGUE: dict[Code, Meaning] = {
         409,
         "Cloudflare's free certificate does not cover this host, which is more than one label below its zone.",
         "Choose a host one label below the zone, such as go.example.com. If you have ordered a certificate for this"
-        " host at Cloudflare, send `has_certificate: true`.",
+        " host from Cloudflare, send `has_certificate: true`.",
     ),
     "route_conflict": Meaning(
         409,

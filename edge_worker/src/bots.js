@@ -1,4 +1,4 @@
-/** Detects requests that no person made, and returns the reason why they count as bots. */
+/** Detects requests that were not made by a person, and returns why they count as bot traffic. */
 
 import { isbot } from "isbot";
 

@@ -42,7 +42,7 @@ class CallLimits:
         self._kept = calls // _KEPT_ONE_IN
 
     async def wait(self) -> None:
-        """Wait until the next call can be sent, usually for milliseconds."""
+        """Wait until the next call can be sent, usually only a few milliseconds."""
         async with self._leaving:
             await trio.sleep_until(self._next_at)
             # After a pause, calls are not sent faster, because this would be a burst.

@@ -30,7 +30,7 @@ _LONGEST_S = 60.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _BROKEN: dict[int, TargetProblem] = {404: "http_404", 410: "http_410"}
 _FIRST_ERROR = 400
-# Ports below this number belong to other protocols, except those of HTTP.
+# Ports below this number, except the ports of HTTP, belong to other protocols.
 _FIRST_USER_PORT = 1_024
 _HTTP_PORTS = (80, 443)
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")

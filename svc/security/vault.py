@@ -98,10 +98,10 @@ class Vault:
 
 
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
-    """Return the vault for the key file, after checking that it can decrypt all of `sealed` (by owner id).
+    """Return the vault for the key file, after checking that it can decrypt all of `sealed` (owner id to secret).
 
-    If there is no key file and `sealed` is empty, the function creates a file with a new key (mode 0600). If `make` is
-    False, it does not create a file, and the returned vault cannot encrypt secrets. Raises ConfigError if the file
+    If there is no key file and `sealed` is empty, the function creates a file with a new key (mode 0600). With `make`
+    False, it creates no file, and the vault that it returns without a key cannot encrypt secrets. Raises ConfigError if the file
     cannot be read, is damaged, or lacks a key. Also raises ConfigError if other users can read the file.
     """
     path = config.key_file

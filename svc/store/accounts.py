@@ -44,7 +44,7 @@ _ERRORS: Mapping[AccountState, Code] = {
     "resource_drift": "resource_drift",
     "no_connection": "worker_silent",
 }
-# The remedy for requests that are refused because of a state that is not an error, by state.
+# For each state that refuses requests but is not an error: the remedy.
 _REMEDIES: Mapping[AccountState, str] = {
     "pending": "Wait until the account is connected. If it stays `pending`, repeat the request POST /v1/accounts.",
     "connected": "Install the Worker: POST /v1/accounts/{id}/install.",

@@ -20,7 +20,8 @@ MailPurpose = Literal["confirm", "reset"]
 # The user id under which tokens for unknown addresses are stored.
 UNKNOWN_USER = 0
 # The maximum number of unconfirmed sign-ups with the same address. If there are more, the oldest sign-up is deleted.
-# The service sends at most five emails an hour to an address, so a sign-up cannot be displaced within its first hour.
+# Each sign-up sends an email, and the service sends at most five emails an hour to an address. A sign-up is therefore
+# never deleted within its first hour.
 MAX_SIGN_UPS = 10
 
 

@@ -1,10 +1,11 @@
 """Fixtures for the actors: a real store, the emulated Cloudflare API, and the application.
 
 The clock moves only when a test advances it. It starts at the emulator's current time, because it is compared with
-times of tokens and databases. Waits before retries are real, but short.
+the timestamps of tokens and databases. Waits before retries are real, but short.
 
 By default, the emulator stores uploaded Workers without running them, because a process per upload would cost as much
-as the rest of the emulator. Few tests call a Worker or its cron trigger. They use the fixture `running_worker`.
+as the rest of the emulator. The few tests that call a Worker or its cron trigger use the fixture
+`running_worker`.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class StandIn:
 
     @cached_property
     def context(self) -> Context:
-        """The context for functions that run in a request's task. Its platform only knows zones."""
+        """The context for functions that run in a request's task. Its platform supports only the lookup of zones."""
         return Context(
             store=self.store,
             edge=cast("Any", StandInEdge(self)),

@@ -1,4 +1,4 @@
-"""Steps of docs/operate/closing.md, with an account in the place's store."""
+"""Runs the steps of docs/operate/closing.md, with an account in the store of the test's place."""
 
 from __future__ import annotations
 

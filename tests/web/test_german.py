@@ -1,4 +1,4 @@
-"""Tests of German texts, including translations of texts that the API has only in English."""
+"""Tests of German texts, including the translations of texts that the API returns only in English."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def browse(browser: Browser, place: Place, page: str, *paths: str) -> None:
 
 
 def listed(page: Page, name: str) -> dict[str, int]:
-    """Return the counts in a breakdown of the report, by label."""
+    """Return the counts in one of the report's breakdowns, keyed by label."""
     rows = page.locator(f".breakdown.{name} li")
     return {
         row.locator(".what").inner_text().split("\n")[0].strip(): whole(row.locator(".number")) for row in rows.all()

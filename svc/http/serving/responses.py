@@ -46,12 +46,12 @@ class StreamAborted(Exception):
 
 
 def stored(response: ResponseBody, status: int) -> StoredResponse:
-    """Return a response with the object as bytes. The response can be stored and sent."""
+    """Return a response that contains the object as bytes, so that it can be stored and sent again later."""
     return StoredResponse(status, response.to_bytes(), JSON_TYPE, {})
 
 
 def refusal(error: ServiceError) -> StoredResponse:
-    """Return the response for an error as bytes. The response can be stored and sent."""
+    """Return the response for an error, with its body as bytes, so that it can be stored and sent again later."""
     return StoredResponse(error.status, to_json(error.body()), JSON_TYPE, {})
 
 
