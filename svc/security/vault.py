@@ -101,8 +101,8 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
     """Return the vault for the key file, after checking that it can decrypt all of `sealed` (owner id to secret).
 
     If there is no key file and `sealed` is empty, the function creates a file with a new key (mode 0600). With `make`
-    False, it creates no file, and the vault that it returns without a key cannot encrypt secrets. Raises ConfigError if the file
-    cannot be read, is damaged, or lacks a key. Also raises ConfigError if other users can read the file.
+    False, it creates no file, and the vault that it returns without a key cannot encrypt secrets. Raises ConfigError
+    if the file cannot be read, is damaged, or lacks a key. Also raises ConfigError if other users can read the file.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"

@@ -113,7 +113,7 @@ def test_list_shows_titles_first(visit: Visit, link_host: LinkHost) -> None:
     title.click()
     page.wait_for_url(f"**/links/{link['id']}")
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox").fill("Listed tit")
+    page.get_by_role("combobox", name="Page, site or link").fill("Listed tit")
     expect(page.get_by_role("option").filter(has_text="Listed title")).to_have_count(1)
     assert visit.found == []
 
