@@ -43,9 +43,10 @@ const SMALLER_SHARE = 0.8;
  */
 
 /**
- * The limits are chosen so that rows fit well into the pages of SQLite. If a row has more than 1,002 bytes, SQLite stores 489 bytes of it with
- * the other rows, and the rest in whole pages of 4,092 bytes (https://www.sqlite.org/fileformat2.html, 1.6). The row of
- * a site therefore fills two such pages, and the row of a link needs none.
+ * The limits are chosen so that rows fit well into the pages of SQLite. If a row has more than 1,002 bytes, SQLite
+ * stores 489 bytes of it with the other rows, and the rest in whole pages of 4,092 bytes
+ * (https://www.sqlite.org/fileformat2.html, 1.6). The row of a site therefore fills two such pages, and the row of a
+ * link needs none.
  * @type {{site: Limits, link: Limits}}
  */
 const LIMITS = vocabulary.months;
