@@ -17,9 +17,9 @@ _ACCESS = {
 }
 
 
-def markdown(contract: Json) -> str:
+def to_markdown(contract: Json) -> bytes:
     """Return the reference as CommonMark with tables."""
-    return "\n".join(_lines(contract))
+    return "\n".join(_lines(contract)).encode()
 
 
 def _lines(contract: Json) -> Iterator[str]:

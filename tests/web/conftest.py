@@ -124,7 +124,11 @@ def zone() -> str:
 
 
 @pytest.fixture
-def customer(world: World, zone: str) -> Customer:
-    """An account at the platform that is not connected to the service."""
+def customer(world: World, zone: str) -> Iterator[Customer]:
+    """An account at the platform that is not connected to the service.
+
+    If the test connects it, it is disconnected at the end, because the number of a user's accounts is limited.
+    """
     made: Customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
-    return made
+    yield made
+    world.disconnect(made)

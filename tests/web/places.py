@@ -227,11 +227,13 @@ class World:
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Call the service and return the JSON of its response."""
-        response = httpx.request(
-            method, self.place.url + path, json=body, headers=self.headers, timeout=30, trust_env=False
-        )
+        response = self._request(method, path, body)
         assert response.is_success, response.text
         return response.json()
+
+    def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
+        url = self.place.url + path
+        return httpx.request(method, url, json=body, headers=self.headers, timeout=30, trust_env=False)
 
     def account(self, customer: Customer) -> dict[str, Any] | None:
         """Return the customer's account as the service lists it, or None if it is not connected."""
@@ -242,6 +244,24 @@ class World:
         """Connect an account through the API, and return its id."""
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
+
+    def disconnect(self, customer: Customer) -> None:
+        """Disconnect an account, if it is connected, without faults of the platform."""
+
+        async def disconnected(platform: Emulator) -> None:
+            await platform.clear_faults()
+            await eventually(is_disconnected)
+
+        async def is_disconnected() -> bool | None:
+            account = self.account(customer)
+            if account is None:
+                return True
+            response = self._request("DELETE", f"/v1/accounts/{account['id']}")
+            is_busy = response.status_code == 409  # an operation of the account has not ended yet
+            assert response.is_success or is_busy, response.text
+            return None if is_busy else True
+
+        self.platform(disconnected)
 
     def with_link_host(self, customer: Customer, host: str) -> str:
         """Connect an account, wait until its Worker is installed, and set its link host. Return the account's id."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,20 +18,14 @@ from svc.api.shape import Ok
 from svc.errors import StoreUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from svc.api.openapi import Json
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import RequestInfo
 
 _CACHED = {"Cache-Control": "public, max-age=3600"}
-
-
-@dataclass(frozen=True)
-class _Contract:
-    """The API's documentation in each format, as the bytes to send."""
-
-    json: bytes
-    yaml: bytes
-    markdown: bytes
 
 
 class Probes:
@@ -42,7 +35,7 @@ class Probes:
         self._store = deps.context.store
         self._base_url = deps.base_url
         self._web = deps.web
-        self._made: _Contract | None = None
+        self._rendered: dict[Callable[[Json], bytes], bytes] = {}
         endpoints.open(api.ALIVE, self.alive)
         endpoints.open(api.READY, self.ready)
         endpoints.open(api.OPENAPI_JSON, self.openapi_json)
@@ -66,17 +59,16 @@ class Probes:
 
     async def openapi_json(self, _: RequestInfo) -> Response:
         """Return the OpenAPI document as JSON."""
-        return Response((await self._contract()).json, headers=_CACHED, content_type=JSON_TYPE)
+        return Response(await self._contract(to_json), headers=_CACHED, content_type=JSON_TYPE)
 
     async def openapi_yaml(self, _: RequestInfo) -> Response:
         """Return the OpenAPI document as YAML."""
-        return Response((await self._contract()).yaml, headers=_CACHED, content_type=api.YAML_TYPE)
+        return Response(await self._contract(to_yaml), headers=_CACHED, content_type=api.YAML_TYPE)
 
     async def reference_md(self, _: RequestInfo) -> Response:
         """Return the reference as Markdown."""
-        return Response(
-            (await self._contract()).markdown, headers=_CACHED, content_type=f"{api.MARKDOWN_TYPE}; charset=utf-8"
-        )
+        markdown = await self._contract(reference.to_markdown)
+        return Response(markdown, headers=_CACHED, content_type=f"{api.MARKDOWN_TYPE}; charset=utf-8")
 
     async def reference(self, request: RequestInfo) -> Response:
         """Return the reference as a web page, or as Markdown if the client prefers it or there are no web pages."""
@@ -89,21 +81,20 @@ class Probes:
         response.headers["Vary"] = "Accept, Accept-Encoding"
         return response
 
-    async def _contract(self) -> _Contract:
-        """Return the API's documentation.
+    async def _contract(self, render: Callable[[Json], bytes]) -> bytes:
+        """Return the API's documentation in one format.
 
-        The first request renders it in a thread, which takes a few tenths of a second.
+        The first request for a format renders it in a thread, which takes up to half a second of CPU time.
         """
-        if self._made is None:
-            self._made = await trio.to_thread.run_sync(_contract, self._base_url)
-        return self._made
+        if render not in self._rendered:
+            self._rendered[render] = await trio.to_thread.run_sync(_rendered, render, self._base_url)
+        return self._rendered[render]
 
 
-@lru_cache(maxsize=8)  # one result per base URL, shared by all applications in a process
-def _contract(base_url: str) -> _Contract:
-    contract = document(base_url)
-    return _Contract(
-        to_json(contract),
-        to_yaml(contract),
-        reference.markdown(contract).encode(),
-    )
+# All applications in a process share these results.
+_document = lru_cache(maxsize=8)(document)
+
+
+@lru_cache(maxsize=24)
+def _rendered(render: Callable[[Json], bytes], base_url: str) -> bytes:
+    return render(_document(base_url))
