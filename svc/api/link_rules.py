@@ -37,12 +37,22 @@ class NewRule(Body):
     """
 
     url: HttpsUrl
-    countries: Annotated[tuple[Country, ...], Field(min_length=1, max_length=300, fail_fast=True)] | None = Field(
-        None, description="ISO 3166-1 alpha-2 codes, at most 300."
-    )
-    devices: Annotated[tuple[Device, ...], Field(min_length=1, max_length=2, fail_fast=True)] | None = Field(
-        None, description="Phones and tablets are `mobile`; everything else is `desktop`."
-    )
+    countries: (
+        Annotated[
+            tuple[Country, ...],
+            Field(min_length=1, max_length=300, fail_fast=True),
+            AfterValidator(_without_duplicates),
+        ]
+        | None
+    ) = Field(None, description="ISO 3166-1 alpha-2 codes, at most 300.")
+    devices: (
+        Annotated[
+            tuple[Device, ...],
+            Field(min_length=1, max_length=2, fail_fast=True),
+            AfterValidator(_without_duplicates),
+        ]
+        | None
+    ) = Field(None, description="Phones and tablets are `mobile`; everything else is `desktop`.")
     languages: (
         Annotated[
             tuple[Language, ...],
@@ -55,7 +65,14 @@ class NewRule(Body):
         description="Language tags, at most 30, which are stored in lower case. `pt` also matches `pt-BR`. The rule"
         " applies to visitors who prefer one of these languages to all others.",
     )
-    os: Annotated[tuple[OperatingSystem, ...], Field(min_length=1, max_length=5, fail_fast=True)] | None = Field(
+    os: (
+        Annotated[
+            tuple[OperatingSystem, ...],
+            Field(min_length=1, max_length=5, fail_fast=True),
+            AfterValidator(_without_duplicates),
+        ]
+        | None
+    ) = Field(
         None, description="The operating system of the visitor's browser. iPads with Safari usually send `macOS`."
     )
     query: NewParameter | None = Field(

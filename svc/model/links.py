@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from sys import intern
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 from urllib.parse import urlsplit
 
@@ -80,8 +81,12 @@ class Rule:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Rule:
         """Return the rule that was stored as JSON. Conditions that only newer versions know are ignored."""
-        lists = {name: tuple(fields[name]) for name in ("countries", "devices", "languages", "os") if name in fields}
+        # The same few codes occur in all links, so equal codes share their memory.
+        lists: dict[str, Any] = {name: tuple(map(intern, fields[name])) for name in _LISTS if name in fields}
         return cls(fields["url"], **lists, query=Parameter(**fields["query"]) if "query" in fields else None)
+
+
+_LISTS = ("countries", "devices", "languages", "os")
 
 
 def _present_fields(value: Rule | Parameter) -> dict[str, object]:

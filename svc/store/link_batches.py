@@ -2,6 +2,9 @@
 
 The links are selected by their ids or by a filter. The transaction first locks the accounts of the selected links in
 the order of their ids, and then reads the links again, so that no request creates, changes or deletes them in between.
+
+All selected links are in memory at the same time. The rules and variants of a link can have 60 kB, so they are read
+only if the change concerns the Worker, and their total size is limited.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from svc.errors import Invalid, Issue, NotFound, ServiceError
 from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED
 from svc.model.link_texts import MAX_TAGS
 from svc.store.disabled_objects import check_enabled
-from svc.store.links import link_fault, link_of, store_changes, store_deletions
+from svc.store.links import link_fault, links_of, store_changes, store_deletions
 from svc.store.locks import lock_account
-from svc.store.tx import UNCHANGED, Row, Tx, sql
+from svc.store.tx import UNCHANGED, Row, Tx, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -25,6 +28,18 @@ if TYPE_CHECKING:
     from svc.model import Link, LinkChange
     from svc.store.link_lists import LinkFilter
     from svc.store.tx import Parameter
+
+# The maximum total size of the rules and variants that one request reads, and of those that it writes, in characters of
+# JSON. If a filter selects the maximum number of links, this is an average of 1,600 per link.
+MAX_RULES_CHARS = 16_000_000
+_COLUMNS = (
+    "t.id, t.account_id, t.user_id, t.code, t.url, t.state, t.version, t.created_at, t.config_error, t.live_at,"
+    " t.disabled_at, t.disabled_reason, t.title, t.note, t.tags, t.deleted_at, t.forward_query, t.starts_at, t.ends_at,"
+    " t.after_url"
+)
+_WITH_RULES = f"{_COLUMNS}, t.rules, t.split"
+_WITHOUT_RULES = f"{_COLUMNS}, '[]' as rules, '' as split"
+_TEXTS = frozenset(("title", "note", "tags"))
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,17 @@ class BatchChange:
     add_tags: Collection[str] = ()
     remove_tags: Collection[str] = ()
 
+    @property
+    def concerns_worker(self) -> bool:
+        """True if the change has fields that the Worker has."""
+        return not _TEXTS.issuperset(self.fields)
+
+    @property
+    def rules_chars(self) -> int:
+        """The size of the new rules and variants, which each changed link stores."""
+        rules = [rule.fields() for rule in self.fields.get("rules", ())]
+        return sum(len(to_json(each) or "") for each in (rules, self.fields.get("split")) if each)
+
     def apply_to(self, link: Link) -> Link:
         """Return the changed link. Raises Invalid if it would have too many tags."""
         changed = replace(link, **self.fields)
@@ -54,7 +80,10 @@ class BatchChange:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result for a selected link. `link`: None if there is no such link. `error`: why it was not changed."""
+    """The result for a selected link. `link`: None if there is no such link. `error`: why it was not changed.
+
+    The link has its rules and variants only after a change that concerns the Worker.
+    """
 
     link_id: str
     link: Link | None
@@ -79,9 +108,9 @@ def change_links(selection: Selection, change: BatchChange, *, dry_run: bool = F
 
     The outcome of a link has an error if the operator has disabled it, if it would have too many tags, if a destination
     would be on the link host, or if the link would end before it starts. Such a link stays the same. Raises Invalid if
-    the filter selects too many links.
+    the filter selects too many links, or if their rules and variants, or the new ones, are too large in total.
     """
-    selected, edge_accounts = yield from _selected(selection)
+    selected, edge_accounts = yield from _selected(selection, change)
     hosts = yield sql("select account_id, host from link_hosts where account_id = any($1)", tuple(edge_accounts))
     host_of = {row["account_id"]: row["host"] for row in hosts}
     outcomes = [_changed(link, change, host_of.get(link.account_id)) for link in selected]
@@ -98,11 +127,11 @@ def change_links(selection: Selection, change: BatchChange, *, dry_run: bool = F
 
 
 def delete_links(selection: Selection, now: int, *, dry_run: bool = False) -> Tx[Batch]:
-    """Delete the selected links, or determine which would be deleted. Raises Invalid like `change_links`.
+    """Delete the selected links, or determine which would be deleted.
 
-    `now`: epoch ms.
+    `now`: epoch ms. Raises Invalid if the filter selects too many links.
     """
-    selected, edge_accounts = yield from _selected(selection)
+    selected, edge_accounts = yield from _selected(selection, BatchChange({}))
     if dry_run or not selected:
         yield UNCHANGED
     else:
@@ -112,18 +141,37 @@ def delete_links(selection: Selection, now: int, *, dry_run: bool = False) -> Tx
     return Batch(_in_order(selection, outcomes), edge_accounts)
 
 
-def _selected(selection: Selection) -> Tx[tuple[list[Link], dict[str, str]]]:
-    """Lock the accounts of the selected links. Return the links, and the Cloudflare id of each account."""
+def _selected(selection: Selection, change: BatchChange) -> Tx[tuple[list[Link], dict[str, str]]]:
+    """Lock the accounts of the selected links. Return the links, and the Cloudflare id of each account.
+
+    The links have their rules and variants only if the change concerns the Worker.
+    """
     rows = yield from _rows(selection, "distinct t.account_id", "t.account_id")
     account_ids = tuple(row["account_id"] for row in rows)
     for account_id in account_ids:
         yield from lock_account(account_id)
     accounts = yield sql("select id, edge_account_id from accounts where id = any($1)", account_ids)
-    rows = yield from _rows(selection, "t.*", "t.created_at, t.id", account_ids)
-    if len(rows) > MAX_LINKS_SELECTED:
-        issue = Issue("filter", f"must select at most {MAX_LINKS_SELECTED:,} links", "too_many", MAX_LINKS_SELECTED)
-        raise Invalid([issue])
-    return [link_of(row) for row in rows], {row["id"]: row["edge_account_id"] for row in accounts}
+    yield from _check_size(selection, change, account_ids)
+    columns = _WITH_RULES if change.concerns_worker else _WITHOUT_RULES
+    rows = yield from _rows(selection, columns, "t.created_at, t.id", account_ids)
+    return links_of(rows), {row["id"]: row["edge_account_id"] for row in accounts}
+
+
+def _check_size(selection: Selection, change: BatchChange, account_ids: tuple[str, ...]) -> Tx[None]:
+    """Raise Invalid if too many links are selected, or if the rules and variants to read or write are too large."""
+    chars = "0"
+    if change.concerns_worker:
+        chars = "cast(coalesce(sum(length(t.rules) + length(coalesce(t.split, ''))), 0) as bigint)"
+    [selected] = yield from _rows(selection, f"count(*) as links, {chars} as chars", "1", account_ids)
+    path = "filter" if selection.ids is None else "ids"
+    most, of_size = MAX_LINKS_SELECTED, ""
+    if change.rules_chars > MAX_RULES_CHARS // MAX_LINKS_SELECTED:
+        most, of_size = MAX_RULES_CHARS // change.rules_chars, " for rules and variants of this size"
+    if selected["links"] > most:
+        raise Invalid([Issue(path, f"must select at most {most:,} links{of_size}", "too_many", most)])
+    if selected["chars"] > MAX_RULES_CHARS:
+        message = "selects links whose rules and variants are too large in total; select fewer links"
+        raise Invalid([Issue(path, message, "too_much")])
 
 
 def _rows(
@@ -140,7 +188,7 @@ def _rows(
         parameters.append(account_ids)
         conditions += f" and t.account_id = any(${len(parameters)})"
     rows = yield sql(
-        f"select {columns} from {source} t where {conditions} order by {order} limit {MAX_LINKS_SELECTED + 1}",  # noqa: S608  # as above
+        f"select {columns} from {source} t where {conditions} order by {order} limit {MAX_LINKS_SELECTED}",  # noqa: S608  # as above
         *parameters,
     )
     return rows
@@ -150,7 +198,7 @@ def _changed(link: Link, change: BatchChange, link_host: str | None) -> Outcome:
     try:
         check_enabled(link)
         changed = change.apply_to(link)
-        fault = link_fault(changed, link_host)
+        fault = link_fault(changed, link_host) if change.concerns_worker else None
     except ServiceError as error:
         return Outcome(link.id, link, error=error)
     return Outcome(link.id, link, error=fault) if fault else Outcome(link.id, changed, changed=changed != link)

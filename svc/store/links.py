@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, Invalid, Issue, NotFound, ServiceError
@@ -15,7 +16,7 @@ from svc.store.user_limits import limit_of
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from svc.model import Disabled, LinkChange
     from svc.store.tx import Parameter
@@ -302,18 +303,31 @@ def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
     rows = yield sql(
         "select * from links where account_id = $1 and version > $2 order by version", account_id, after_version
     )
-    return [link_of(row) for row in rows]
+    return links_of(rows)
 
 
-def link_of(row: Row) -> Link:
-    """Return the link that is stored in a row of `links`."""
+def links_of(rows: Sequence[Row]) -> list[Link]:
+    """Return the links that are stored in rows of `links`.
+
+    Links with equal rules share them, because a change of many links gives all of them the same rules.
+    """
+    parsed = cache(_rules_of)
+    return [link_of(row, parsed) for row in rows]
+
+
+def _rules_of(text: str) -> tuple[Rule, ...]:
+    return tuple(Rule.from_fields(fields) for fields in from_json(text))
+
+
+def link_of(row: Row, rules_of: Callable[[str], tuple[Rule, ...]] = _rules_of) -> Link:
+    """Return the link that is stored in a row of `links`. `rules_of`: parses the stored rules."""
     return Link(
         id=row["id"],
         account_id=row["account_id"],
         user_id=row["user_id"],
         code=row["code"],
         url=row["url"],
-        rules=tuple(Rule.from_fields(fields) for fields in from_json(row["rules"])),
+        rules=rules_of(row["rules"]),
         state=row["state"],
         version=row["version"],
         created_at=row["created_at"],
