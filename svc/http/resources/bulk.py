@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import trio
@@ -80,7 +81,8 @@ class Bulk:
                 dry_run=write.body.dry_run,
             )
 
-        commit = write.commit(render, parts=_parts)
+        # A repeated dry run is calculated again, so its response, which can have 2 MB, is not stored.
+        commit = (replace(write, claim=None) if write.body.dry_run else write).commit(render, parts=_parts)
         return await self._context.store.run(commit(effect))
 
 

@@ -15,6 +15,7 @@ from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED
 from svc.model import LinkChange as Change
 from svc.store import accounts, links
 from svc.store.link_lists import LinkFilter, list_links
+from svc.store.tx import sql
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 from tests.http.resources.test_disabled_targets import disable
 from tests.http.resources.test_events import events_of
@@ -24,6 +25,7 @@ from tests.store.makers import new_link
 
 if TYPE_CHECKING:
     from svc.model import Account, Link, User
+    from svc.store.tx import Tx
     from tests.http.conftest import World
 
 pytestmark = pytest.mark.both_engines
@@ -48,6 +50,12 @@ async def link_of(world: World, user: User, link_id: str) -> Link:
 
 async def version_of(world: World, account: Account) -> int:
     return accounts.present(await world.store.read(accounts.account_by_id(account.id))).config_version
+
+
+def kept_responses() -> Tx[int]:
+    """Return the number of responses that are stored for Idempotency-Keys."""
+    [row] = yield sql("select count(*) as n from idempotency")
+    return int(row["n"])
 
 
 def brief(results: list[dict[str, Any]]) -> list[tuple[str | None, bool, str | None]]:
@@ -140,14 +148,18 @@ async def test_dry_run_changes_nothing(world, method):
     body = {"filter": {"tag": "a"}, "dry_run": True}
     if method == "PATCH":
         body["set"] = {"url": "https://new.example/"}
+    headers = {**session, "Idempotency-Key": "k"}
     for _ in range(2):
-        response = await world.call(method, PATH, body, headers={**session, "Idempotency-Key": "k"})
+        response = await world.call(method, PATH, body, headers=headers)
         assert (response.status, brief(response.body["results"])) == (200, [("one", True, None)])
         assert (response.body["changed"], response.body["dry_run"]) == (1, True)
+        assert "Idempotent-Replayed" not in response.headers
+    assert await world.store.read(kept_responses()) == 0
     assert [await link_of(world, user, link_id) for link_id in ids] == before
     assert await events_of(world, session) == events
     assert (await version_of(world, account), world.supervisor.woken) == (version, [])
-    done = await world.call(method, PATH, {**body, "dry_run": False}, headers=session)
+    done = await world.call(method, PATH, {**body, "dry_run": False}, headers=headers)
+    assert await world.store.read(kept_responses()) == 1
     assert done.body == {**response.body, "dry_run": False}
     assert await link_of(world, user, ids[0]) != before[0]
     assert await link_of(world, user, ids[1]) == before[1]
