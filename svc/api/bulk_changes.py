@@ -4,27 +4,41 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema, field_validator
 
 from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import Count, Id, ShortSearch
+from svc.api.fields import Count, Id, ShortSearch, Wrong
 from svc.api.link_texts import Tag, Tags
 from svc.api.links import LINK_BYTES, LinkChange
 from svc.api.shape import LARGE_BYTES, Body, ResponseBody, optional_field
 from svc.errors import Invalid, Issue
-from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED
+from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED, NO_NUL
+
+
+def _not_empty(most_chars: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "minLength": 1, "maxLength": most_chars, "pattern": NO_NUL})
 
 
 class LinkSelector(Body):
-    """A filter. An empty object selects all of your links that are not deleted."""
+    """A filter. An empty object selects all of your links that are not deleted. Fields cannot be null or empty."""
 
-    account_id: Id | None = Field(None, description="Only links of this account.")
-    q: ShortSearch | None = Field(
-        None, description="Only links whose code, URL or title contains this text. Case is ignored."
+    account_id: Annotated[Id, Field(min_length=1), _not_empty(100)] | None = optional_field(
+        "Only links of this account."
     )
-    tag: Tag | None = Field(None, description="Only links with this tag.")
+    q: Annotated[ShortSearch, Field(min_length=1), _not_empty(50)] | None = optional_field(
+        "Only links whose code, URL or title contains this text. Case is ignored."
+    )
+    tag: Tag | None = optional_field("Only links with this tag.")
+
+    @field_validator("account_id", "q", "tag", mode="before")
+    @classmethod
+    def _reject_null(cls, value: object) -> object:
+        # A client whose value is missing by mistake would otherwise change or delete all links.
+        if value is None:
+            raise Wrong("must not be null; omit the field to select links with any value", "not_text")
+        return value
 
     @property
     def contains(self) -> tuple[str, ...]:

@@ -262,6 +262,9 @@ async def test_request_without_exactly_one_selection_is_refused(world, method):
         ({"filter": {"state": "deleted"}}, "filter.state"),
         ({"filter": {"tag": "a,b"}}, "filter.tag"),
         ({"filter": []}, "filter"),
+        # A missing value must not select all links.
+        *(({"filter": {name: value}}, f"filter.{name}") for name in ("account_id", "q", "tag") for value in (None, "")),
+        ({"filter": {"q": None, "tag": "a"}}, "filter.q"),
     ]
     for body, path in invalid:
         refused = await world.call(method, PATH, body, headers=session)
