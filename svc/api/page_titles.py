@@ -32,7 +32,7 @@ PROPOSE = Endpoint(
     summary="Propose a title",
     description="The service reads the page at this URL, and returns the page's title. The page must be public. The"
     " service reads titles only when it receives such a request, which does not change any link. A user can send 30 of"
-    " these requests per minute.",
+    " these requests per minute, and two at the same time.",
     scopes=("links",),
     body=TitleRequest,
     response=ProposedTitle,

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 Lookup = Callable[[str], list[str]]
 
 # Lookups have their own threads, so that a name server that does not respond cannot block other work. A lookup occupies
-# its thread until the name server responds, even if the caller has stopped waiting.
+# its thread until the name server responds, even if the caller has stopped waiting. Requests for the titles of pages
+# do not use these threads.
 _THREADS = 4
 _LOOKUPS = trio.CapacityLimiter(_THREADS)
 LOOKUP_S = 5.0
@@ -75,15 +76,19 @@ def system_lookup(host: str) -> list[str]:
     return [cast("str", address[0]) for _, _, _, _, address in results]
 
 
-async def public_addresses(host: str, lookup: Lookup = system_lookup) -> list[str]:
+async def public_addresses(
+    host: str, lookup: Lookup = system_lookup, threads: trio.CapacityLimiter | None = None
+) -> list[str]:
     """Return at most four addresses of the host, without duplicates, after checking that they are public.
+
+    `threads`: limits the threads of the lookups; None for the limit that most lookups share.
 
     Raises NotResolved, NotPublic or LookupFailed.
     """
     texts: list[str] | None = None
     with trio.move_on_after(LOOKUP_S):
         try:
-            texts = await trio.to_thread.run_sync(lookup, host, abandon_on_cancel=True, limiter=_LOOKUPS)
+            texts = await trio.to_thread.run_sync(lookup, host, abandon_on_cancel=True, limiter=threads or _LOOKUPS)
         except socket.gaierror as error:
             if error.errno in _NO_ADDRESSES:
                 raise NotResolved from None

@@ -85,7 +85,7 @@ class Visitor:
     for none. `user_agent`, `accept`: headers of the requests. `lookup`: resolves a host. `port`, `tls`: the port of the
     hosts, and the TLS context for them. `plain_port`: the port for requests without TLS. The other fields are timeouts:
     `connect_s` for the connection to each address, `response_s` for each part of a response, and `longest_s` for the
-    whole request. `body_bytes`: how much of the body to read.
+    whole request. `body_bytes`: how much of the body to read. `threads`: see `public_addresses`.
     """
 
     emulated_edge: str = ""
@@ -99,6 +99,7 @@ class Visitor:
     response_s: float = 5.0
     longest_s: float = 20.0
     body_bytes: int = 0
+    threads: trio.CapacityLimiter | None = None
 
     async def get(
         self, host: str, path: str, *, scheme: Scheme = "https", port: int | None = None
@@ -111,7 +112,7 @@ class Visitor:
             if self.emulated_edge:
                 return await self._ask(self.emulated_edge, host, path)
             try:
-                addresses = await public_addresses(host, self.lookup)
+                addresses = await public_addresses(host, self.lookup, self.threads)
             except NotResolved:
                 return NoAnswer("not_resolved")
             except NotPublic as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from quart_trio import QuartTrio
 
     from svc.config import StoreConfig
+    from svc.edge.visits import Visitor
     from svc.store.tx import Store, Tx
     from tests.clock import FrozenClock
 
@@ -178,7 +179,12 @@ def config_of(folder: Path) -> Config:
 
 @asynccontextmanager
 async def open_world(
-    store: Store, clock: FrozenClock, folder: Path, config: Config | None = None, metrics: Metrics | None = None
+    store: Store,
+    clock: FrozenClock,
+    folder: Path,
+    config: Config | None = None,
+    metrics: Metrics | None = None,
+    visitor: Visitor | None = None,
 ) -> AsyncIterator[World]:
     """Run the application on a store. `metrics`: the store's metrics; None creates new metrics."""
     config = config or config_of(folder)
@@ -189,7 +195,8 @@ async def open_world(
     ):
         supervisor = StandIn(store, config, clock, nursery, metrics)
         identity = load_identity(config.web)
-        deps = Deps(supervisor.context, cast("Any", supervisor), config.http.base_url, identity=identity)
+        context = replace(supervisor.context, visitor=visitor or supervisor.context.visitor)
+        deps = Deps(context, cast("Any", supervisor), config.http.base_url, identity=identity)
         with store.changes.subscribe(supervisor.wake):
             app = create_app(deps)
             yield World(app, store, clock, supervisor, outbox, config.mail.folder, config, metrics)

@@ -49,7 +49,9 @@ class PageTitles:
 
     def __init__(self, visitor: Visitor, parse_url: Callable[[str], str]) -> None:
         """`parse_url`: returns an https URL in ASCII, or raises ValueError."""
-        self._visitor = replace(visitor, user_agent=USER_AGENT, body_bytes=_MAX_BYTES)
+        # Users choose these hosts. A name server that never responds must not block the service's other lookups.
+        threads = trio.CapacityLimiter(_AT_ONCE)
+        self._visitor = replace(visitor, user_agent=USER_AGENT, body_bytes=_MAX_BYTES, threads=threads)
         self._parse_url = parse_url
         self._slots = trio.CapacityLimiter(_AT_ONCE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from svc.actors.requests import page_titles
 from svc.actors.requests.page_titles import PageTitles, find_title, title_of
 from svc.api.fields import HttpsUrl
 from svc.api.link_texts import LinkTitle
+from svc.edge.public_addresses import public_addresses
 from svc.edge.visits import Answer, Visitor
 from tests.tls_server import LONG, PUBLIC, local_visitor, sends, serving, trusting
 
@@ -205,3 +207,25 @@ async def test_slow_page_has_no_title(authority, monkeypatch):
 
     async with serving(respond, authority.issue_cert("example.com")) as server:
         assert await PageTitles(local_visitor(server, authority), PARSE).read("https://example.com/") is None
+
+
+async def test_name_server_that_does_not_respond_keeps_no_other_lookup_waiting(monkeypatch):
+    shared = 4
+    monkeypatch.setattr("svc.edge.public_addresses._LOOKUPS", trio.CapacityLimiter(shared))
+    started, responds = trio.Semaphore(0), threading.Event()
+
+    def lookup(_: str) -> list[str]:
+        trio.from_thread.run_sync(started.release)
+        assert responds.wait(300)
+        return []
+
+    titles = PageTitles(Visitor(lookup=lookup, **PATIENT), PARSE)
+    async with trio.open_nursery() as nursery:
+        try:
+            for _ in range(shared):
+                nursery.start_soon(titles.read, "https://example.com/")
+            for _ in range(shared):
+                await started.acquire()
+            assert await public_addresses("go.example.com", lambda _: [PUBLIC]) == [PUBLIC]
+        finally:
+            responds.set()
