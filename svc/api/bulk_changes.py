@@ -25,12 +25,12 @@ class LinkSelector(Body):
     """A filter. An empty object selects all of your links that are not deleted. Fields cannot be null or empty."""
 
     account_id: Annotated[Id, Field(min_length=1), _not_empty(100)] | None = optional_field(
-        "Only links of this account."
+        "Only links of this account. Default: all accounts."
     )
     q: Annotated[ShortSearch, Field(min_length=1), _not_empty(50)] | None = optional_field(
-        "Only links whose code, URL or title contains this text. Case is ignored."
+        "Only links whose code, URL or title contains this text. Case is ignored. Default: all links."
     )
-    tag: Tag | None = optional_field("Only links with this tag.")
+    tag: Tag | None = optional_field("Only links with this tag. Default: links with and without tags.")
 
     @field_validator("account_id", "q", "tag", mode="before")
     @classmethod
