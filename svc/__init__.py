@@ -11,6 +11,7 @@ store        the database, on SQLite or PostgreSQL
 worker       the Worker's bundle, configuration rows and counts
 security     passwords, API keys, tokens and the vault
 identity     the operator's name, logo and legal links
+qr           QR codes as images and on a page to print
 german       German texts of errors and findings
 imports      imports of links and totals from other products
 backup       backups and restores
@@ -19,4 +20,15 @@ web          the web application, and the documentation at /help
 model        the data types
 errors       exceptions and the catalogue of error codes
 config       the settings
+metrics      all metrics
+logs         logging as JSON objects
+finding      the kinds of health check findings, with their texts
+limits       rate limits
+faults       logs an exception and suppresses it
+addresses    bind addresses and email addresses
+ids          random ids and secrets
+clock        times in epoch milliseconds, and day numbers
+atomic_file  locks on folders, and atomic replacement of files
+remaining_resource
+             resources that a disconnect could not remove from Cloudflare
 """

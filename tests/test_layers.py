@@ -105,6 +105,9 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
     "bench": {"edge_worker.harness", "edge_worker.local_http", "edge_worker.tools", "edge_worker.emulator"},
 }
 
+# Packages with a module for each resource or kind of data. Their docstrings list only the other modules.
+UNLISTED = {"svc.api", "svc.http.resources", "svc.store"}
+
 
 @cache
 def parse(path: Path) -> tuple[frozenset[str], frozenset[str]]:
@@ -177,6 +180,30 @@ def test_imports_have_no_cycles():
     modules = {module_of(path): path for path in files() + edge_files()}
     graph = {name: (imports_of(path) & modules.keys()) - {name} for name, path in modules.items()}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
+
+
+def test_package_docstrings_list_all_files():
+    """An entry of a list is a line such as `client, tls  sends requests`. Descriptions have more names in backticks."""
+    breaches = []
+    lists = 0
+    for path in files():
+        text = ast.get_docstring(ast.parse(path.read_text())) if path.name == "__init__.py" else None
+        entries = re.findall(r"^ *(\w+(?:, \w+)*)(?:  +\S.*)?$", text or "", re.MULTILINE)
+        if not entries:
+            continue
+        lists += 1
+        folder = path.parent
+        listed = {name for entry in entries for name in entry.split(", ")}
+        unknown = {name for name in listed if not (folder / name).is_dir() and not (folder / f"{name}.py").is_file()}
+        breaches += [f"{module_of(path)} lists {name}, which does not exist" for name in sorted(unknown)]
+        if module_of(path) in UNLISTED:
+            continue
+        modules = {file.stem for file in folder.glob("*.py") if not file.name.startswith("__")}
+        modules |= {file.parent.name for file in folder.glob("*/__init__.py")}
+        missing = modules - listed - set(re.findall(r"`(\w+)`", text or ""))
+        breaches += [f"{module_of(path)} does not list {name}" for name in sorted(missing)]
+    assert lists > 15
+    assert breaches == []
 
 
 def test_libraries_are_used_only_by_their_owner():

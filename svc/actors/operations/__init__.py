@@ -11,6 +11,11 @@ There are two kinds:
 
 A disconnect is recorded, but runs within its request, because the response lists the remaining resources. It is
 continued from its row only if it was interrupted.
+
+install, update      the recorded operations
+connect, renew       the asked operations; `bootstrap` uses their token
+disconnect           removes the service's resources from Cloudflare; `last_totals` stores the last counts
+run                  performs the steps of recorded operations, with retries
 """
 
 from __future__ import annotations
