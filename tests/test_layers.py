@@ -182,6 +182,17 @@ def test_imports_have_no_cycles():
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
 
 
+def test_web_application_has_no_import_cycles():
+    """Only static imports count, because dynamic imports run after the modules are loaded."""
+    source = SVC / "web" / "src"
+    pattern = re.compile(r'^(?:import|export)\b(?:[^;"]*?\bfrom)?\s*"(\.[^"]+)"', re.MULTILINE)
+    modules = [path for path in source.rglob("*.js*") if path.suffix in {".js", ".jsx"}]
+    graph = {path: {(path.parent / name).resolve() for name in pattern.findall(path.read_text())} for path in modules}
+    assert len(graph) > 200
+    assert sum(len(imported) for imported in graph.values()) > 800
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
+
+
 def test_package_docstrings_list_all_files():
     """An entry of a list is a line such as `client, tls  sends requests`. Descriptions have more names in backticks."""
     breaches = []
