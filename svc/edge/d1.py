@@ -39,13 +39,12 @@ class StatementResult:
     """The result of a statement.
 
     `rows`: the result rows. `rows_read`, `rows_written`: the numbers of rows that count towards the account's daily
-    limits. `size_after_bytes`: the size of the database after the statement.
+    limits.
     """
 
     rows: list[Mapping[str, Any]]
     rows_read: int
     rows_written: int
-    size_after_bytes: int
 
 
 class _Database(Shape):
@@ -64,7 +63,6 @@ class _Listed(Shape):
 class _Meta(Shape):
     rows_read: int = 0
     rows_written: int = 0
-    size_after: int = 0
 
 
 class _Result(Shape):
@@ -119,8 +117,7 @@ async def query(
         list[_Result], "POST", f"{_path(access)}/{database_id}/query", body={"batch": batch}, repeatable=True
     )
     return [
-        StatementResult(list(result.results), result.meta.rows_read, result.meta.rows_written, result.meta.size_after)
-        for result in results
+        StatementResult(list(result.results), result.meta.rows_read, result.meta.rows_written) for result in results
     ]
 
 

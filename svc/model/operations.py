@@ -28,7 +28,6 @@ class Operation:
     # not use it.
     token_asked_at: int | None
     token_id: str | None  # the id of that token, if Cloudflare's response arrived
-    open_uploads: int  # number of Worker uploads for which no response was recorded
     created_at: int
     updated_at: int
 

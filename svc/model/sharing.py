@@ -103,7 +103,3 @@ class Mailing:
     created_at: int
     recipients: tuple[Recipient, ...] = ()
     alerts_from: int | None = None
-
-    def next_day(self, kind: MailingKind) -> int | None:
-        """The day on which the next report of this kind is due; None if these reports are off."""
-        return self.weekly_day if kind == "weekly" else self.monthly_day

@@ -270,7 +270,6 @@ def _operation(row: Row) -> Operation:
         attempts=row["attempts"],
         token_asked_at=row["token_asked_at"],
         token_id=row["token_id"],
-        open_uploads=row["open_uploads"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )

@@ -9,13 +9,12 @@ a campaign (`utm_source` or `ref`). The source of direct visits is "".
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Channel = Literal["search", "social", "ai", "email", "campaign", "referral", "direct", "qr", "internal", "(other)"]
-CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
 
 class Known(NamedTuple):

@@ -1,9 +1,5 @@
 /** Tags of links, in the form in which the service stores them. Pure functions. */
 
-/** The limits of the service. */
-export const MOST_TAGS = 10;
-export const MOST_TAG_CHARS = 40;
-
 /** @param {string} text @returns {string} the tag: in lower case, with `-` for spaces; "" if nothing remains */
 export const asTag = (text) => text.normalize("NFC").trim().toLowerCase().replace(/\s+/g, "-");
 

@@ -30,7 +30,7 @@ from svc.edge.visits import Visitor
 from svc.errors import StoreUnavailable
 from svc.metrics import TARGET_CHECKS
 from svc.store import broken_targets, links, target_checks
-from svc.store.target_checks import CONFIRM_MS, PERIOD_MS, Check, target_digest
+from svc.store.target_checks import CONFIRM_MS, PERIOD_MS, target_digest
 from svc.store.tx import sql
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
@@ -113,10 +113,6 @@ def due_now() -> Tx[None]:
 def problems() -> Tx[dict[str, str | None]]:
     rows = yield sql("select url, problem from target_checks where broken_at is not null order by url")
     return {row["url"]: row["problem"] for row in rows}
-
-
-def all_due() -> Tx[list[Check]]:
-    return (yield from target_checks.due(10**18, 100_000))
 
 
 def emails() -> Tx[list[Any]]:

@@ -17,7 +17,6 @@ export default {
   delete: "Löschen",
   checking: "Die Links werden gezählt…",
   continue: "Weiter",
-  noTags: "Geben Sie ein Tag ein.",
   wouldAdd: (tags, count) =>
     plural(count, { one: `# Link erhält die Tags ${tags}.`, other: `# Links erhalten die Tags ${tags}.` }),
   wouldRemove: (tags, count) =>

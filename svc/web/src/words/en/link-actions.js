@@ -16,7 +16,6 @@ export default {
   delete: "Delete",
   checking: "Counting the links…",
   continue: "Continue",
-  noTags: "Enter a tag.",
   wouldAdd: (/** @type {string} */ tags, /** @type {number} */ count) =>
     plural(count, { one: `# link gets the tags ${tags}.`, other: `# links get the tags ${tags}.` }),
   wouldRemove: (/** @type {string} */ tags, /** @type {number} */ count) =>
