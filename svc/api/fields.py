@@ -220,7 +220,8 @@ def _color_or_transparent(value: str) -> str:
     return value if value == _TRANSPARENT else _color(value)
 
 
-def _without_duplicates(values: tuple[T, ...]) -> tuple[T, ...]:
+def without_duplicates(values: tuple[T, ...]) -> tuple[T, ...]:
+    """Return the values without repetitions, in their order."""
     return tuple(dict.fromkeys(values))
 
 
@@ -391,7 +392,7 @@ Origin = Annotated[
     AfterValidator(_origin),
     _string(pattern=_ORIGIN, maxLength=_LONGEST_HOST + 14, examples=["https://www.example.com"]),
 ]
-Origins = Annotated[tuple[Origin, ...], Field(max_length=10, fail_fast=True), AfterValidator(_without_duplicates)]
+Origins = Annotated[tuple[Origin, ...], Field(max_length=10, fail_fast=True), AfterValidator(without_duplicates)]
 EdgeAccountId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", examples=["023e105f4ecef8ad9ca31a8372d0c353"])]
 Network = Annotated[
     str, AfterValidator(_network), _string(format="cidr", pattern=_NETWORK, examples=["192.0.2.7", "2001:db8::/32"])
@@ -469,14 +470,14 @@ QueryDay = Annotated[int, BeforeValidator(_day), _string(format="date", examples
 ExcludedPaths = Annotated[tuple[PathPrefix, ...], Field(max_length=50, fail_fast=True)]
 CanonicalNetwork = Annotated[Network, AfterValidator(canonical_network)]
 ExcludedNetworks = Annotated[
-    tuple[CanonicalNetwork, ...], Field(max_length=20, fail_fast=True), AfterValidator(_without_duplicates)
+    tuple[CanonicalNetwork, ...], Field(max_length=20, fail_fast=True), AfterValidator(without_duplicates)
 ]
 ExcludedCountries = Annotated[
-    tuple[Country, ...], Field(max_length=50, fail_fast=True), AfterValidator(_without_duplicates)
+    tuple[Country, ...], Field(max_length=50, fail_fast=True), AfterValidator(without_duplicates)
 ]
 # An autonomous system number has 32 bits (RFC 6793). The number 0 is reserved (RFC 7607).
 Asn = Annotated[int, Field(ge=1, le=2**32 - 1, examples=[64496])]
-ExcludedAsns = Annotated[tuple[Asn, ...], Field(max_length=20, fail_fast=True), AfterValidator(_without_duplicates)]
+ExcludedAsns = Annotated[tuple[Asn, ...], Field(max_length=20, fail_fast=True), AfterValidator(without_duplicates)]
 
 # ----------------------------------------------------------------------------------------------------- response fields
 

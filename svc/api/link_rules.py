@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
 from svc import model
-from svc.api.fields import Country, HttpsUrl, Language, ParameterName, ParameterValue
+from svc.api.fields import Country, HttpsUrl, Language, ParameterName, ParameterValue, without_duplicates
 from svc.api.shape import Body, ResponseBody, optional_field
 from svc.model import Device, OperatingSystem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-T = TypeVar("T")
-
-
-def _without_duplicates(values: tuple[T, ...]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(values))
 
 
 class NewParameter(Body):
@@ -41,7 +35,7 @@ class NewRule(Body):
         Annotated[
             tuple[Country, ...],
             Field(min_length=1, max_length=300, fail_fast=True),
-            AfterValidator(_without_duplicates),
+            AfterValidator(without_duplicates),
         ]
         | None
     ) = Field(None, description="ISO 3166-1 alpha-2 codes, at most 300.")
@@ -49,7 +43,7 @@ class NewRule(Body):
         Annotated[
             tuple[Device, ...],
             Field(min_length=1, max_length=2, fail_fast=True),
-            AfterValidator(_without_duplicates),
+            AfterValidator(without_duplicates),
         ]
         | None
     ) = Field(None, description="Phones and tablets are `mobile`; everything else is `desktop`.")
@@ -57,7 +51,7 @@ class NewRule(Body):
         Annotated[
             tuple[Language, ...],
             Field(min_length=1, max_length=30, fail_fast=True),
-            AfterValidator(_without_duplicates),
+            AfterValidator(without_duplicates),
         ]
         | None
     ) = Field(
@@ -69,7 +63,7 @@ class NewRule(Body):
         Annotated[
             tuple[OperatingSystem, ...],
             Field(min_length=1, max_length=5, fail_fast=True),
-            AfterValidator(_without_duplicates),
+            AfterValidator(without_duplicates),
         ]
         | None
     ) = Field(

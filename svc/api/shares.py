@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from svc.api.endpoint import Endpoint
-from svc.api.fields import Day, Moment, Name, NewPassword, NoteDay, Origins
+from svc.api.fields import Day, Moment, Name, NewPassword, NoteDay, Origins, without_duplicates
 from svc.api.shape import LARGE_BYTES, Body, EmptyBody, Ok, ResponseBody, optional_field
 from svc.model import ReportPeriod
 
@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     from svc import model
 
 
-def _without_duplicates(values: tuple[ReportPeriod, ...]) -> tuple[ReportPeriod, ...]:
-    return tuple(dict.fromkeys(values))
-
-
 Periods = Annotated[
-    tuple[ReportPeriod, ...], Field(min_length=1, max_length=9, fail_fast=True), AfterValidator(_without_duplicates)
+    tuple[ReportPeriod, ...], Field(min_length=1, max_length=9, fail_fast=True), AfterValidator(without_duplicates)
 ]
 
 _NAME = "The name of the share, which is the heading of the page."

@@ -17,6 +17,7 @@ from svc.imports.links.restrictions import INCLUDED
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from svc.commands.arguments import Commands
     from svc.config import Config
@@ -168,7 +169,7 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
     from svc.imports.reader import NotReadable
     from svc.imports.temporary import CannotWrite
     from svc.imports.totals.formats import read_totals
-    from svc.imports.totals.run import NoTarget, import_totals, result_lines
+    from svc.imports.totals.run import NoTarget, import_totals
     from svc.imports.totals.source import open_source
     from svc.imports.totals.tally import Name, tally
     from svc.store import open_store
@@ -223,6 +224,39 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
         return trio.run(run)
     except* (NotReadable, NoTarget, CannotWrite, OSError) as group:
         sys.exit(f"svc: {arguments.file}: {printable(str(first_of(group)), 1_000)}")
+
+
+def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
+    """Return the lines to print about a target, with the number of days that are added, skipped or replaced."""
+    from svc.clock import day_of, day_text
+
+    target, compared = done.target, done.compared
+    added = f"{plural(len(compared.added), 'day')} {'imported' if apply else 'to import'}"
+    if compared.added:
+        added += f", {day_text(compared.added[0])} to {day_text(compared.added[-1])}, with {plural(done.views, 'view')}"
+    lines = [f"{target.name} ({target.kind} {target.id}): {added}"]
+    if compared.same:
+        lines.append(f"{plural(len(compared.same), 'day')} already imported")
+    if compared.other:
+        replaced = "replaced" if apply else "to replace"
+        what = replaced if replace else "not changed; use --replace to overwrite them"
+        lines.append(f"{_days(compared.other)} with different numbers: {what}")
+    if compared.own:
+        started = day_text(day_of(target.created_at))
+        lines.append(f"{_days(compared.own)} skipped: counted by this service since {started}")
+    if done.elsewhere:
+        lines.append(f"{plural(done.elsewhere, 'day')} skipped: stored under earlier {target.kind}s with this name")
+    if done.joined > 1:
+        lines.append(f"{done.joined} targets in the file have this name; their days were summed")
+    return [lines[0], *(f"  {line}" for line in lines[1:])]
+
+
+def _days(days: Sequence[int]) -> str:
+    """Return the number of days and the first days as text, such as `4 days (2026-01-01, 2026-01-02, …)`."""
+    from svc.clock import day_text
+
+    named = ", ".join(day_text(day) for day in days[:3])
+    return f"{plural(len(days), 'day')} ({named}{', …' if len(days) > 3 else ''})"
 
 
 def _host(text: str) -> str:

@@ -15,6 +15,7 @@ from svc.store.tx import Tx, sql
 
 if TYPE_CHECKING:
     from svc.model import Event, Link, Note, Share, Site
+    from svc.store.tx import Row
 
 PAGE = 500
 _PAGE = (
@@ -39,30 +40,31 @@ def sites_page(user_id: int, made_until: int, after: Site | None = None) -> Tx[l
     The page contains only sites created at or before `made_until` (epoch ms). `after`: the last site of the previous
     page.
     """
-    begun = (0, "") if after is None else (after.created_at, after.id)
-    rows = yield sql(_SITES, user_id, made_until, *begun, PAGE)
+    rows = yield from _page(_SITES, user_id, made_until, after)
     return (yield from sites_of_rows(rows))
 
 
 def links_page(user_id: int, made_until: int, after: Link | None = None) -> Tx[list[Link]]:
     """Return a page of the user's links, like `sites_page`."""
-    begun = (0, "") if after is None else (after.created_at, after.id)
-    rows = yield sql(_LINKS, user_id, made_until, *begun, PAGE)
+    rows = yield from _page(_LINKS, user_id, made_until, after)
     return (yield from with_broken_targets([link_of(row) for row in rows]))
 
 
 def notes_page(user_id: int, made_until: int, after: Note | None = None) -> Tx[list[Note]]:
     """Return a page of the user's notes, like `sites_page`."""
-    begun = (0, "") if after is None else (after.created_at, after.id)
-    rows = yield sql(_NOTES, user_id, made_until, *begun, PAGE)
+    rows = yield from _page(_NOTES, user_id, made_until, after)
     return [note_of(row) for row in rows]
 
 
 def shares_page(user_id: int, made_until: int, after: Share | None = None) -> Tx[list[Share]]:
     """Return a page of the user's shares, like `sites_page`."""
-    begun = (0, "") if after is None else (after.created_at, after.id)
-    rows = yield sql(_SHARES, user_id, made_until, *begun, PAGE)
+    rows = yield from _page(_SHARES, user_id, made_until, after)
     return [share_of(row) for row in rows]
+
+
+def _page(text: str, user_id: int, made_until: int, after: Site | Link | Note | Share | None) -> Tx[list[Row]]:
+    begun = (0, "") if after is None else (after.created_at, after.id)
+    return (yield sql(text, user_id, made_until, *begun, PAGE))
 
 
 def events_page(user_id: int, made_until: int, after: Event | None = None) -> Tx[list[Event]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from svc.clock import day_of, day_text
 from svc.errors import NotFound, StoreUnavailable
 from svc.imports.accounts import accounts_meant
 from svc.model import Counts
@@ -14,7 +13,7 @@ from svc.store.events import by_operator
 from svc.store.imported_days import Compared, compare_days, import_days, known_targets, targets_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Callable, Mapping, Set
 
     from svc.imports.totals.tally import Name, Tally
     from svc.model import NoteTarget
@@ -178,36 +177,3 @@ def import_target(
         sum(len(days_of[target_id]) for target_id in known),
         written,
     )
-
-
-def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
-    """Return the lines to print about a target, with the number of days that are added, skipped or replaced."""
-    target, compared = done.target, done.compared
-    added = f"{_count(len(compared.added), 'day')} {'imported' if apply else 'to import'}"
-    if compared.added:
-        added += f", {day_text(compared.added[0])} to {day_text(compared.added[-1])}, with {_count(done.views, 'view')}"
-    lines = [f"{target.name} ({target.kind} {target.id}): {added}"]
-    if compared.same:
-        lines.append(f"{_count(len(compared.same), 'day')} already imported")
-    if compared.other:
-        replaced = "replaced" if apply else "to replace"
-        what = replaced if replace else "not changed; use --replace to overwrite them"
-        lines.append(f"{_days(compared.other)} with different numbers: {what}")
-    if compared.own:
-        started = day_text(day_of(target.created_at))
-        lines.append(f"{_days(compared.own)} skipped: counted by this service since {started}")
-    if done.elsewhere:
-        lines.append(f"{_count(done.elsewhere, 'day')} skipped: stored under earlier {target.kind}s with this name")
-    if done.joined > 1:
-        lines.append(f"{done.joined} targets in the file have this name; their days were summed")
-    return [lines[0], *(f"  {line}" for line in lines[1:])]
-
-
-def _days(days: Sequence[int]) -> str:
-    """Return the number of days and the first days as text, such as `4 days (2026-01-01, 2026-01-02, …)`."""
-    named = ", ".join(day_text(day) for day in days[:3])
-    return f"{_count(len(days), 'day')} ({named}{', …' if len(days) > 3 else ''})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from svc.clock import day_number, day_of, day_text
+from svc.commands.imports import result_lines
 from svc.imports.totals.formats import read_totals
-from svc.imports.totals.run import Done, NoTarget, Report, import_totals, result_lines
+from svc.imports.totals.run import Done, NoTarget, Report, import_totals
 from svc.imports.totals.source import open_source
 from svc.imports.totals.tally import Name, tally
 from svc.model import Counts

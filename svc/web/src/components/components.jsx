@@ -441,7 +441,7 @@ function Report() {
           toggle={toggle}
           more={null}
         />
-        <Breakdowns kind="site" host="shop.example" lists={LISTS} expanded={[]} toggle={() => {}} />
+        <Breakdowns kind="site" host="shop.example" lists={LISTS} expanded={[]} expand={() => {}} />
       </div>
     </Part>
   );

@@ -18,8 +18,7 @@ import { NoAccount } from "../ui/no-account.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { OptOut } from "../ui/opt-out.jsx";
 import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
-import { Help } from "../ui/help.jsx";
-import { Snippet } from "../ui/snippet.jsx";
+import { SnippetSection } from "../ui/snippet.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Site} Site */
@@ -232,13 +231,7 @@ function Settings({ site, put }) {
           {site.visitor_opt_out && <OptOut site={site} />}
         </section>
       )}
-      <section aria-labelledby="snippet">
-        <h2 id="snippet">{words.snippet}</h2>
-        <p>
-          {words.snippetHint} <Help to="snippet" />
-        </p>
-        {site.snippet && <Snippet site={site} snippet={site.snippet} />}
-      </section>
+      <SnippetSection site={site} />
       {!site.disabled && (
         <section aria-labelledby="rotate">
           <h2 id="rotate">{words.rotate}</h2>

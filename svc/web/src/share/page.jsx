@@ -266,11 +266,7 @@ function Lists({ kind, share, asked, token, hidden }) {
           host={kind === "site" ? (share.title ?? "") : ""}
           lists={listed.breakdowns}
           expanded={expanded.value}
-          toggle={(list) =>
-            (expanded.value = expanded.value.includes(list)
-              ? expanded.value.filter((one) => one !== list)
-              : [...expanded.value, list])
-          }
+          expand={(lists) => (expanded.value = lists)}
         />
       )}
     </section>

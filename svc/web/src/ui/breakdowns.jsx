@@ -21,13 +21,16 @@ import { t } from "../words.js";
  *   split?: import("../wire").Link["split"],
  *   lists: Lists,
  *   expanded: Name[],
- *   toggle: (name: Name) => void,
+ *   expand: (names: Name[]) => void,
  * }} props `host`: the site's host, or ""; `split`: the variants of a link; `expanded`: the lists of which all entries
- *   are shown
+ *   are shown; `expand` is called with these lists after a change
  */
-export function Breakdowns({ kind, host, split = null, lists, expanded, toggle }) {
+export function Breakdowns({ kind, host, split = null, lists, expanded, expand }) {
   const counts = listedCounts(lists);
   const source = address.value.searchParams.get("source");
+  /** @param {Name} name */
+  const toggle = (name) =>
+    expand(expanded.includes(name) ? expanded.filter((one) => one !== name) : [...expanded, name]);
   return (
     <div class="breakdowns">
       {shownLists(kind, lists, expanded, source).map((shown) => (

@@ -171,11 +171,7 @@ export function Report({ kind, id, name, accountId, split = null }) {
                   report={listed}
                   again={live.again}
                   expanded={expanded.value}
-                  toggle={(list) =>
-                    (expanded.value = expanded.value.includes(list)
-                      ? expanded.value.filter((one) => one !== list)
-                      : [...expanded.value, list])
-                  }
+                  expand={(lists) => (expanded.value = lists)}
                 />
                 {report && !nothing(report.totals) && (
                   <ReportExport

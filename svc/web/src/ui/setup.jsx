@@ -3,9 +3,8 @@
 import { demonstration } from "../demonstration.js";
 import { country } from "../format.js";
 import { t } from "../words.js";
-import { Help } from "./help.jsx";
 import { Mark, Note } from "./parts.jsx";
-import { Snippet } from "./snippet.jsx";
+import { SnippetSection } from "./snippet.jsx";
 
 /** @typedef {import("../wire").Site} Site */
 
@@ -23,13 +22,7 @@ export function Setup({ site, first }) {
       <div role="status">{first.seen && <Seen view={first.view} />}</div>
       {!first.seen && (
         <>
-          <section aria-labelledby="snippet">
-            <h2 id="snippet">{words.snippet}</h2>
-            <p>
-              {words.snippetHint} <Help to="snippet" />
-            </p>
-            {site.snippet && <Snippet site={site} snippet={site.snippet} />}
-          </section>
+          <SnippetSection site={site} />
           <section aria-labelledby="setup">
             <h2 id="setup">{words.setup}</h2>
             <div role="status">

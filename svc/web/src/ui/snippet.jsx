@@ -6,12 +6,27 @@ import { useId } from "preact/hooks";
 import { codeFor, formsOf, hasPolicy, keepPlatform, keptPlatform, PLATFORMS, policyOf } from "../platforms.js";
 import { t } from "../words.js";
 import { Choice } from "./choice.jsx";
+import { Help } from "./help.jsx";
 import { Copy } from "./parts.jsx";
 
 /**
  * @typedef {import("../platforms.js").Form} Form
  * @typedef {import("../platforms.js").Platform} Platform
  */
+
+/** @param {{site: import("../wire").Site}} props */
+export function SnippetSection({ site }) {
+  const words = t().sites;
+  return (
+    <section aria-labelledby="snippet">
+      <h2 id="snippet">{words.snippet}</h2>
+      <p>
+        {words.snippetHint} <Help to="snippet" />
+      </p>
+      {site.snippet && <Snippet site={site} snippet={site.snippet} />}
+    </section>
+  );
+}
 
 /** @param {{site: import("../wire").Site, snippet: import("../wire").Snippet}} props */
 export function Snippet({ site, snippet }) {
