@@ -126,6 +126,10 @@ def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> 
     expect(first.get_by_label("goes to")).to_have_value("https://shop.example/variants")
     expect(second.get_by_label("goes to")).to_be_focused()
     page.keyboard.type("shop.example/b")
+    expect(page.locator(".preview")).to_contain_text("→ https://shop.example/variants, https://shop.example/b")
+    page.get_by_role("button", name="Add rule").click()
+    page.get_by_text("Everyone else is divided between the variants of the A/B test below.").wait_for()
+    page.get_by_role("button", name="Remove rule 1").click()
 
     def shares() -> list[str]:
         sliders = page.get_by_role("slider").evaluate_all("(all) => all.map(({ value }) => value)")
@@ -149,10 +153,18 @@ def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> 
     number.fill("0")
     number.blur()
     expect(number).to_have_value("30")  # an impossible share is not accepted
+    number.press("End")
+    page.keyboard.press("Backspace")
+    expect(slider).to_have_value("97")
+    page.keyboard.type("0")  # the browser sends no change event for a value that is restored
+    expect(slider).to_have_value("70")
     page.get_by_role("button", name="Add variant").click()
     third = page.get_by_role("group", name="Variant C", exact=True)
     third.get_by_label("goes to").fill("ftp://shop.example/c")
     assert shares() == ["47", "20", "33"]
+    slider.press("ArrowRight")
+    expect(slider).to_have_value("48")
+    assert shares() == ["48", "20", "32"]
     page.get_by_role("button", name="Equal shares").click()
     expect(third.get_by_role("spinbutton")).to_have_value("33")
     assert shares() == ["34", "33", "33"]
@@ -181,6 +193,12 @@ def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> 
         page.get_by_label("Visitor group").fill(group)
         page.get_by_role("button", name="Test", exact=True).click()
         page.get_by_text(f"No rule matches. Destination of variant {letter}:").wait_for()
+    page.goto(f"{link_host.place.url}/links?q=variants")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="variants", exact=True))
+    expect(row).to_contain_text("shop.example/variants, shop.example/b")
+    expect(row).to_contain_text("A/B test: 2 variants")
+    row.get_by_role("link", name="variants", exact=True).click()
+    page.get_by_role("heading", level=1, name=f"{link_host.host}/variants").wait_for()
     edit(page)
     page.get_by_role("button", name="Remove A/B test").click()
     page.get_by_role("button", name="Save changes").click()
@@ -223,6 +241,8 @@ def test_schedule_says_what_visitors_get(visit: Visit, link_host: LinkHost) -> N
     expect(page.get_by_role("region", name="Destinations")).to_contain_text(
         re.compile(rf"Until {both}, visitors go to https://shop\.example/soon \(now\)")
     )
+    expect(page.locator("p.lead")).to_contain_text("Not started")
+    expect(page.locator("p.lead")).not_to_contain_text("Live")
     page.locator("summary", has_text="Test link").click()
     result = page.get_by_role("region", name="Destinations").locator(".note")
     for at, text in (
@@ -245,6 +265,25 @@ def test_schedule_says_what_visitors_get(visit: Visit, link_host: LinkHost) -> N
     page.get_by_role("heading", level=1, name=f"{link_host.host}/scheduled").wait_for()
     link = link_host.find("scheduled")
     assert [link[name] for name in ("starts_at", "ends_at", "after_url")] == [None, "2099-12-24T18:00:00.000Z", None]
+    assert visit.found == []
+
+
+def test_conflicting_edit_shows_the_schedule_and_forwarded_query(visit: Visit, link_host: LinkHost) -> None:
+    link = link_host.create("options-conflict")
+    page = visit.page
+    page.goto(f"{link_host.place.url}/links/{link['id']}/edit")
+    page.get_by_label("Destination", exact=True).fill("https://shop.example/mine")
+    options = {"ends_at": "2099-12-24T18:00:00Z", "after_url": "https://shop.example/over", "forward_query": True}
+    link_host.call("PATCH", f"/v1/links/{link['id']}", options)
+    page.get_by_role("button", name="Save changes").click()
+    note = page.locator(".note", has_text="changed by someone else")
+    expect(note).to_contain_text("Query parameters of the short link are passed on.")
+    phases = note.get_by_role("listitem").filter(has_text="2099")
+    expect(phases).to_have_text(
+        [re.compile("^Until Dec 24"), re.compile(r"visitors go to https://shop\.example/over$")]
+    )
+    visit._axe("with a changed schedule")
+    assert link_host.find("options-conflict")["url"] == link["url"]
     assert visit.found == []
 
 

@@ -10,9 +10,13 @@ import { OPTIONS, PERIOD, UNSET } from "./import-columns.js";
 /** @param {string[]} names normalized @returns {boolean} true for an export of this service, which has exact dates */
 export const isOwnExport = (names) => names.includes("edgeaccountid") && names.includes("state");
 
-/** @param {string} field @param {string} text @returns {unknown} text that is not JSON is unchanged */
+/** How spreadsheets and databases write true, in lower case. The import command accepts the same texts. */
+const TRUE = ["true", "t", "1"];
+
+/** @param {string} field @param {string} text @returns {unknown} text that is not valid is unchanged */
 function valueOf(field, text) {
-  if (field !== "forward_query" && field !== "split") return text;
+  if (field === "forward_query") return TRUE.includes(text.toLowerCase()) || text;
+  if (field !== "split") return text;
   try {
     return JSON.parse(text);
   } catch {

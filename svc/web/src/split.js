@@ -55,3 +55,31 @@ export const without = (shares, at) => spread(WHOLE, shares.toSpliced(at, 1));
 
 /** @param {number} at @returns {string} the name of a variant: A, B, … */
 export const letter = (at) => String.fromCharCode("A".charCodeAt(0) + at);
+
+/**
+ * Maximum length of the key of a destination URL, and the number of its characters that are taken from the end of the
+ * URL, as in edge_worker/src/links.js.
+ */
+const SERVED_CHARS = 200;
+const SERVED_END_CHARS = 79;
+const GAP = "...";
+
+/** @param {string} url @returns {string} the key of this destination in the `targets` of a report */
+export const servedKey = (url) =>
+  url.length <= SERVED_CHARS
+    ? url
+    : url.slice(0, SERVED_CHARS - SERVED_END_CHARS - GAP.length) + GAP + url.slice(-SERVED_END_CHARS);
+
+/**
+ * @param {readonly {url: string}[] | null} split
+ * @param {string} key of a destination in `targets`
+ * @returns {string[]} the letters of the variants that are counted under this key
+ */
+export const lettersOf = (split, key) =>
+  (split ?? []).flatMap(({ url }, at) => (servedKey(url) === key ? [letter(at)] : []));
+
+/**
+ * @param {{url: string, split: readonly {url: string}[] | null}} link
+ * @returns {string[]} the destinations of visitors who match no rule: `url`, or the variants instead
+ */
+export const targetsOf = ({ url, split }) => (split?.length ? split.map((variant) => variant.url) : [url]);

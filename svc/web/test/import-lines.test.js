@@ -144,3 +144,10 @@ test("options of an export of this service are unchanged", () => {
   assert.deepEqual(more(JSON.stringify(none)), [{}]);
   assert.deepEqual(more("code,url,split,forward_query\na,u,[oops,yes"), [{ split: "[oops", forward_query: "yes" }]);
 });
+
+test("true and false are read in the forms of spreadsheets and databases", () => {
+  const values = ["true", "TRUE", "True", "t", "1", "FALSE", "f", "0", "", "null", "7"];
+  const lines = ["code,url,forward_query", ...values.map((value) => `a,u,${value}`)];
+  const set = Array.from({ length: 5 }, () => ({ forward_query: true }));
+  assert.deepEqual(more(lines.join("\n")), [...set, {}, {}, {}, {}, {}, { forward_query: "7" }]);
+});

@@ -1,7 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { MOST, evenShares, largestShare, withAnother, withShare, without } from "../src/split.js";
+import {
+  MOST,
+  evenShares,
+  largestShare,
+  lettersOf,
+  servedKey,
+  targetsOf,
+  withAnother,
+  withShare,
+  without,
+} from "../src/split.js";
+
+// The types of the Worker's runtime are not available here, so the compiler must not follow this import.
+const worker = new URL("../../../edge_worker/src/links.js", import.meta.url).href;
+const { servedKey: workersKey } = await import(worker);
 
 /** @param {number[]} shares */
 const areValid = (shares) =>
@@ -41,4 +55,27 @@ test("a variant is added with an equal share and removed again", () => {
     shares = without(shares, 0);
     assert.ok(areValid(shares), `${shares}`);
   }
+});
+
+test("variants have the same keys in reports as in the Worker", () => {
+  for (let length = 1; length <= 2048; length += 1) {
+    const url = "https://shop.example/".padEnd(length, "abcdefghijklmnopqrstuvwxyz0123456789").slice(0, length);
+    assert.equal(servedKey(url), workersKey(url));
+  }
+});
+
+test("clicks on a long URL have the names of all variants with this key", () => {
+  const long = (/** @type {string} */ middle) => `https://shop.example/${"a".repeat(150)}${middle}${"b".repeat(150)}`;
+  const split = ["https://shop.example/", long("1"), long("2"), "https://shop.example/"].map((url) => ({ url }));
+  assert.deepEqual(lettersOf(split, workersKey(long("1"))), ["B", "C"]);
+  assert.deepEqual(lettersOf(split, "https://shop.example/"), ["A", "D"]);
+  assert.deepEqual(lettersOf(split, "https://shop.example/other"), []);
+  assert.deepEqual(lettersOf(null, "https://shop.example/"), []);
+});
+
+test("the variants replace the destination", () => {
+  const split = ["https://a.example/", "https://b.example/"].map((url) => ({ url }));
+  assert.deepEqual(targetsOf({ url: "https://c.example/", split }), ["https://a.example/", "https://b.example/"]);
+  assert.deepEqual(targetsOf({ url: "https://c.example/", split: [] }), ["https://c.example/"]);
+  assert.deepEqual(targetsOf({ url: "https://c.example/", split: null }), ["https://c.example/"]);
 });

@@ -1,6 +1,7 @@
 /** The forms to create and edit a link. */
 
 import { useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 
 import { ApiError, call } from "../api.js";
@@ -9,6 +10,7 @@ import { asUrl } from "../pasted.js";
 import { changed, isMissing, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { DeletedLink } from "../ui/deleted-link.jsx";
+import { Destinations } from "../ui/destinations.jsx";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { ImportTotals } from "../ui/import-totals.jsx";
@@ -18,8 +20,9 @@ import { OptionFields, optionsBody, useOptions } from "../ui/link-options.jsx";
 import { TextFields, useTexts } from "../ui/link-texts.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
-import { Leads, RulesEditor } from "../ui/rules.jsx";
+import { RulesEditor } from "../ui/rules.jsx";
 import { asDrafts, asRules } from "../rule-drafts.js";
+import { targetsOf } from "../split.js";
 import { UTM, utmOf, withUtm } from "../utm.js";
 import { bare } from "../short-url.js";
 import { t } from "../words.js";
@@ -80,7 +83,7 @@ export function NewLink() {
                 onInput={(/** @type {any} */ event) => (code.value = event.currentTarget.value)}
               />
             </div>
-            <Preview host={host} code={code.value.trim()} url={draft.url.value.trim()} />
+            <Preview host={host} code={code.value.trim()} draft={draft} />
             <More draft={draft} notFoundUrl={link_host?.not_found_url ?? null} />
           </Form>
         )}
@@ -121,7 +124,7 @@ const bodyOf = ({ url, rules, texts: { title, tags, note }, options }, empty) =>
 const More = ({ draft, notFoundUrl }) => (
   <>
     <TextFields texts={draft.texts} url={draft.url} />
-    <RulesEditor rules={draft.rules} />
+    <RulesEditor rules={draft.rules} isSplit={draft.options.variants.value.length > 0} />
     <OptionFields
       options={draft.options}
       url={draft.url}
@@ -131,17 +134,30 @@ const More = ({ draft, notFoundUrl }) => (
   </>
 );
 
-/** @param {{host: string, code: string, url: string}} props a preview of the link; nothing without a destination */
-const Preview = ({ host, code, url }) =>
-  URL.canParse(asUrl(url)) ? (
+/**
+ * A preview of the link with the destinations of visitors who match no rule, or nothing without a destination.
+ * @param {{host: string, code: string, draft: Draft}} props
+ */
+function Preview({ host, code, draft: { url, options } }) {
+  const urls = targetsOf({ url: url.value, split: options.variants.value })
+    .map((target) => asUrl(target.trim()))
+    .filter((target) => URL.canParse(target));
+  return urls.length === 0 ? null : (
     <p class="preview">
       <span class="small">{t().links.preview}</span>
       <code>
         {host}/{code || <em>{t().links.randomCode}</em>}
       </code>{" "}
-      → <code>{asUrl(url)}</code>
+      →{" "}
+      {urls.map((target, i) => (
+        <Fragment key={i}>
+          {i > 0 && ", "}
+          <code>{target}</code>
+        </Fragment>
+      ))}
     </p>
-  ) : null;
+  );
+}
 
 /**
  * The destination, and fields for its UTM parameters.
@@ -286,7 +302,7 @@ function Conflict({ link, take }) {
       </p>
       <p>{words.now}</p>
       <LinkFacts link={link} />
-      <Leads link={link} />
+      <Destinations link={link} heading="h2" />
       <p>{words.choose}</p>
       <p class="actions">
         <button type="button" class="quiet" onClick={take}>

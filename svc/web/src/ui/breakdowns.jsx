@@ -6,7 +6,7 @@ import { changed } from "../range.js";
 import { address } from "../router.js";
 import { share } from "../share.js";
 import { sourceAddress, sourceName } from "../sources.js";
-import { letter } from "../split.js";
+import { lettersOf } from "../split.js";
 import { t } from "../words.js";
 
 /**
@@ -85,7 +85,7 @@ function List({ kind, host, split, lists, shown, all, isExpanded, toggle }) {
               ) : (
                 <Linked name={name} value={key} kind={kind} host={host} />
               )}
-              {name === "targets" && <Variant split={split} url={key} />}
+              {name === "targets" && <Variants split={split} value={key} />}
             </span>
             <span class="number">{number(n)}</span>
             <span class="small portion">{share(n / whole)}</span>
@@ -110,10 +110,10 @@ function List({ kind, host, split, lists, shown, all, isExpanded, toggle }) {
   );
 }
 
-/** @param {{split: import("../wire").Link["split"], url: string}} props the name of the variant with this URL */
-function Variant({ split, url }) {
-  const at = (split ?? []).findIndex((variant) => variant.url === url);
-  return at < 0 ? null : <span class="small"> {t().lists.variant(letter(at))}</span>;
+/** @param {{split: import("../wire").Link["split"], value: string}} props the names of the variants with this key */
+function Variants({ split, value }) {
+  const letters = lettersOf(split, value);
+  return letters.length === 0 ? null : <span class="small"> {letters.map(t().lists.variant).join(", ")}</span>;
 }
 
 /**

@@ -1,8 +1,9 @@
-/** The actions for a link (copy, QR code, edit) as buttons and shortcuts, and the link's status. */
+/** The actions for a link (copy, QR code, edit) as buttons and shortcuts, and the link's state. */
 
 import { useSignal } from "@preact/signals";
 
 import { useKeys } from "../keys.js";
+import { stateAt } from "../schedule.js";
 import { bare } from "../short-url.js";
 import { t } from "../words.js";
 import { Icon } from "./icons.jsx";
@@ -69,8 +70,34 @@ export function useLinkKeys() {
   ]);
 }
 
-/** @param {{link: Link}} props shows the link's sync status */
+/**
+ * Marks that say whether visitors reach the link's destinations. `Live` is the only mark if they do.
+ * @param {{link: Link}} props
+ */
 export function LinkState({ link }) {
+  const words = t().link;
+  const phase = phaseOf(link);
+  return (
+    <>
+      {(isWell(link) || !isLive(link)) && <SyncState link={link} />}
+      {isLive(link) && link.broken_targets && <Mark kind="bad">{words.broken}</Mark>}
+      {phase === "before" && <Mark kind="watch">{words.scheduled}</Mark>}
+      {phase === "after" && <Mark kind="none">{words.ended}</Mark>}
+    </>
+  );
+}
+
+/** @param {Link} link @returns {boolean} true if the Worker serves the current version to visitors */
+const isLive = ({ state, config, error, disabled }) => state === "active" && config === "synced" && !error && !disabled;
+
+/** @param {Link} link @returns {import("../schedule.js").Kind} */
+const phaseOf = (link) => (link.state === "active" ? stateAt(link, Date.now()) : "during");
+
+/** @param {Link} link @returns {boolean} true if visitors reach the destinations of the current version */
+export const isWell = (link) => isLive(link) && !link.broken_targets && phaseOf(link) === "during";
+
+/** @param {{link: Link}} props */
+function SyncState({ link }) {
   const words = t().link;
   if (link.state === "deleted") return <Mark kind="none">{t().common.states.deleted}</Mark>;
   if (link.disabled) return <Mark kind="bad">{t().common.states.disabled}</Mark>;

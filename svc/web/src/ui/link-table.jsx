@@ -4,40 +4,21 @@ import { useSignal } from "@preact/signals";
 
 import { days, number } from "../format.js";
 import { useKeys } from "../keys.js";
-import { stateAt } from "../schedule.js";
 import { useSelection } from "../selection.js";
 import { lastWeek } from "../series.js";
 import { bare } from "../short-url.js";
+import { targetsOf } from "../split.js";
 import { t } from "../words.js";
 import { DataTable } from "./data-table.jsx";
 import { isRestorable, RestoreButton } from "./deleted-link.jsx";
-import { LinkActs, LinkState, useLinkKeys } from "./link-acts.jsx";
-import { ErrorMessage, Mark } from "./parts.jsx";
+import { isWell, LinkActs, LinkState, useLinkKeys } from "./link-acts.jsx";
+import { ErrorMessage } from "./parts.jsx";
 import { QrDialog } from "./qr.jsx";
 import { Result, SelectionBar } from "./selection-bar.jsx";
 import { TagLinks } from "./tags.jsx";
 
 /** @typedef {import("../wire").Link} Link */
 /** @typedef {import("preact").ComponentChildren} Children */
-
-/** @param {Link} link @returns {boolean} true if the worker serves the current version to visitors */
-const isLive = ({ state, config, error, disabled }) => state === "active" && config === "synced" && !error && !disabled;
-
-/** @param {Link} link @returns {import("../schedule.js").Kind} */
-const phaseOf = (link) => (link.state === "active" ? stateAt(link, Date.now()) : "during");
-
-/** @param {Link} link @returns {boolean} true if visitors reach the destinations of the current version */
-const isWell = (link) => isLive(link) && !link.broken_targets && phaseOf(link) === "during";
-
-/** @param {Link} link renders the link's status, or nothing if visitors reach the current destinations */
-const shownState = (link) => (
-  <>
-    {!isLive(link) && <LinkState link={link} />}
-    {isLive(link) && link.broken_targets && <Mark kind="bad">{t().links.broken.mark}</Mark>}
-    {phaseOf(link) === "before" && <Mark kind="watch">{t().linkFields.schedule.scheduled}</Mark>}
-    {phaseOf(link) === "after" && <Mark kind="none">{t().linkFields.schedule.ended}</Mark>}
-  </>
-);
 
 /**
  * Links that the user can select.
@@ -127,9 +108,18 @@ function Table({ links, acts, choosing }) {
         { label: columns.link, cell: (link) => <Name link={link} /> },
         {
           label: columns.target,
-          cell: ({ url, rules, tags }) => (
+          cell: ({ url, split, rules, tags }) => (
             <span class="target">
-              <span class="clip">{url.replace(/^https:\/\//, "")}</span>
+              <span class="clip">
+                {targetsOf({ url, split })
+                  .map((target) => target.replace(/^https:\/\//, ""))
+                  .join(", ")}
+              </span>
+              {split && (
+                <span class="small">
+                  {t().linkFields.split.title}: {t().linkFields.split.variants(split.length)}
+                </span>
+              )}
               {rules.length > 0 && <span class="small">{t().link.andRules(rules.length)}</span>}
               <TagLinks tags={tags} />
             </span>
@@ -140,7 +130,9 @@ function Table({ links, acts, choosing }) {
           kind: "number primary",
           cell: ({ clicks_7d }) => number(clicks_7d ?? 0),
         },
-        ...(links.every(isWell) ? [] : [{ label: columns.state, cell: shownState }]),
+        ...(links.every(isWell)
+          ? []
+          : [{ label: columns.state, cell: (/** @type {Link} */ link) => !isWell(link) && <LinkState link={link} /> }]),
         {
           label: columns.acts,
           kind: "bare",

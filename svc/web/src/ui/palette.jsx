@@ -8,6 +8,7 @@ import { chosenBy, fitting } from "../palette.js";
 import { useResource } from "../resource.js";
 import { visit } from "../router.js";
 import { bare } from "../short-url.js";
+import { targetsOf } from "../split.js";
 import { t } from "../words.js";
 import { ErrorMessage } from "./parts.jsx";
 
@@ -57,7 +58,7 @@ function useFound(q) {
     links: (links.data?.links ?? []).map((link) => ({
       href: `/links/${link.id}`,
       name: bare(link),
-      about: link.title ?? link.url,
+      about: link.title ?? targetsOf(link).join(", "),
     })),
     busy: sites.loading || links.loading,
     error: sites.error ?? links.error,

@@ -67,9 +67,11 @@ export function Leads({ link: { rules, url, split } }) {
 }
 
 /**
- * @param {{rules: import("@preact/signals").Signal<Draft[]>}} props fields have the names that the API uses in issues
+ * The fields have the names that the API uses in issues.
+ * @param {{rules: import("@preact/signals").Signal<Draft[]>, isSplit: boolean}} props `isSplit`: true if the link has
+ *   an A/B test
  */
-export function RulesEditor({ rules }) {
+export function RulesEditor({ rules, isSplit }) {
   const words = t().links.rules;
   const said = useSignal("");
   const section = useRef(/** @type {HTMLFieldSetElement | null} */ (null));
@@ -205,7 +207,7 @@ export function RulesEditor({ rules }) {
         >
           {words.add}
         </button>
-        {rules.value.length > 0 && <span class="hint">{words.else}</span>}
+        {rules.value.length > 0 && <span class="hint">{isSplit ? words.elseSplit : words.else}</span>}
       </p>
     </fieldset>
   );

@@ -44,14 +44,17 @@ export function SplitEditor({ variants, url }) {
 
   /** Store the variants and notify the form of the edit. @param {Variant[]} next @param {string} [focus] selector */
   const set = (next, focus = "") => {
+    // A share that is typed and then restored causes no `change` event, so another edit ends the movement as well.
+    before.current = null;
     focusNext.current = focus;
     variants.value = next;
     section.current?.dispatchEvent(new Event("input", { bubbles: true }));
   };
   /** @param {number} at @param {number} wanted */
   const move = (at, wanted) => {
-    before.current ??= shares;
-    set(withShares(variants.value, withShare(before.current, at, wanted)));
+    const begin = before.current ?? shares;
+    set(withShares(variants.value, withShare(begin, at, wanted)));
+    before.current = begin;
   };
   const moved = () => {
     before.current = null;

@@ -10,11 +10,9 @@ import { fromLocal, stateAt } from "../schedule.js";
 import { letter } from "../split.js";
 import { t } from "../words.js";
 import { What } from "./breakdowns.jsx";
+import { Destinations } from "./destinations.jsx";
 import { Field, Form } from "./form.jsx";
-import { useNotFoundUrl } from "./link-host.jsx";
 import { Note } from "./parts.jsx";
-import { Leads } from "./rules.jsx";
-import { Phases } from "./schedule.jsx";
 
 /**
  * @typedef {import("../wire").Link} Link
@@ -60,9 +58,7 @@ export function Leading({ link }) {
     <section aria-labelledby="leads">
       <h2 id="leads">{words.leads}</h2>
       <BrokenTargets targets={link.broken_targets ?? []} />
-      <Leads link={link} />
-      {link.forward_query && <p class="hint">{t().linkFields.forward.done}</p>}
-      <Schedule link={link} />
+      <Destinations link={link} heading="h3" />
       {link.state === "active" && !link.disabled && (
         <details class="try">
           <summary>{words.try.title}</summary>
@@ -87,24 +83,6 @@ function BrokenTargets({ targets }) {
       <p>{words.remedy}</p>
     </Note>
   );
-}
-
-/** @param {{link: Link}} props what visitors get at which time, if the link has a start or an end */
-function Schedule({ link: { account_id, starts_at, ends_at, after_url, rules, split, url } }) {
-  const isLimited = starts_at !== null || ends_at !== null;
-  const notFoundUrl = useNotFoundUrl(isLimited && after_url === null ? account_id : null);
-  return isLimited ? (
-    <>
-      <h3>{t().linkFields.schedule.title}</h3>
-      <Phases
-        starts_at={starts_at}
-        ends_at={ends_at}
-        after_url={after_url}
-        notFoundUrl={notFoundUrl}
-        url={rules.length > 0 || split ? null : url}
-      />
-    </>
-  ) : null;
 }
 
 /**

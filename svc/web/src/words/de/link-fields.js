@@ -61,8 +61,6 @@ const linkFields = {
     destinations: "Besuche führen zu den Zielen oben.",
     notFound: "Besucher sehen eine Seite mit dem Hinweis, dass es den Link nicht gibt.",
     now: "(jetzt)",
-    scheduled: "Noch nicht aktiv",
-    ended: "Beendet",
   },
   forward: {
     title: "Query-Parameter",

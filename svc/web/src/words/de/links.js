@@ -65,7 +65,6 @@ const links = {
     text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Sein Bericht bleibt erhalten. Der Link lässt sich 30 Tage lang wiederherstellen, sofern kein anderer Link seinen Code verwendet.",
   },
   broken: {
-    mark: "Ziel nicht erreichbar",
     problems: {
       http_404: "Die Seite wurde nicht gefunden (Status 404).",
       http_410: "Die Seite wurde gelöscht (Status 410).",
@@ -86,6 +85,7 @@ const links = {
     to: "führen zu",
     devices: { any: "jedem Gerät", mobile: "Handy oder Tablet", desktop: "einem Computer" },
     else: "Alle anderen führen zum Ziel ganz oben.",
+    elseSplit: "Alle anderen verteilen sich auf die Varianten des A/B-Tests weiter unten.",
     all: "Alle Besuche führen zu",
     elseTo: "Alle anderen führen zu",
     sentence: ({ from, count, on, os, language, query }) =>

@@ -60,8 +60,6 @@ const linkFields = {
     destinations: "visitors go to the destinations above.",
     notFound: "visitors see a page that says that the link does not exist.",
     now: "(now)",
-    scheduled: "Not started",
-    ended: "Ended",
   },
   forward: {
     title: "Query parameters",

@@ -74,7 +74,6 @@ const links = {
   },
   leads: "Destinations",
   broken: {
-    mark: "Broken destination",
     problems: {
       http_404: "The page was not found (status 404).",
       http_410: "The page was deleted (status 410).",
@@ -94,6 +93,7 @@ const links = {
     to: "go to",
     devices: { any: "any device", mobile: "phones and tablets", desktop: "computers" },
     else: "Everyone else goes to the destination above.",
+    elseSplit: "Everyone else is divided between the variants of the A/B test below.",
     all: "Everyone goes to",
     elseTo: "Everyone else goes to",
     sentence: (/** @type {Condition} */ { from, on, os, language, query }) =>
