@@ -221,6 +221,23 @@ class Link:
         targets += [(f"split.{n}.url", variant.url) for n, variant in enumerate(self.split)]
         return targets if self.after_url is None else [*targets, ("after_url", self.after_url)]
 
+    def reachable_targets(self) -> list[str]:
+        """Return the URLs to which clicks lead before, in or after the link's period."""
+        unused = {"url"} if self.split else set()
+        if self.starts_at is None and self.ends_at is None:
+            unused.add("after_url")
+        return [url for name, url in self.targets() if name not in unused]
+
+    def targets_at(self, at: int) -> list[str]:
+        """Return the URLs to which clicks lead at this time (epoch ms)."""
+        if self.outside_at(at) is None:
+            return replace(self, starts_at=None, ends_at=None).reachable_targets()
+        return [] if self.after_url is None else [self.after_url]
+
+    def targets_until(self, at: int) -> int | None:
+        """Return until when `targets_at(at)` is correct (epoch ms); None if there is no end."""
+        return min((each for each in (self.starts_at, self.ends_at) if each is not None and each > at), default=None)
+
     def redirects_like(self, other: Link) -> bool:
         """Return True if the links differ at most in the fields that the Worker does not have."""
         return replace(self, title=other.title, note=other.note, tags=other.tags) == other

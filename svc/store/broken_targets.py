@@ -42,8 +42,8 @@ class BrokenLink:
 def with_broken_targets(links: Sequence[Link]) -> Tx[list[Link]]:
     """Return the links with their broken targets.
 
-    Only current targets are returned, even directly after a link was changed. A deleted or disabled link has no broken
-    targets, because visitors cannot reach its targets.
+    Only current targets that visitors can reach are returned, even directly after a link was changed. A deleted or
+    disabled link has no broken targets.
     """
     in_use = tuple(link.id for link in links if link.state == "active" and link.disabled is None)
     rows = yield sql(
@@ -57,7 +57,7 @@ def with_broken_targets(links: Sequence[Link]) -> Tx[list[Link]]:
     found = {(row["link_id"], row["digest"]): row for row in rows}
     broken = []
     for link in links:
-        urls = list(dict.fromkeys(url for _, url in link.targets()))
+        urls = list(dict.fromkeys(link.reachable_targets()))
         checks = [(url, found.get((link.id, target_digest(url)))) for url in urls]
         targets = tuple(
             BrokenTarget(url, row["problem"], row["failed_at"], row["requested_at"])

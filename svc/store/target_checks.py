@@ -1,8 +1,9 @@
 """Transactions on the weekly requests to the targets of links.
 
 `target_checks` has one row for each URL, so the service requests a URL once, whatever the number of links with it.
-`link_targets` has the URLs of each link. The service updates these rows after a link was added or changed
-(`list_targets`), so transactions on links do not need to know them.
+`link_targets` has the URLs of each link that visitors can reach: outside of the link's period, only `after_url`. The
+service updates these rows after a link was added or changed, and at the start and end of its period (`list_targets`),
+so transactions on links do not need to know them.
 
 A URL is requested once a week. After the first request with a problem, the URL is requested again at least a day later.
 If this request has a problem as well, the target is broken. Each request is recorded before it is sent
@@ -35,6 +36,11 @@ _LATEST_MS = PERIOD_MS + DAY_MS
 # The condition that visitors can reach the targets of a link. `t` is a row of `links`, and `u` a row of `users`.
 _REACHABLE = "t.state = 'active' and t.disabled_at is null and u.disabled_at is null and u.email is not null"
 
+# The links whose targets must be listed. Each part has its own index. $1: now (epoch ms).
+_UNLISTED = (
+    "select id from links where targets_version <> version union all select id from links where targets_until <= $1"
+)
+
 
 @dataclass(frozen=True)
 class Check:
@@ -55,24 +61,34 @@ def target_digest(url: str) -> str:
     return hashlib.sha256(requested_url(url).encode()).hexdigest()
 
 
-def has_unlisted() -> Tx[bool]:
-    """Return True if there are links that were added, changed or deleted since their targets were listed."""
-    rows = yield sql("select 1 from links where targets_version <> version limit 1")
+def has_unlisted(now: int) -> Tx[bool]:
+    """Return True if there are links to list.
+
+    These links were added, changed or deleted since their targets were listed, or their period began or ended.
+    """
+    rows = yield sql(f"{_UNLISTED} limit 1", now)
     return bool(rows)
 
 
 def list_targets(now: int, wait_ms: Callable[[str], int]) -> Tx[int]:
-    """List the targets of some links that were added, changed or deleted. Returns the number of these links.
+    """List the targets of some of the links to list (see `has_unlisted`). Returns the number of these links.
 
     `wait_ms`: maps the digest of a new URL to the time until its first request.
     """
     # The update locks the links' rows, so a link cannot change before its targets are stored.
     rows = yield sql(
-        "update links set targets_version = version where targets_version <> version and id in"  # noqa: S608  # a number
-        f" (select id from links where targets_version <> version order by id limit {_LINKS}) returning *"
+        "update links set targets_version = version, targets_until = null"  # noqa: S608  # SQL of this file
+        " where (targets_version <> version or targets_until <= $1)"
+        f" and id in ({_UNLISTED} order by id limit {_LINKS}) returning *",
+        now,
     )
     links = [link_of(row) for row in rows]
-    wanted = {(link.id, digest): url for link in links for digest, url in _checked(link).items()}
+    changes = [(link.id, link.targets_until(now)) for link in links if link.state == "active"]
+    yield many(
+        "update links set targets_until = $2 where id = $1",
+        [(link_id, until) for link_id, until in changes if until is not None],
+    )
+    wanted = {(link.id, digest): url for link in links for digest, url in _checked(link, now).items()}
     owners = {link.id: link.user_id for link in links}
     stored = yield sql("select link_id, digest from link_targets where link_id = any($1)", tuple(sorted(owners)))
     listed = {(row["link_id"], row["digest"]) for row in stored}
@@ -91,11 +107,11 @@ def list_targets(now: int, wait_ms: Callable[[str], int]) -> Tx[int]:
     return len(links)
 
 
-def _checked(link: Link) -> dict[str, str]:
-    """Return the URLs of a link that are requested, by digest."""
+def _checked(link: Link, now: int) -> dict[str, str]:
+    """Return the URLs of a link that are requested at this time, by digest."""
     if link.state == "deleted":
         return {}
-    return {target_digest(url): requested_url(url) for _, url in link.targets()}
+    return {target_digest(url): requested_url(url) for url in link.targets_at(now)}
 
 
 def _remove(gone: Sequence[tuple[str, str]]) -> Tx[None]:
@@ -226,8 +242,13 @@ def correct_times(now: int, wait_ms: Callable[[str], int], most: int) -> Tx[int]
 def restart_confirmations(now: int) -> Tx[None]:
     """Forget the problems that have not lasted for a day, and request these URLs again a day after `now`.
 
-    Call this after the clock was set, because the time since the first request is then unknown.
+    Call this after the clock was set, because the time since the first request is then unknown. The targets of links
+    with a period are listed again, because they may be those of a wrong time.
     """
+    yield sql(
+        "update links set targets_until = $1 where state = 'active' and (starts_at is not null or ends_at is not null)",
+        now,
+    )
     yield sql(
         "update target_checks set problem = null, failed_at = null, due_at = $1"
         " where problem is not null and broken_at is null",

@@ -196,7 +196,7 @@ async def test_links_to_check_and_users_to_notify_have_their_own_indexes(tmp_pat
     """These indexes contain only the rows with work to do, so they are read as a whole."""
     async with open_store(sqlite_config(tmp_path)) as store:
         plans: list[str] = []
-        await store.read(explained(target_checks.has_unlisted(), plans))
+        await store.read(explained(target_checks.has_unlisted(START_MS), plans))
         await store.read(explained(broken_targets.users_to_notify(TODAY), plans))
     scanned = [line for line in plans if line.startswith("SCAN")]
     assert len(scanned) == 2

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from svc.clock import DAY_MS, HOUR_MS, day_of
-from svc.model import BrokenTarget, Rule
+from svc.model import BrokenTarget, Rule, Variant
 from svc.store import broken_targets, links, moderation, target_checks
 from svc.store.link_lists import LinkFilter, list_links
 from svc.store.target_checks import CONFIRM_MS, PERIOD_MS
@@ -349,3 +349,63 @@ async def test_accounts_of_an_api_key_are_counted_alone(store):
     assert await store.read(broken_targets.count_links(user_id, ["a" * 32])) == 1
     assert await store.read(broken_targets.count_links(user_id, ["b" * 32])) == 0
     assert await store.read(broken_targets.count_links(user_id, [])) == 0
+
+
+AFTER = "https://after.example/"
+SPLIT = (Variant("https://a.example/", 50), Variant("https://b.example/", 50))
+
+
+@pytest.mark.parametrize(
+    ("fields", "urls"),
+    [
+        ({"split": SPLIT}, ["https://a.example/", "https://b.example/"]),
+        ({"split": SPLIT, "rules": (Rule(URL, ("DE",)),)}, ["https://a.example/", "https://b.example/", URL]),
+        ({"after_url": AFTER}, [URL]),
+        ({"after_url": AFTER, "ends_at": NOW + 1}, [URL]),
+        ({"after_url": AFTER, "ends_at": NOW, "rules": (Rule(OTHER, ("DE",)),)}, [AFTER]),
+        ({"after_url": AFTER, "starts_at": NOW + 1}, [AFTER]),
+        ({"after_url": AFTER, "starts_at": NOW, "split": SPLIT}, ["https://a.example/", "https://b.example/"]),
+        ({"ends_at": NOW}, []),
+        ({"starts_at": NOW + 1, "ends_at": NOW + 2}, []),
+    ],
+)
+async def test_only_targets_that_visitors_can_reach_are_requested(store, fields, urls):
+    account_id = await store.run(an_account())
+    await store.run(a_link(account_id, **fields))
+    await store.run(listed())
+    assert await store.read(due_urls()) == urls
+
+
+async def test_targets_are_listed_again_when_a_period_begins_and_ends(store):
+    account_id = await store.run(an_account())
+    start, end = NOW + HOUR_MS, NOW + 2 * HOUR_MS
+    await store.run(a_link(account_id, after_url=AFTER, starts_at=start, ends_at=end))
+    for now, url in ((NOW, AFTER), (start - 1, AFTER), (start, URL), (end - 1, URL), (end, AFTER), (end + 1, AFTER)):
+        await store.run(listed(now))
+        assert not await store.read(target_checks.has_unlisted(now))
+        assert [row["url"] for row in await store.read(all_urls())] == [url]
+    # The clock was a day ahead.
+    await store.run(target_checks.restart_confirmations(start))
+    await store.run(listed(start))
+    assert [row["url"] for row in await store.read(all_urls())] == [URL]
+
+
+async def test_broken_target_of_an_ended_link_is_not_reported(store):
+    account_id = await store.run(an_account())
+    user_id = await store.run(confirmed_user(account_id))
+    link_id = await store.run(a_link(account_id, ends_at=LATER + 1))
+    await store.run(broken())
+    assert [each.url for each in await store.read(of_link(link_id))] == [URL]
+    await store.run(listed(LATER + 1))
+    assert await store.read(of_link(link_id)) == ()
+    assert await store.read(filtered(user_id)) == []
+    assert await store.read(broken_targets.count_links(user_id)) == 0
+    assert await store.read(broken_targets.users_to_notify(day_of(LATER))) == []
+
+
+async def test_url_that_a_split_replaces_is_not_broken_anymore(store):
+    account_id = await store.run(an_account())
+    link_id = await store.run(a_link(account_id))
+    await store.run(broken())
+    changed = broken_targets.with_broken_target(links.change_link(account_id, link_id, {"split": SPLIT}))
+    assert (await store.run(changed)).broken_targets == ()

@@ -137,7 +137,7 @@ class TargetChecks:
         if await store.read(target_checks.has_wrong_times(now)):
             while await store.run(target_checks.correct_times(now, first_wait_ms, _READ)):
                 pass
-        while await store.read(target_checks.has_unlisted()):
+        while await store.read(target_checks.has_unlisted(now)):
             await store.run(target_checks.list_targets(now, first_wait_ms))
         by_host, later = self._round(await store.read(target_checks.due(now, _READ)), now)
         if later:

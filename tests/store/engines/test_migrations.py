@@ -64,6 +64,7 @@ DIGESTS = {
     "0024-alerts.sql": "1f4030e8ba51745abb63716b37528eb24542f30a493728ba223e68f0b8883547",
     "0025-deleted-links.sql": "726c14e92e1d9f240c8eb5be9b5b2ab311a4e096d27e3415e423392da9f277c0",
     "0026-link-periods.sql": "13fc65118af7129b45f2e5cf2ec177c087132448837ba9a153bfa901d1289fed",
+    "0027-link-targets-until.sql": "3d6eef2c14cb6a104bb376371d0cc4ae7cbdb481103bdd61a98abd302355663b",
 }
 
 # Tables in released schemas whose rows are now in other tables. Other tests cover these tables.
