@@ -11,9 +11,9 @@ const UNSAFE = /[^!$%&(-;=?-~]+/g;
 
 /** @typedef {{name: string, value?: string}} Parameter decoded; without a value, any value matches */
 
-/** @param {string} search with its "?" @param {Parameter} parameter @returns {boolean} */
-export function hasParameter(search, { name, value }) {
-  const values = new URLSearchParams(search).getAll(name);
+/** @param {URLSearchParams} sent by the visitor @param {Parameter} parameter @returns {boolean} */
+export function hasParameter(sent, { name, value }) {
+  const values = sent.getAll(name);
   return value === undefined ? values.length > 0 : values.includes(value);
 }
 
@@ -36,6 +36,7 @@ export function withQuery(target, search) {
   let left = MAX_TARGET_CHARS - target.length - 1;
   let isChanged = false;
   for (const sent of search.slice(1).split("&")) {
+    if (left <= separator.length) break; // no further parameter fits
     if (names.has(nameOf(sent))) continue;
     const text = sent.replace(UNSAFE, encode);
     if (separator.length + text.length > left) continue;

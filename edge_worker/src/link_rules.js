@@ -31,6 +31,8 @@ export function matchingRule(rules, { country, ua, search, headers }) {
   let device;
   /** @type {string | undefined} */
   let language;
+  /** @type {URLSearchParams | undefined} */
+  let sent;
   for (const rule of rules) {
     const { countries, devices, languages, os, query } = rule.when ?? rule;
     if (countries !== undefined && !countries.includes(country)) continue;
@@ -39,7 +41,10 @@ export function matchingRule(rules, { country, ua, search, headers }) {
       if (!devices.includes(device)) continue;
     }
     if (os !== undefined && !os.includes(agentOf(ua).os)) continue;
-    if (query !== undefined && !hasParameter(search, query)) continue;
+    if (query !== undefined) {
+      sent ??= new URLSearchParams(search);
+      if (!hasParameter(sent, query)) continue;
+    }
     if (languages !== undefined) {
       const preferred = (language ??= languageRanges(headers.get("accept-language") ?? "")[0] ?? "");
       if (!languages.some((each) => isLanguage(each, preferred))) continue;
