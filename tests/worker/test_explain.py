@@ -31,7 +31,7 @@ EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
 SHARE = 1 if EVERYTHING else 10  # one of SHARE random clicks is tested
 CLICKS, BATCH = 100_000 if EVERYTHING else 4_000, 2_000
-DECIDING = ("countries", "devices", "languages", "os", "query", "split", "early", "ended", "inside")
+DECIDING = ("countries", "devices", "languages", "os", "query", "split", "early", "ended", "inside", "forward_query")
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]
 # Difficult input for patterns: line ends, lone surrogates, and letters that become ASCII if their case changes.
 ODD = [
@@ -320,12 +320,14 @@ def test_all_conditions_are_evaluated_as_by_the_worker():
 
 
 def matched_conditions(cases: Sequence[tuple[Link, Click]]) -> Counter[str]:
-    """Return how often the matching rule has each condition, and how often the split or the period decides."""
+    """Return how often the matching rule has each condition, and how often each other feature decides."""
     found: Counter[str] = Counter()
     for link, click in cases:
         explained = EXPLAINER.explain(link, click)
         found.update([] if explained.rule is None else link.rules[explained.rule].fields().keys())
         found.update({"split": explained.variant is not None, link.outside_at(click.at) or "inside": 1})
+        without = EXPLAINER.explain(replace(link, forward_query=False), click)
+        found.update({"forward_query": explained.url != without.url})
     return found
 
 
