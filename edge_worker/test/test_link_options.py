@@ -134,6 +134,7 @@ async def test_visitor_gets_the_same_variant_in_every_isolate_and_while_the_data
     async def variant(person: int, **more: Any) -> str:
         visit = await worker.click("abc", ip=f"198.51.100.{person}", **more)
         assert (visit.status, visit.headers["cache-control"]) == (302, "no-store")
+        assert "set-cookie" not in visit.headers
         return visit.headers["location"]
 
     chosen = {person: await variant(person) for person in range(PEOPLE)}
