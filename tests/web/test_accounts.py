@@ -31,6 +31,14 @@ def page(browser: Browser, furnished: Place) -> Iterator[Page]:
         yield tab
 
 
+# Stands for content above a section that loads later.
+MORE_ABOVE = """() => {
+    const block = document.createElement("div");
+    block.style.height = "5000px";
+    document.querySelector("main").prepend(block);
+}"""
+
+
 def state(page: Page, word: str) -> None:
     """Wait until the head of the page shows this status."""
     expect(page.locator(".page-head .mark")).to_have_text(re.compile(word))
@@ -256,6 +264,20 @@ def test_status_usage_and_link_host_come_before_details_that_urls_open(page: Pag
     page.get_by_role("dialog", name=re.compile("^Renew the token for")).wait_for()
     page.keyboard.press("Escape")
     expect(menu).to_be_focused()
+
+
+def test_section_that_the_url_names_stays_in_view_until_the_user_types(page: Page, furnished):
+    page.set_viewport_size(
+        {"width": 1180, "height": 4_000}
+    )  # the whole page fits, so browsers do not keep the position
+    page.goto(f"{furnished.at('/accounts/:id')}#ledger")
+    ledger = page.get_by_role("region", name="Statement of counts")
+    expect(ledger).to_be_in_viewport()
+    page.evaluate(MORE_ABOVE)
+    expect(ledger).to_be_in_viewport()
+    page.keyboard.press("Home")
+    page.evaluate(MORE_ABOVE)
+    expect(ledger).not_to_be_in_viewport()
 
 
 def test_account_without_sites_and_links_is_disconnected_without_its_name(page, world, customer):

@@ -1,7 +1,6 @@
 /** The section with an account's statement of counts. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
 
 import { list, longDay, number } from "../format.js";
 import { useResource } from "../resource.js";
@@ -22,16 +21,9 @@ export function Ledger({ id }) {
   const words = t().account.ledger;
   const day = address.value.searchParams.get("day") ?? "";
   const today = new Date().toISOString().slice(0, 10);
-  const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
-  // Reports link to this section, which appears only after the account has loaded.
-  useEffect(() => {
-    if (address.peek().hash === "#ledger") heading.current?.scrollIntoView();
-  }, []);
   return (
     <section aria-labelledby="ledger">
-      <h2 id="ledger" ref={heading}>
-        {words.title}
-      </h2>
+      <h2 id="ledger">{words.title}</h2>
       <p>
         {words.intro} <Help to="ledger" />
       </p>

@@ -8,6 +8,7 @@ import { useLayoutEffect } from "preact/hooks";
 import { ApiError, call } from "../api.js";
 import { useKeys } from "../keys.js";
 import { changed, isMissing, useResource, whileWorking } from "../resource.js";
+import { keepInView } from "../keep-in-view.js";
 import { address, go } from "../router.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
 import { AccountEmailReports } from "../ui/email-reports.jsx";
@@ -179,9 +180,10 @@ function Details({ children }) {
   const isOpen = useSignal(DETAILS.includes(named));
   // Scroll to the section here, because browsers scroll only to elements that exist when the document loads.
   useLayoutEffect(() => {
-    if (!DETAILS.includes(named)) return;
+    const section = DETAILS.includes(named) && document.getElementById(named);
+    if (!section) return undefined;
     isOpen.value = true;
-    document.getElementById(named)?.scrollIntoView();
+    return keepInView(section);
   }, [named]);
   return (
     <details id="details" class="more-sections" open={isOpen.value} onToggle={toggled}>
