@@ -31,7 +31,7 @@ def page(browser: Browser, furnished: Place) -> Iterator[Page]:
         yield tab
 
 
-# Stands for content above a section that loads later.
+# Adds content above the sections of the page, as if it loaded later.
 MORE_ABOVE = """() => {
     const block = document.createElement("div");
     block.style.height = "5000px";
