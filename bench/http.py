@@ -19,7 +19,7 @@ from bench import two_years
 from bench.accounts import Workers
 from bench.figures import Row
 from bench.load import load, request
-from bench.service import ENGINES, NOW, add_account, add_counted, add_links, add_user, new_config
+from bench.service import ENGINES, NOW, add_account, add_counted, add_links, add_user, new_config, settings_for
 from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import open_service
 from svc.clock import DAY_MS, HOUR_MS, day_text
@@ -231,11 +231,7 @@ async def live_reports() -> AsyncIterator[Row]:
         ):
             settings = {
                 **UNLIMITED,
-                "SVC_STORE_URL": config.url.get_secret_value(),
-                "SVC_EDGE_API_BASE_URL": emulator.api,
-                "SVC_EDGE_EMULATED_EDGE": emulator.edge,
-                "SVC_EDGE_SETTLING_S": "1",
-                "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
+                **settings_for(config, emulator),
                 "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
                 "SVC_TIMING_REPORT_CACHE_S": "0.001",
             }

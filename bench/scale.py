@@ -33,7 +33,7 @@ import trio.testing
 from bench.accounts import Workers
 from bench.figures import Row
 from bench.load import ConnectionClosed, cpu_s, exchange, request
-from bench.service import ENGINES, add_user, new_config
+from bench.service import ENGINES, add_user, new_config, settings_for
 from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import open_service
 from svc.actors.operations.install import push_second
@@ -235,11 +235,7 @@ async def health_checks() -> AsyncIterator[Row]:
             key = Key(new_id("key"), user_id, None, value[:8], ("accounts",), None, None, system_clock(), None)
             await store.run(keys.add_key(key, digest(value), 5))
         settings = {
-            "SVC_STORE_URL": config.url.get_secret_value(),
-            "SVC_EDGE_API_BASE_URL": emulator.api,
-            "SVC_EDGE_EMULATED_EDGE": emulator.edge,
-            "SVC_EDGE_SETTLING_S": "1",
-            "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
+            **settings_for(config, emulator),
             "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
             "SVC_LIMITS_ACCOUNTS": str(_CHECKED_ACCOUNTS),
             "SVC_TIMING_HEALTH_EVERY_S": "0.1",  # a thorough check is due after six of these intervals

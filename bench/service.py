@@ -25,6 +25,7 @@ from tests.databases import postgres_config, postgres_server
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from edge_worker.emulator.client import Emulator
     from svc.store.tx import Store, Tx
 
 Engine = Literal["SQLite", "PostgreSQL"]
@@ -33,6 +34,17 @@ _TARGETS = 50
 _PUSHES = 2_000
 _AT_ONCE = 20
 NOW = system_clock() // HOUR_MS * HOUR_MS
+
+
+def settings_for(config: StoreConfig, emulator: Emulator) -> dict[str, str]:
+    """Return the environment variables of a service with this store and this emulator."""
+    return {
+        "SVC_STORE_URL": config.url.get_secret_value(),
+        "SVC_EDGE_API_BASE_URL": emulator.api,
+        "SVC_EDGE_EMULATED_EDGE": emulator.edge,
+        "SVC_EDGE_SETTLING_S": "1",
+        "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
+    }
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bench.figures import Row
 from bench.http import UNLIMITED, connected
 from bench.load import load, request
-from bench.service import ENGINES, NOW, add_counted, add_links, add_user, new_config
+from bench.service import ENGINES, NOW, add_counted, add_links, add_user, new_config, settings_for
 from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import open_service
 from svc.ids import digest, new_id
@@ -39,11 +39,7 @@ async def viewers() -> AsyncIterator[Row]:
 async def _viewers(engine: Engine, emulator: Emulator, config: StoreConfig) -> AsyncIterator[Row]:
     settings = {
         **UNLIMITED,
-        "SVC_STORE_URL": config.url.get_secret_value(),
-        "SVC_EDGE_API_BASE_URL": emulator.api,
-        "SVC_EDGE_EMULATED_EDGE": emulator.edge,
-        "SVC_EDGE_SETTLING_S": "1",
-        "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
+        **settings_for(config, emulator),
     }
     value = new_api_key()
     async with open_store(config) as store:

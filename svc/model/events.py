@@ -73,8 +73,8 @@ JsonObject = dict[str, object]
 class Event:
     """An entry of a user's audit log, stored in the same transaction as the change.
 
-    `via`: "session", the id of an API key, "service", "operator", "mail" (a link in an email), or `nobody` (no
-    credential).
+    `via`: what authorized the change: "session", the id of an API key, "service", "operator" or "mail" (a link in an
+    email). Events of requests without a credential have a separate value (docs/use/history.md).
     `ip`: the client's IP address.
     `outcome`: "done", "accepted" (work at Cloudflare follows), a state, or an error code.
     `edge_account_id`: the Cloudflare account that the event concerns; None if it concerns only the user.
