@@ -11,7 +11,7 @@ DEFAULT_BIND = "127.0.0.1:8080"
 # Wildcard address → loopback address.
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104  # only compared, never bound
 _LAST_PORT = 65_535
-# Maximum length of the name of a Unix socket.
+# Maximum length of the name of a Unix socket, in bytes.
 _NAME_BYTES = 107
 
 LONGEST_EMAIL = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets

@@ -38,7 +38,7 @@ _MODULES = {
     "licences": "licences",
 }
 _VERSION = "--version"
-# These read no secrets, so core dumps need not be disabled.
+# Commands that read no secrets, so that core dumps need not be disabled.
 _WITHOUT_SECRETS = ("health", _VERSION)
 
 
@@ -97,7 +97,11 @@ def parser_of_all() -> argparse.ArgumentParser:
 
 
 def _modules_for(first: str) -> Iterable[str]:
-    """Return the modules of the commands that the first argument can mean: one, none, or all for help and mistakes."""
+    """Return the names of the modules to import for this first argument of the command line.
+
+    This is the module of the command. For `--version`, it is none. For help and for unknown commands, it is all of
+    them.
+    """
     if first == _VERSION:
         return ()
     return (_MODULES[first],) if first in _MODULES else _MODULES.values()

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
-# A wall clock that returns epoch milliseconds (UTC). It is passed as an argument so that tests can control the time.
+# A wall clock that returns epoch milliseconds (UTC). Functions get the clock as an argument, so that tests can control
+# the time.
 Clock = Callable[[], int]
 
 HOUR_MS = 3_600_000

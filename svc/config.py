@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from svc.model import LimitedKind, Plan
 
-# Larger values are almost certainly typos. They could also exceed the range of dates and of 64-bit integers.
+# The largest accepted number of days. Larger values are almost certainly typos, and could exceed the range of dates and
+# of 64-bit integers.
 _MAX_DAYS = 3_650
 _LARGEST = 10**12
 # Patterns for the characters of a URL (RFC 3986, section 2), and for a host name or an IPv6 address.
@@ -62,7 +63,8 @@ _IN_PASSWORDS = "in a user name or password, write / as %2F, ? as %3F, # as %23,
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MAX_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MAX_DAYS)]
-# At least two days. Reports show the hours of the current UTC day, and the second day allows for clock differences.
+# How long hourly totals are kept: at least two days. Reports show the hours of the current UTC day, and the second day
+# allows for clock differences.
 HourDays = Annotated[float, Field(ge=2, le=_MAX_DAYS)]
 
 
@@ -480,7 +482,7 @@ def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> s
 
 
 def _place(location: list[str]) -> str:
-    """Return a prefix such as `[http] bind: ` or `[http] trusted_proxies.1: `, or "" if several sections disagree."""
+    """Return a prefix such as `[http] bind: ` or `[http] trusted_proxies.1: `, or "" if the problem has no location."""
     if not location:
         return ""
     section, *rest = location
@@ -530,7 +532,7 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
 
 
 def _setting(name: str) -> tuple[str, str]:
-    """Return a variable's section and key, such as ("http", "base_url") for SVC_HTTP_BASE_URL.
+    """Return the section and key that an environment variable sets, such as ("http", "base_url") for SVC_HTTP_BASE_URL.
 
     Returns ("", "") if the variable is not a setting. Variables that begin with SVC_TEST_ belong to the tests. All
     other SVC_ variables count as settings, so that typos are reported.

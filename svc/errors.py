@@ -449,7 +449,7 @@ CATALOGUE: dict[Code, Meaning] = {
 
 @dataclass(frozen=True)
 class ErrorNote:
-    """An error as stored with an account, operation, site or link host. `details` is JSON.
+    """An error that is stored with an account, operation, site, link or link host. `details` is JSON.
 
     `finding`: the health check finding that the message describes, as JSON. Emails in other languages are generated
     from `finding` (`finding.sentence`). Responses do not contain this field.

@@ -47,12 +47,12 @@ class contained:  # noqa: N801  # used like a function: `with contained(log, "ac
 
 
 def kind_of(error: BaseException) -> str:
-    """Return the name of the exception's type, such as `KeyError`. For a group, use the group's first leaf."""
+    """Return the name of the exception's type, such as `KeyError`, or of the type of a group's first exception."""
     return type(first_of(error)).__name__
 
 
 def first_of(error: BaseException) -> BaseException:
-    """Return the exception, or the first leaf of an exception group."""
+    """Return the exception. For an exception group, return the first exception in it that is not itself a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -20,8 +20,8 @@ class Verdict:
     reset_s: int
 
 
-# Maximum number of names in memory; each needs 150 to 1,000 bytes. To remove a name from memory, a client would have to
-# use this many other names.
+# Maximum number of names in memory; each needs 150 to 1,000 bytes. A client can reset its own count only by using this
+# number of other names.
 MAX_NAMES = 20_000
 
 
@@ -35,9 +35,9 @@ class SlidingLimit:
         self._counted: OrderedDict[str, list[int]] = OrderedDict()  # least recently used first
 
     def count(self, name: str, now: int, keep: int = 0) -> Verdict:
-        """Count a request from `name` at `now` (epoch ms), but only if more than `keep` slots are free.
+        """Count a request from `name` at `now` (epoch ms), unless it would use one of the last `keep` slots.
 
-        These `keep` slots stay reserved for other requests from the same name.
+        These slots are reserved for other requests from the same name, which pass a lower `keep`.
         """
         self._forget_idle(now)
         times = self._counted.setdefault(name, [])
@@ -56,7 +56,7 @@ class SlidingLimit:
         return Verdict(allowed, max(0, quota - len(times)), -(-wait_ms // 1000))
 
     def give_back(self, name: str) -> None:
-        """Do not count the last request from `name`, which was counted before."""
+        """Remove the last counted request of `name` from its count."""
         if self._counted.get(name):
             self._counted[name].pop()
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# Priorities of the systemd journal (sd-daemon(3)). A level between two of these gets the priority of the lower one.
+# Priorities of the systemd journal (sd-daemon(3)) by log level. A level between two of these gets the priority of the
+# lower level.
 _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG = 7
 _PLAIN = (str, int, float, bool, type(None))

@@ -87,8 +87,8 @@ _SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 200.0)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # gone: the client disconnected before the response began. broken: the response failed after it had begun.
 STATUSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "gone", "broken")
-# The label value for errors that are sent again for a repeated request. The response comes from the store, where only
-# its body contains the error code.
+# The value of the label `code` for stored error responses, which are sent again if a request is repeated. Only the body
+# of a stored response contains its error code, and the body is not parsed.
 REPLAYED = "replayed"
 
 # ------------------------------------------------------------------------------------------------------------ requests
@@ -341,7 +341,10 @@ class Metrics(prometheus.registry.Collector):
         self._child(metric, labels).set(value)
 
     def forget(self, *metrics: GaugeMetric) -> None:
-        """Omit these gauges with unknown values until they are set again. Call this from the Trio thread."""
+        """Omit these gauges until they are set again, because their values are unknown.
+
+        Call this from the Trio thread.
+        """
         for metric in metrics:
             self._known.discard(metric)
 
@@ -372,7 +375,10 @@ class Metrics(prometheus.registry.Collector):
         yield from self._library.collect()
 
     def _child(self, metric: Metric, labels: tuple[str, ...]) -> Any:
-        """Return the cached series, because the library's own lookup takes longer than the change of a value."""
+        """Return the series of a metric with these labels.
+
+        It is cached, because the library's own lookup takes longer than changing a value.
+        """
         child = self._children.get((metric, labels))
         return child if child is not None else self._new_child(metric, labels)
 

@@ -35,7 +35,7 @@ class _Shape(BaseModel):
 
 
 class Part(_Shape):
-    """The expected size and digest of one file in the archive."""
+    """The expected size (in bytes) and SHA-256 digest of one file in the archive."""
 
     sha256: str
     bytes: NonNegativeInt

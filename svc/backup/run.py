@@ -65,7 +65,7 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
         raise ConfigError(f"The file {file} exists already.")
     try:
         if file.exists() and not archive.can_be_replaced(file):
-            # A user may enter the path of the store as FILE, thinking that FILE is the file to back up.
+            # An operator may mistake FILE for the file to back up, and enter the path of the store.
             raise ConfigError(f"{file} exists and is not a backup, so it is not overwritten. Choose another file.")
         with _work_folder(file) as work:
             whole = work / "backup.tar"

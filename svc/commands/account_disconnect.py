@@ -151,7 +151,7 @@ async def _wait(store: Store, is_free: Look, ids: list[str], arguments: argparse
                 ids.append(account_id)
                 continue
             ended += 1
-            if entry is not None and entry.former is not None:  # otherwise, its user has been deleted
+            if entry is not None and entry.former is not None:  # None if its user has been deleted
                 remaining += len(entry.former.left)
                 _print(entry, arguments, f"[{ended}/{total}] ")
         reasons = Counter(entry.waits_for for entry in found.values() if entry.waits_for is not None)

@@ -96,9 +96,9 @@ def has_exposed_password(path: Path) -> bool:
 
 @contextmanager
 def as_owner(owner: os.stat_result) -> Iterator[None]:
-    """Return a context manager. If this process is root, its block runs as the owner of a folder.
+    """Return a context manager whose block runs as the owner of a folder if this process is root.
 
-    The service could not open files that root creates in the folder.
+    Otherwise, new files in the folder would belong to root, and the service could not open them.
     """
     if os.geteuid() != 0 or owner.st_uid == 0:
         yield

@@ -40,10 +40,7 @@ def _fact_text(value: object) -> str:
 
 @contextmanager
 def ignoring_closed_pipe() -> Iterator[None]:
-    """Return a context manager.
-
-    If the reader closes the pipe while the block is writing, discard the remaining output.
-    """
+    """Return a context manager that discards the remaining output of its block if the reader closes the pipe."""
     try:
         yield
     except BrokenPipeError:

@@ -25,9 +25,9 @@ def print_pages(
 ) -> None:
     """Print one line for each entry, after the header.
 
-    `page`: a function of an entry and a number. It returns a transaction that reads at most this number of entries
-    after the entry, or from the start of the list if the entry is None. `header`: None for no header. If the reader
-    closes the pipe, the remaining lines are not printed.
+    `page`: called with an entry and a number. Returns a transaction that reads at most this number of entries after the
+    entry, or from the start of the list if the entry is None. `header`: None for no header. If the reader closes the
+    pipe, the remaining lines are not printed.
     """
     from svc.store import open_store
 

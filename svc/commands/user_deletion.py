@@ -101,7 +101,8 @@ async def _begin(store: Store, entries: list[Entry]) -> list[str]:
 
     begun = []
     for entry in entries:
-        # The digest of a token that belongs to no session, so that only this command can read the result.
+        # The result is stored under the digest of an access token. This token belongs to no session, so only this
+        # command can read the result.
         identifier = digest(new_secret("svs_"))
         if await store.run(user_deletions.begin_by_operator(entry.user.id, identifier, system_clock())):
             begun.append(identifier)

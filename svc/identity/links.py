@@ -19,7 +19,7 @@ class OperatorLink(NamedTuple):
     url: str
 
 
-# In the order of the URLs in `operator_links`.
+# The labels by language, in the order of the URLs in `operator_links`.
 _LABELS: Mapping[Language, Sequence[str]] = {
     "en": ("Imprint", "Privacy", "Terms", "Contact"),
     "de": ("Impressum", "Datenschutz", "Nutzungsbedingungen", "Kontakt"),

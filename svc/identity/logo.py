@@ -27,8 +27,8 @@ _MAX_ASPECT = 20
 _PNG_START = b"\x89PNG\r\n\x1a\n"
 _BOM = b"\xef\xbb\xbf"
 _SVG = "http://www.w3.org/2000/svg"
-# Allowed elements, all of which only draw. Not allowed are script, foreignObject, a, image, feImage, iframe, and
-# animations, which can change where a link leads.
+# The allowed elements, which only draw. Elements that run scripts, load files or contain links are not allowed. Neither
+# are animations, because they can change where a link leads.
 _ELEMENTS = frozenset(
     [
         "svg", "g", "defs", "symbol", "use", "switch", "title", "desc", "metadata", "style", "path", "rect",
@@ -142,9 +142,9 @@ def _png_size(content: bytes) -> tuple[int, int]:
 
 
 def _svg_size(content: bytes) -> tuple[float, float]:
-    """Return the width and height of a checked drawing: those of its `viewBox`, or else its own.
+    """Return the width and height in the `viewBox` of a checked drawing, or else in the attributes of its root element.
 
-    The unit does not matter if both have the same.
+    Both have the same unit, whichever it is, because only their ratio is used. Returns (1, 1) if the size is unknown.
     """
     root = ET.fromstring(content.removeprefix(_BOM))  # noqa: S314  # `read_logo` has checked the file
     for sizes, units in (

@@ -42,11 +42,13 @@ Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
 
-# The ranges of Retention. A Worker without the setting keeps the maximum number of days, and months permanently.
+# The possible values of Retention. A Worker without the setting keeps the maximum number of days, and keeps months
+# permanently.
 MIN_DAYS_KEPT, MAX_DAYS_KEPT = 14, 35
 MIN_MONTHS_KEPT, MAX_MONTHS_KEPT = 6, 1_200
 MonthsKept = int | Literal["forever"]
-# From this age on, an account has more than MIN_MONTHS_KEPT months: the current month and the first month do not count.
+# From this age on, an account has more than MIN_MONTHS_KEPT whole months. The current month and the month in which the
+# account was connected are not whole.
 _MORE_MONTHS_MS = (MIN_MONTHS_KEPT + 2) * 31 * DAY_MS
 
 # States in which the Worker runs and the working token is assumed to work.
@@ -55,7 +57,8 @@ SERVING: tuple[AccountState, ...] = ("ready", "no_connection")
 
 @dataclass(frozen=True)
 class Retention:
-    """The number of days for which an account's Worker keeps breakdowns, and of earlier months with their sums.
+    """The number of days for which an account's Worker keeps breakdowns, and the number of months for which it keeps
+    sums.
 
     `months` does not include the current month. `version`: the configuration version that last changed one of the
     numbers. 0 means that they were never changed, so the Worker has no row for them.
@@ -126,10 +129,11 @@ class Account:
 
     @property
     def suggestion(self) -> Suggestion | None:
-        """The setting that makes the database smaller, if the advice suggests that, or None.
+        """The setting to change so that the database becomes smaller; None if the advice does not suggest this.
 
-        The sums of months make a database grow, but the number of days does not. A setting that is already at its
-        minimum is not suggested, and neither are fewer months if the account is too young to have more.
+        Only the sums of months make a database grow, because the number of kept days is constant. A setting that is
+        already at its minimum is not suggested. Fewer months are not suggested if the account does not have more months
+        yet.
         """
         if self.advice is None or self.advice.suggest is None:
             return None
@@ -145,7 +149,7 @@ class Account:
 
 @dataclass(frozen=True)
 class FormerAccount:
-    """A disconnected account, which keeps its sites, links and totals readable for the user."""
+    """A disconnected account. The user can still read its sites, links and totals."""
 
     id: str
     user_id: int
@@ -174,7 +178,7 @@ class FormerAccount:
 
     @property
     def edge_link_format(self) -> int:
-        """The highest possible form, for the same reason."""
+        """The highest possible form, because there is no Worker that knows only older forms."""
         return sys.maxsize
 
     @property

@@ -47,8 +47,8 @@ class LinkHost:
     not_found_url: str | None = None
     config_error: ErrorNote | None = None  # the reason why the sync could not apply this version
     visit_at: int | None = None  # when the service requests a code from the host next; None if no request is due
-    failed_visits: int = 0  # requests in a row with a problem
-    visit_error: ErrorNote | None = None  # the problem of the last request, once it has lasted for a while
+    failed_visits: int = 0  # number of consecutive requests with a problem
+    visit_error: ErrorNote | None = None  # the problem of the last request; None until it has lasted for a while
 
     def with_fallbacks(self, changes: FallbackChanges) -> LinkHost:
         """Return a copy with these changes."""

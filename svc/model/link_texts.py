@@ -17,12 +17,13 @@ MAX_TAGS = 10
 _CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 # Characters that have no visible form, or only change the direction of the text around them.
 _INVISIBLE = r"\s\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-# One line.
+# A title is one line of any characters except control characters.
 TITLE_PATTERN = rf"^[^{_CONTROL}]*$"
-# Lines may end with CR, LF or both.
+# A note can have several lines, which end with CR, LF or both.
 NOTE_PATTERN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]*$"
-# No comma, which separates tags in lists, no slash, which separates the segments of a path, and no characters that
-# change the direction of the text around the tag. A tag of dots would be a relative path.
+# Tags contain no comma, which separates tags in lists, and no slash, which separates the segments of a path. They also
+# contain no characters that change the direction of the text around them, and do not consist of dots, because this
+# would be a relative path.
 _NOT_IN_TAGS = rf"{_CONTROL},/\\\u200e\u200f\u202a-\u202e\u2066-\u2069"
 TAG_PATTERN = rf"^[^{_NOT_IN_TAGS}]*[^{_NOT_IN_TAGS}{_INVISIBLE}._-][^{_NOT_IN_TAGS}]*$"
 
@@ -52,8 +53,8 @@ def normalize_note(text: str) -> str | None:
 def normalize_tag(text: str) -> str:
     """Return the tag in lower case and in the form NFC, with a hyphen in place of white space.
 
-    The result is its own normal form. Letters are not folded any further, so `straße` stays as it is. The lower case of
-    `İ` is `i` without a separate dot, which readers could not distinguish.
+    Normalizing the result again does not change it. Letters are not folded any further, so `straße` stays as it is. The
+    lower case of `İ` is `i` without a separate dot, which readers could not distinguish.
     """
     lower = _DOTTED_I.sub("i", unicodedata.normalize("NFC", text).lower())
     return "-".join(unicodedata.normalize("NFC", lower).split())

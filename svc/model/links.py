@@ -68,7 +68,7 @@ class Rule:
 
     @property
     def needs_format_2(self) -> bool:
-        """True if the rule has a condition that is not part of the first form of a link's configuration row."""
+        """True if the rule has a condition that the first form of a link's configuration row cannot contain."""
         return (self.languages, self.os, self.query) != (None, None, None)
 
     def fields(self) -> dict[str, object]:
@@ -81,7 +81,7 @@ class Rule:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Rule:
         """Return the rule that was stored as JSON. Conditions that only newer versions know are ignored."""
-        # The same few codes occur in all links, so equal codes share their memory.
+        # The same few texts, such as country codes, occur in many rules. Equal texts share their memory.
         lists: dict[str, Any] = {name: tuple(map(intern, fields[name])) for name in _LISTS if name in fields}
         return cls(fields["url"], **lists, query=Parameter(**fields["query"]) if "query" in fields else None)
 
@@ -182,8 +182,8 @@ class BrokenTarget:
 class Link:
     """A short link.
 
-    `broken_targets`: those of its targets that are broken; see `store/broken_targets.py`. Transactions on links leave
-    it empty, unless they say otherwise.
+    `broken_targets`: the link's broken targets; see `store/broken_targets.py`. Transactions that read links leave it
+    empty, unless their docstrings say otherwise.
     """
 
     id: str
@@ -212,7 +212,7 @@ class Link:
 
     @property
     def restorable_until(self) -> int | None:
-        """The time (epoch ms) until which the link can be restored; None if it cannot."""
+        """The time (epoch ms) until which the link can be restored; None if it cannot be restored."""
         return None if self.deleted_at is None else self.deleted_at + RESTORABLE_MS
 
     def targets(self) -> list[tuple[str, str]]:
@@ -235,11 +235,14 @@ class Link:
         return [] if self.after_url is None else [self.after_url]
 
     def targets_until(self, at: int) -> int | None:
-        """Return until when `targets_at(at)` is correct (epoch ms); None if there is no end."""
+        """Return the time until which `targets_at(at)` stays the same (epoch ms); None if it never changes."""
         return min((each for each in (self.starts_at, self.ends_at) if each is not None and each > at), default=None)
 
     def redirects_like(self, other: Link) -> bool:
-        """Return True if the links differ at most in the fields that the Worker does not have."""
+        """Return True if both links redirect in the same way.
+
+        They may differ in fields that the Worker does not use.
+        """
         return replace(self, title=other.title, note=other.note, tags=other.tags) == other
 
     @property

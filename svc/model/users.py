@@ -9,7 +9,7 @@ Plan = Literal["free", "api"]  # a user's plan in this service
 # The objects whose number is limited for each user.
 LimitedKind = Literal["accounts", "sites", "links", "keys"]
 LIMITED_KINDS: tuple[LimitedKind, ...] = get_args(LimitedKind)
-Language = Literal["en", "de"]  # of emails and of the web application
+Language = Literal["en", "de"]  # the languages of emails and of the web application
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 DEFAULT_LANGUAGE: Language = "en"
 Scope = Literal["accounts", "sites", "links", "reports"]

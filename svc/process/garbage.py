@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 
-# More objects than a start creates. A command that creates more of them, or a waiting standby, still collects garbage.
+# This is more than the number of objects that a start creates. A command that creates more objects, or a waiting
+# standby, still collects garbage.
 _STARTUP_THRESHOLD = 250_000
 _DEFAULT_THRESHOLDS = gc.get_threshold()
 
@@ -21,8 +22,8 @@ def postpone_collections() -> None:
 def exclude_startup_objects() -> None:
     """Exclude all current objects from garbage collection, and collect new garbage as usual from now on.
 
-    Otherwise, each full collection would visit these objects and block all requests for 70 ms. There is no collection
-    before that, because it would delay the start by 100 ms and free only about 1 MB.
+    Otherwise, each full collection would visit these objects and block all requests for 70 ms. The function does not
+    run a collection first, because that would delay the start by 100 ms and free only about 1 MB.
     """
     gc.freeze()
     gc.set_threshold(*_DEFAULT_THRESHOLDS)

@@ -89,7 +89,7 @@ class _Standby:
                     self._check_setup()
                 await self._report(_WAITS)
             except Away as error:
-                if not self._state:  # fail at the start, so that the operator notices
+                if not self._state:  # if the first poll fails, fail at startup, so that the operator notices
                     raise
                 await self._report(_AWAY, why=str(error))
             await trio.sleep(_POLL_EVERY_S)
@@ -118,7 +118,7 @@ class _Standby:
     async def _serve_state(self) -> None:
         """Report the state to clients on this host, such as `svc health`."""
         here = self._config.http.bind
-        # the name of the socket depends on the port, and clients cannot know a port that the system chooses
+        # The socket's name contains the port. If the system chooses the port, clients cannot know the name.
         if addresses.parse_bind(here)[1] == 0:
             return
         with trio.socket.socket(trio.socket.AF_UNIX) as named:

@@ -62,7 +62,7 @@ class Systemd:
         """
         if not self.notify_address:
             return
-        reported: str | None = None  # the notification that the service is ready reported no problem
+        reported: str | None = None  # None, because the notification that the service is ready did not report a problem
         while True:
             current = problem()
             lines = ["WATCHDOG=1"] if self.watchdog_s is not None else []

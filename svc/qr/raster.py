@@ -53,7 +53,7 @@ def logo_raster(logo: Logo) -> Raster:
     return scaled(picture, max(1, round(picture.width * factor)), max(1, round(picture.height * factor)))
 
 
-# Large QR codes need up to 4 MB each.
+# The scaled logo of a large QR code needs up to 4 MB of memory.
 @lru_cache(maxsize=4)
 def scaled(picture: Raster, width: int, height: int) -> Raster:
     """Return the picture in another size, as the average of the pixels that each new pixel covers.
@@ -71,8 +71,11 @@ def scaled(picture: Raster, width: int, height: int) -> Raster:
 
 
 def _averaged(rows: Sequence[bytes], lefts: Sequence[int]) -> bytes:
-    """Return one row with the averages of rows, in columns that begin at `lefts`. Transparent pixels have no color."""
-    totals: list[list[int]] = []  # of red, green and blue, each multiplied by alpha, and of alpha
+    """Return one row with the averages of `rows`, in columns that begin at `lefts`.
+
+    Transparent pixels do not affect the color.
+    """
+    totals: list[list[int]] = []  # the sums of red, green and blue, each multiplied by alpha, and of alpha
     for row in rows:
         alpha = row[3::4]
         parts = [list(map(mul, row[part::4], alpha)) for part in range(3)]

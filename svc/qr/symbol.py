@@ -11,8 +11,8 @@ import segno
 # A logo hides modules, which the error correction restores. With these limits, a logo damages at most two thirds of the
 # codewords that level H can restore in any block of any version that short URLs need (tests/qr/test_symbol.py). The
 # rest remains for dirt, folds and poor light.
-_MAX_SIDE = 0.28  # of the symbol's width
-_MAX_AREA = 0.05  # of the symbol's area
+_MAX_SIDE = 0.28  # as a fraction of the symbol's width
+_MAX_AREA = 0.05  # as a fraction of the symbol's area
 
 
 class Area(NamedTuple):
@@ -64,7 +64,7 @@ def logo_area(width: int, aspect: float) -> Area:
 
     The logo keeps a distance of half a module to the area's edges. `width`: the symbol's width in modules.
     """
-    sides = range(3, int(width * _MAX_SIDE) + 1, 2)  # odd, as the width of all symbols
+    sides = range(3, int(width * _MAX_SIDE) + 1, 2)  # odd numbers, because the width of every symbol is odd
     areas = [(w, h) for w in sides for h in sides if w * h <= width * width * _MAX_AREA]
     w, h = max(areas, key=lambda each: (min((each[0] - 1) / aspect, each[1] - 1), -each[0] * each[1]))
     return Area((width - w) // 2, (width - h) // 2, w, h)

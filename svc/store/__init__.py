@@ -3,7 +3,7 @@
 engines, schema       the engines, and the migrations
 tx                    the type of transactions, which are generators of statements
 conditions, user_lists, locks, versions, total_pages
-                      code that the modules for several kinds of data share
+                      code that several of these modules use
 retention             deletions of old rows
 service_state         numbers for the metrics and for `svc check`
 """
@@ -39,8 +39,8 @@ async def open_store(
     `serving`: open the store for the service. Only one service can use a store, and only the service migrates the
     store's schema. The service checks the store every second. If another service takes over the store, the body of the
     `async with` statement is cancelled. Commands open the store without `serving`, even while a service is running.
-    `as_is`: True if a missing store must not be created.
-    `metrics`: the metrics that the store updates; None if it should not update any.
+    `as_is`: if True, do not create a missing store.
+    `metrics`: the metrics that the store updates; None for no metrics.
 
     Raises Served if another service is using the store. Raises NotReady if the store's schema is older than the
     program's, or if the store is missing and `as_is` is True. Raises ConfigError in these cases:

@@ -1,4 +1,4 @@
-"""Transactions with which the operator finds connected and disconnected accounts of all users."""
+"""Transactions that search the connected and disconnected accounts of all users, for the operator's commands."""
 
 from __future__ import annotations
 
@@ -43,10 +43,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Filter:
-    """The filter for a list of accounts.
+    """The filter for the operator's list of accounts.
 
-    `disconnected`: True to select disconnected accounts instead of connected accounts. `contains`: only accounts whose
-    name, IDs or user's address contain this text, ignoring case. `email`: only accounts of the user with this address.
+    `disconnected`: True to select disconnected accounts instead of connected accounts. `contains`: only accounts with
+    this text in their name, in one of their ids or in their user's email address, ignoring case. `email`: only accounts
+    of the user with this email address.
     """
 
     disconnected: bool = False
@@ -56,7 +57,7 @@ class Filter:
 
 
 def page(order: AccountOrder, after: Entry | None, limit: int, chosen: Filter) -> Tx[list[Entry]]:
-    """Return at most `limit` accounts that come after `after`."""
+    """Return at most `limit` accounts, starting after the account `after`."""
     at = "t.disconnected_at" if chosen.disconnected else "t.created_at"
     parameters: list[Parameter] = []
     conditions = Conditions(parameters)
@@ -100,7 +101,7 @@ def find(text: str) -> Tx[Entry | None]:
 
 
 def count_connected() -> Tx[tuple[int, int]]:
-    """Return the number of connected accounts, and the number of their users."""
+    """Return the number of connected accounts, and the number of users who have connected accounts."""
     [row] = yield sql("select count(*) as accounts, count(distinct user_id) as users from accounts")
     return row["accounts"], row["users"]
 

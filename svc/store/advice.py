@@ -1,4 +1,4 @@
-"""Transactions on an account's advice."""
+"""Transactions on an account's advice, which compares its usage with the limits of its Cloudflare plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def keep_advice(account_id: str, advice: Advice, plan: EdgePlan, due_at: int) -> Tx[None]:
-    """Store advice that is based on the limits of `plan`. The next advice is due at `due_at` (epoch ms).
+    """Store advice that is based on the limits of the Cloudflare plan `plan`.
+
+    `due_at`: when the next advice is due (epoch ms).
 
     If the account's plan has changed in the meantime, nothing is stored, because new advice is already due.
     """

@@ -1,8 +1,8 @@
 """Transactions on alerts: sites with hours to check, their views by hour, and the emails with alerts.
 
-A site is checked if alerts are turned on in its own email reports or in those of its account. The state after a check
-is stored only if no other task has checked the same hours, in the transaction that queues the emails. No alert is
-therefore lost or sent twice.
+A site is checked if alerts are turned on in its own email reports or in those of its account. The transaction that
+queues the emails also stores the state after the check, unless another task has already checked the same hours. No
+alert is therefore lost or sent twice.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from svc.model import AlertKind, JsonObject
     from svc.store.tx import Row
 
-# A Worker pushes an hour's counts within the next hour. If several hours arrive together, the Worker may not have run,
-# and views may not have been counted.
+# A Worker pushes an hour's counts within the next hour. If a push covers more than this time, the Worker may have
+# stopped for a while, and views may be missing.
 PUNCTUAL_MS = 2 * HOUR_MS
 
 
@@ -38,7 +38,7 @@ class CheckState:
 
 @dataclass(frozen=True)
 class WatchedSite:
-    """A site whose Worker has pushed hours that are not checked yet. Times are epoch ms.
+    """A site with alerts, for which the Worker has pushed hours that are not checked yet. Times are epoch ms.
 
     `as_of`: the end of the last pushed hour. `alerts_from`: hours from this time on can raise alerts.
     `comparable_from`: hours from this time on can be compared with each other: since the site's first view and the last
@@ -65,7 +65,8 @@ class WatchedSite:
         return state is not None and not self.has_problem and self.as_of - state.checked_until <= PUNCTUAL_MS
 
 
-# The sites for which alerts are turned on. The condition on the column makes SQLite use the index.
+# The sites for which alerts are turned on. SQLite uses the index on `alerts_from` only with the condition `alerts_from
+# >= 0`.
 _WATCHED = (
     "select id, min(alerts_from) as alerts_from from ("
     "select target as id, alerts_from from mailings where alerts_from >= 0 and target_kind = 'site'"
@@ -120,7 +121,8 @@ def views_between(site_id: str, from_ms: int, to_ms: int) -> Tx[dict[int, int]]:
 def advance(sites: Sequence[WatchedSite]) -> Tx[None]:
     """Record that the pushed hours of these sites raise no alert. A site that another task has checked is skipped.
 
-    The Worker has not pushed in time if more than `PUNCTUAL_MS` of hours arrived together, or if there is a problem.
+    Also record whether the hours arrived in time. They did not if they cover more than `PUNCTUAL_MS`, or if there is a
+    problem.
     """
     groups: dict[tuple[int, int | None, bool], list[str]] = {}
     for site in sites:
@@ -190,7 +192,7 @@ def recipients(site_id: str, account_id: str) -> Tx[list[Row]]:
         site_id,
         account_id,
     )
-    # A later row replaces an earlier one with the same address, so the recipients of the site's reports come first.
+    # The last row of each address is kept, and the rows of the site's reports come last. The final order is reversed.
     return list({row["email"].lower(): row for row in rows}.values())[::-1]
 
 
@@ -223,7 +225,7 @@ def _watched(row: Row) -> WatchedSite:
 
 
 def _has_problem(row: Row, push: Mapping[str, Any]) -> bool:
-    """Return True if something other than the site's visitors can have changed what was counted."""
+    """Return True if an error or a changed setting, and not the site's visitors, may have changed the counts."""
     return bool(
         row["state"] != "active"
         or row["error"] is not None

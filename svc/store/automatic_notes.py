@@ -1,8 +1,8 @@
 """The notes that the service writes automatically when something affects the numbers in reports.
 
-Each note is written in the same transaction as the change that causes it, so that no note is missing after a crash. The
-cause is part of the note's key, so that no note is written twice. If the user deletes a note, its row stays with
-`hidden`.
+Each note is written in the same transaction as the change that causes it, so that no note is missing after a crash. A
+note's key contains its cause, so that no note is written twice. If the user deletes such a note, its row is kept and
+marked as `hidden`, so that the note is not written again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def imported(account_id: str, target_kind: NoteTarget, target: str, now: int) ->
 
 
 def snippet_rotated(site: Site, until: int, now: int) -> Tx[None]:
-    """Write a note that the site has a new path. `until`: the end of the old path (epoch ms)."""
+    """Write a note that the site has a new path.
+
+    `until`: the time until which views on the old path are counted (epoch ms).
+    """
     facts = {"until": day_text(day_of(until))}
     yield from _write(site.account_id, "site", site.id, "snippet_rotated", site.path, facts, day_of(now), now)
 
@@ -48,7 +51,10 @@ def worker_updated(account_id: str, operation_id: str, now: int) -> Tx[None]:
 
 
 def hours_refused(hours: Iterable[tuple[str, int]], now: int) -> Tx[None]:
-    """Write a note for each day with hours without counts. `hours`: (account id, start of the hour in epoch ms)."""
+    """Write a note for each day on which a Worker did not count some hours completely.
+
+    `hours`: (account id, start of the hour in epoch ms).
+    """
     for account_id, day in sorted({(account_id, day_of(at)) for account_id, at in hours}):
         [row] = yield sql(
             "select count(*) as n from refused_hours where account_id = $1 and at >= $2 and at < $3",

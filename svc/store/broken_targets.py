@@ -1,7 +1,7 @@
 """Transactions on the broken targets of links: reads for the API, and the emails about them.
 
-A user gets at most one email a day, about all problems since the last email. The email is composed when it is sent,
-from the targets that are still broken then.
+A user gets at most one email a day, about all new problems since the last email. The email is composed when it is sent,
+and lists only the targets that are still broken at that time.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from svc.model import Link
 
-# The condition on a row `t` of `links` that the link has a broken target. The targets of a link that was just changed
-# are not known yet.
+# SQL condition: the link in row `t` of `links` has a broken target. A link that was just changed does not match,
+# because its new targets are not in `link_targets` yet.
 HAS_BROKEN_TARGET = (
     "t.state = 'active' and t.disabled_at is null and t.targets_version = t.version"
     " and exists (select 1 from link_targets b where b.link_id = t.id and b.broken > 0)"
@@ -40,9 +40,9 @@ class BrokenLink:
 
 
 def with_broken_targets(links: Sequence[Link]) -> Tx[list[Link]]:
-    """Return the links with their broken targets.
+    """Return the links with their broken targets filled in.
 
-    Only current targets that visitors can reach are returned, even directly after a link was changed. A deleted or
+    Only targets that visitors can currently reach are included, even directly after a link was changed. A deleted or
     disabled link has no broken targets.
     """
     in_use = tuple(link.id for link in links if link.state == "active" and link.disabled is None)
@@ -69,13 +69,13 @@ def with_broken_targets(links: Sequence[Link]) -> Tx[list[Link]]:
 
 
 def with_broken_target(link: Tx[Link]) -> Tx[Link]:
-    """Return the link from the transaction `link` with its broken targets."""
+    """Run the transaction `link`, and return its link with the broken targets filled in."""
     [found] = yield from with_broken_targets([(yield from link)])
     return found
 
 
 def count_links(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[int]:
-    """Return the number of the user's links with broken targets. `edge_accounts`: only in these; None means all."""
+    """Return the number of the user's links with broken targets. `edge_accounts`: count only links in these."""
     allowed = "" if edge_accounts is None else " and a.edge_account_id = any($2)"
     rows = yield sql(
         "select count(distinct t.id) as n from link_targets l join links t on t.id = l.link_id"  # noqa: S608  # SQL of this file
@@ -88,7 +88,7 @@ def count_links(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[
 
 
 def users_to_notify(day: int) -> Tx[list[int]]:
-    """Return the users with targets whose problem is new, and who got no email on this day (epoch day)."""
+    """Return the ids of users who have newly broken targets and got no email about targets on this epoch day."""
     # SQLite uses the index `link_targets_broken` only if a query contains its condition `broken > 0`.
     rows = yield sql(
         "select distinct l.user_id from link_targets l left join target_notices n on n.user_id = l.user_id"
@@ -99,7 +99,7 @@ def users_to_notify(day: int) -> Tx[list[int]]:
 
 
 def notify(user_id: int, day: int, now: int) -> Tx[int]:
-    """Queue the user's email about the targets whose problem is new. Returns the number of targets.
+    """Queue the user's email about newly broken targets. Returns the number of these targets.
 
     Users do not get an email if they have turned emails off, have not confirmed their address, or mail servers refuse
     the address. These users do not get a later email about the same problems either.
@@ -135,7 +135,7 @@ def notify(user_id: int, day: int, now: int) -> Tx[int]:
 
 
 def still_broken(targets: Sequence[Sequence[str]]) -> Tx[list[BrokenLink]]:
-    """Return those of the targets, as pairs of a link's id and the digest of a URL, that are still broken."""
+    """Return the targets that are still broken. `targets`: pairs of a link's id and the digest of a URL."""
     rows = yield sql(
         "select t.*, h.host from links t left join link_hosts h on h.account_id = t.account_id"
         " where t.id = any($1) order by t.code, t.id",

@@ -18,7 +18,7 @@ class Conditions:
         self._all: list[str] = []
 
     def parameter(self, value: Parameter) -> str:
-        """Append a parameter and return its placeholder, for example `$3`."""
+        """Append a parameter and return its SQL placeholder, for example `$3`."""
         self._parameters.append(value)
         return f"${len(self._parameters)}"
 
@@ -32,7 +32,7 @@ class Conditions:
             self.add_any(self.contains(texts, *columns))
 
     def contains(self, texts: Sequence[str], *columns: str) -> list[str]:
-        """Return a condition for each text and column: the column contains the text, ignoring case."""
+        """Return a condition for each pair of a text and a column: the column contains the text, ignoring case."""
         patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
         return [f"lower({column}) like lower({each}) escape '\\'" for each in patterns for column in columns]
 

@@ -91,7 +91,7 @@ def begin_connect(
 
 
 def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | None = None) -> Tx[None]:
-    """Keep a failed connect operation, so that the user's next request can continue it.
+    """Keep a connect operation after a failure, so that the user's next request can continue it.
 
     Store `error` on the account.
     """
@@ -108,9 +108,9 @@ def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | 
 
 
 def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """Delete a connect operation that was refused permanently, and its account.
+    """Delete a connect operation that cannot succeed, and its account. The events in the audit log are kept.
 
-    Call this only if no created token can be valid. Events are kept.
+    Call this only if no token that the operation created at Cloudflare can still be valid.
     """
     operation = yield from operations.running(account_id)
     if operation is not None:
@@ -124,8 +124,8 @@ def finish_connect(
 ) -> Tx[Account]:
     """Store the working token and begin the install. Returns the account, still `pending`, for the response.
 
-    The response has no warnings about the bootstrap token or the tokens of lost attempts, because the service deletes
-    these tokens only afterwards.
+    The service deletes the bootstrap token and the tokens of failed attempts only after this transaction. The returned
+    account therefore has no warnings about them.
     """
     yield from working_tokens.put_token(account_id, operation_id, token, now)
     yield sql("update accounts set error = null where id = $1", account_id)

@@ -1,4 +1,4 @@
-"""Transactions on known devices, which are the browsers from which a user has signed in."""
+"""Transactions on a user's known devices: the browsers that the user has signed in with."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MAX_DEVICES = 10
 
 
 def is_known_device(user_id: int, digest: str) -> Tx[bool]:
-    """Return True if the user has signed in from the browser whose cookie has this digest."""
+    """Return True if the user has signed in with the browser whose device cookie has this digest."""
     rows = yield sql("select user_id from devices where user_id = $1 and digest = $2", user_id, digest)
     return bool(rows)
 
 
 def remember_device(user_id: int, digest: str, now: int) -> Tx[None]:
-    """Record a sign-in from the browser.
+    """Record a sign-in with the browser whose device cookie has this digest.
 
     If the user then has more than `MAX_DEVICES` devices, delete the least recently used.
     """
@@ -37,5 +37,5 @@ def remember_device(user_id: int, digest: str, now: int) -> Tx[None]:
 
 
 def forget_devices(user_id: int, but: str = "") -> Tx[None]:
-    """Delete the user's known devices, except the device whose cookie has the digest `but`."""
+    """Delete the user's known devices, except the browser whose device cookie has the digest `but`."""
     yield sql("delete from devices where user_id = $1 and digest <> $2", user_id, but)

@@ -40,7 +40,7 @@ def check_enabled(target: Site | Link) -> None:
 
 
 def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disabled]]:
-    """Return those of `codes` that the account's owner cannot use because the operator has disabled their links."""
+    """Return the codes that the account's owner cannot use, because the operator has disabled their links."""
     wanted = sorted(set(codes))
     by_code: dict[str, Disabled] = {}
     for first in range(0, len(wanted), _CODES_A_STATEMENT):

@@ -1,4 +1,4 @@
-"""Transactions for disconnects, which delete an account but keep its sites, links and totals readable.
+"""Transactions for disconnects. A disconnect deletes an account, but users can still read its sites, links and totals.
 
 The account's row is moved to `former_accounts`. The Cloudflare account can be connected again immediately. The new
 connection gets a new account id, and shares no data with the former account.
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from svc.model import Operation, OperationKind
 
-# The operations that the actor carries out in a duty. All other operations run within their request, and the actor
-# serves one request at a time. If such an operation is unfinished during a disconnect, it waits for its user or was
-# interrupted.
+# The kinds of operations that the account's actor carries out in the background. All other operations run within a
+# request, and the actor serves one request at a time. During the request for a disconnect, such an operation is
+# therefore never being carried out: it waits for its user, or was interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 
@@ -38,7 +38,7 @@ def list_former(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[
 
 
 def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
-    """Return the result of an earlier disconnect. Raises NotFound."""
+    """Return the result of a completed disconnect. Raises NotFound."""
     former = yield from former_account(user_id, account_id)
     if former is None:
         raise NotFound
@@ -47,7 +47,7 @@ def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
 
 
 def _operation_to_end(account_id: str) -> Tx[Operation | None]:
-    """Return the running operation if a disconnect may end it; None if no operation is running.
+    """Return the running operation if a disconnect may end it. Return None if no operation is running.
 
     If the account's user is being deleted, a disconnect may end any operation. Otherwise, raises Conflict
     operation_in_progress if an operation is being carried out.
@@ -89,8 +89,9 @@ def end_disconnect(
     The totals of the sites and links are kept. If the user is being deleted, totals, sites and links are deleted in
     batches later. If the operator has requested the disconnect, the user gets an email about it.
 
-    `counts_kept`: True if the Worker's last counts were read and stored after the script was deleted. The totals are
-    then complete up to `now`, even if an hour has ended since the counts were read. Raises NotFound.
+    `left`: the resources that may remain at Cloudflare. `counts_kept`: True if the Worker's last counts were stored
+    after its script was deleted. The Worker has counted nothing since then, so the totals are complete up to `now`.
+    Raises NotFound.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     leaving = yield from users.is_being_deleted(account.user_id)

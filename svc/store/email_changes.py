@@ -41,8 +41,9 @@ class EmailChange:
 def request_change(change: EmailChange, verified: str, language: Language | None) -> Tx[None]:
     """Store a request, and queue the emails to both addresses. Replaces an earlier unconfirmed request of the user.
 
-    Runs the same statements whether or not the new address belongs to a user. `verified`: the stored hash against which
-    the password was verified. Raises Forbidden invalid_password if the password has changed since then.
+    Runs the same statements whether or not the new address belongs to a user, so that the time does not show which it
+    is. `verified`: the stored hash against which the password was verified. Raises Forbidden invalid_password if the
+    password has changed since then.
     """
     if not (yield from users.still_has_password(change.user_id, verified)):
         raise Forbidden("invalid_password")
@@ -77,7 +78,7 @@ def request_change(change: EmailChange, verified: str, language: Language | None
 
 
 def get_change(change_id: str) -> Tx[EmailChange | None]:
-    """Return the change; None if it was replaced or reverted."""
+    """Return the change; None if it no longer exists, because it was replaced or reverted."""
     rows = yield sql("select * from email_changes where id = $1", change_id)
     return _change(rows[0]) if rows else None
 
@@ -93,7 +94,8 @@ def pending_change(user_id: int, now: int) -> Tx[EmailChange | None]:
 def cancel_change(user_id: int, now: int) -> Tx[None]:
     """End the pending change, if there is one. The link in the email to the old address stays valid.
 
-    This link also sets a new password. The user needs it if an attacker has requested and then canceled the change.
+    This link also lets the user set a new password. The user needs the link if an attacker requested and then canceled
+    the change.
     """
     yield from lock_user(user_id)
     canceled = yield sql(
@@ -193,7 +195,7 @@ def _find(digest: str, purpose: Purpose) -> Tx[EmailChange]:
 def new_change(
     user: User, new_email: str, session_id: str, now: int, *, expires_at: int, revert_until: int
 ) -> EmailChange:
-    """Return a new change. The caller has to store it."""
+    """Return a new change, which is not stored yet."""
     return EmailChange(
         new_id("chg"), user.id, user.email, new_email, session_id, now, expires_at, revert_until, confirmed_at=None
     )

@@ -28,8 +28,8 @@ _INSERT = (
     "insert into events (user_id, number, at, via, ip, action, target, outcome, edge_account_id, count)"
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
-# The maximum number of events that are searched for one page, which takes about 5 ms. A search is necessary because
-# some readers may see only some of the events.
+# The maximum number of events that are searched for one page, which takes about 5 ms. The search skips events that the
+# reader may not see.
 _MAX_SEARCHED = 5_000
 
 

@@ -25,8 +25,9 @@ _PAGE = (
 _NOTES = _PAGE.format(table="notes", state=" and hidden = 0")
 _SHARES = _PAGE.format(table="shares", state="")
 _SITES = _PAGE.format(table="sites", state="")
-# Each state is read in order from the index that lists use (`links_by_age`). Sorting all of a user's links for each
-# page would take minutes, because there is no limit on deleted links.
+# One query for each state of links. Each query reads the links in order from the index `links_by_age`. Without the
+# index, every page would sort all of a user's links. This would take minutes in total, because the number of deleted
+# links is not limited.
 _OF_STATES = [_PAGE.format(table="links", state=f" and state = '{state}'") for state in get_args(LinkState)]
 _LINKS = (
     f"select * from ({' union all '.join(f'select * from ({each}) one_state' for each in _OF_STATES)}) links_of_all"  # noqa: S608  # SQL of this file
@@ -81,7 +82,7 @@ def events_page(user_id: int, made_until: int, after: Event | None = None) -> Tx
 
 
 def count_targets(user_id: int) -> Tx[int]:
-    """Return the number of the user's sites and links, including deleted ones."""
+    """Return the number of the user's sites and links, including deleted sites and links."""
     rows = yield sql(
         "select (select count(*) from sites where user_id = $1) + (select count(*) from links where user_id = $1) as n",
         user_id,

@@ -10,7 +10,7 @@ from svc.store.users import get_user
 
 # Responses above this size count as large. The total size of a user's large responses is limited, because the response
 # to a bulk creation of links can reach 1.5 MB. The request rate limit bounds the total size of smaller responses. The
-# query and its index repeat this number, because it must be a constant there.
+# query and its index contain this number as a constant, because the index could not be used with a parameter.
 LARGE_BYTES = 4_096
 
 
@@ -44,7 +44,7 @@ class StoredResponse:
 class AlreadyAnswered(Busy):
     """Another request with the same claim was committed between `recall` and `keep_response`.
 
-    This request is rolled back, and a retry gets the stored response.
+    The current request is rolled back. A retry gets the stored response of the other request.
     """
 
 

@@ -1,8 +1,8 @@
 """Imported days: another product's totals, from the time before this service counted the site or link (the target).
 
-They are stored in the same table as the target's own days, and are marked as imported. The service's own numbers always
-take precedence: days on or after the target's first UTC day are not imported, and a Worker's push replaces an imported
-day (`totals`).
+Imported days are stored in the same table as the days that the service counted, and are marked as imported. The
+service's own numbers always take precedence: days on or after the target's first UTC day are not imported, and a
+Worker's push replaces an imported day (`totals`).
 """
 
 from __future__ import annotations

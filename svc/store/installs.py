@@ -1,4 +1,7 @@
-"""Transactions on installs and updates of the Worker. Each one changes the operation together with its account."""
+"""Transactions on installs and updates of the Worker. Each transaction changes the operation together with its account.
+
+An install or update ends with a self-check: the service waits for the Worker's first push.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     if busy is not None:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
-    # This warning is about the Worker that the install replaces.
+    # Remove the warning about the Worker that this install replaces.
     yield from accounts.remove_warning(account_id, "not_confirmed")
     yield from states.move(account_id, None, "installing", None, now)
     return accounts.present((yield from accounts.account_by_id(account_id)))
@@ -51,7 +54,7 @@ def begin_update(account_id: str, operation_id: str, now: int) -> Tx[Account]:
 
 
 def installing(account_id: str, now: int) -> Tx[None]:
-    """Set the state `installing`, because the install has started."""
+    """Set the account's state to `installing`."""
     yield from states.move(account_id, ("pending",), "installing", None, now)
 
 
@@ -101,7 +104,8 @@ def installed(operation: Operation, now: int) -> Tx[None]:
 
 def updated(operation: Operation, now: int) -> Tx[None]:
     """Record that the new Worker is installed. Its self-check begins."""
-    # The first push of the new Worker may already have arrived. The next push arrives only an hour later.
+    # The first push of the new Worker may already have arrived. Otherwise, the self-check would wait an hour for the
+    # next push.
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     if account.push is not None and account.push.install == operation.id:
         yield from operations.finish(operation.id, now)

@@ -1,4 +1,7 @@
-"""Stored totals for one day, by target (site or link), for the comparison with the Worker's ledger."""
+"""Stored totals for one day, by target (site or link).
+
+The service compares them with the ledger in the Worker's database.
+"""
 
 from __future__ import annotations
 

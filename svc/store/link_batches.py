@@ -3,8 +3,8 @@
 The links are selected by their ids or by a filter. The transaction first locks the accounts of the selected links in
 the order of their ids, and then reads the links again, so that no request creates, changes or deletes them in between.
 
-All selected links are in memory at the same time. The rules and variants of a link can have 60 kB, so they are read
-only if the change concerns the Worker, and their total size is limited.
+All selected links are in memory at the same time. The rules and variants of one link can take up 60 kB. Their total
+size is therefore limited, and they are read only if the change affects the Worker's configuration.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class BatchChange:
 
     @property
     def concerns_worker(self) -> bool:
-        """True if the change has fields that the Worker has."""
+        """True if the change sets fields that are part of the Worker's configuration."""
         return not _TEXTS.issuperset(self.fields)
 
     @property
@@ -82,7 +82,7 @@ class BatchChange:
 class Outcome:
     """The result for a selected link. `link`: None if there is no such link. `error`: why it was not changed.
 
-    The link has its rules and variants only after a change that concerns the Worker.
+    `link` lacks its rules and variants unless the change affects the Worker's configuration.
     """
 
     link_id: str
@@ -93,7 +93,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Batch:
-    """The results in the order of the ids, or of the links' creation. `edge_accounts`: Cloudflare ids by account id."""
+    """The results, in the order of the selection's ids, or else by creation.
+
+    `edge_accounts`: Cloudflare ids by account id.
+    """
 
     outcomes: Sequence[Outcome]
     edge_accounts: Mapping[str, str] = field(default_factory=dict)
@@ -144,7 +147,7 @@ def delete_links(selection: Selection, now: int, *, dry_run: bool = False) -> Tx
 def _selected(selection: Selection, change: BatchChange) -> Tx[tuple[list[Link], dict[str, str]]]:
     """Lock the accounts of the selected links. Return the links, and the Cloudflare id of each account.
 
-    The links have their rules and variants only if the change concerns the Worker.
+    The links lack their rules and variants unless the change affects the Worker's configuration.
     """
     rows = yield from _rows(selection, "distinct t.account_id", "t.account_id")
     account_ids = tuple(row["account_id"] for row in rows)
@@ -182,7 +185,7 @@ def _rows(
     source = "links"
     if selection.ids is not None:
         parameters.append(selection.ids)
-        # The limit prevents SQLite from reading all of the user's links instead of only these.
+        # With the limit, SQLite reads only these links. Without it, SQLite would read all of the user's links.
         source = f"(select * from links where id = any(${len(parameters)}) limit {MAX_LINK_IDS})"  # noqa: S608  # names of this file and placeholders
     if account_ids is not None:
         parameters.append(account_ids)
@@ -205,7 +208,7 @@ def _changed(link: Link, change: BatchChange, link_host: str | None) -> Outcome:
 
 
 def _bumped(links: Sequence[Link]) -> Tx[dict[str, int]]:
-    """Return a new configuration version for each account of these links."""
+    """Increment the configuration version of each account of these links. Return the new versions by account id."""
     versions: dict[str, int] = {}
     for account_id in sorted({link.account_id for link in links}):
         versions[account_id] = yield from bump_version(account_id)

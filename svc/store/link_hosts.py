@@ -1,4 +1,4 @@
-"""Transactions on link hosts."""
+"""Transactions on link hosts, which are the hosts of short links. An account has at most one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # The maximum number of links that an error names.
 _LINKS_NAMED = 10
-# The service requests a code from a new link host as soon as the host is live.
+# The time of the first test request to a new link host (epoch ms). 0 means as soon as the host is live.
 _VISIT_WHEN_LIVE = 0
 
 

@@ -56,7 +56,10 @@ class LinkFilter:
 
     @property
     def has_texts(self) -> bool:
-        """True if the list depends on titles or tags, whose changes do not increment the configuration version."""
+        """True if the list depends on titles or tags.
+
+        A stored list is then not reused, because a changed title or tag does not change the configuration version.
+        """
         return self.tag is not None or bool(self.title_contains)
 
     def conditions(self, parameters: list[Parameter]) -> str:
@@ -72,7 +75,7 @@ class LinkFilter:
             likes += conditions.contains((self.title_contains,), "t.title_folded")
         if likes:
             conditions.add_any(likes)
-        if self.tag is not None:  # see links.tags_text
+        if self.tag is not None:  # the format is explained at links.tags_text
             conditions.add_any(conditions.contains((f" {self.tag} ",), "t.tags"))
         if self.broken:
             conditions.add(HAS_BROKEN_TARGET)
@@ -127,7 +130,7 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     ids = placeholders(len(link_ids), first=len(parameters) + 1)
-    # The limit prevents SQLite from reading all of the user's links instead of only these.
+    # With the limit, SQLite reads only these links. Without it, SQLite would read all of the user's links.
     these = f"select * from links where id in ({ids}) limit 1000"  # noqa: S608  # as above
     rows = yield sql(f"select t.* from ({these}) t where {conditions}", *parameters, *link_ids)  # noqa: S608  # as above
     by_id = {row["id"]: link_of(row) for row in rows}

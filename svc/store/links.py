@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from svc.model import Disabled, LinkChange
     from svc.store.tx import Parameter
 
-# The maximum number of codes per statement. Imports have thousands of codes, and both engines prepare a new statement
-# for each different number of parameters.
+# The maximum number of codes per statement. Imports have thousands of codes. A constant number of codes lets both
+# engines reuse the prepared statement.
 CODES_A_STATEMENT = 500
 NOT_RESTORABLE = "Links can be restored for 30 days. This link was deleted earlier, or the time is not known."
 LINK_DELETED = "The link was deleted. Only the link and its report can still be read."
@@ -110,7 +110,7 @@ def _wrong_period(link: Link) -> Invalid | None:
 def change_link(account_id: str, link_id: str, change: LinkChange) -> Tx[Link]:
     """Change some fields of a link.
 
-    If the change does not concern the Worker, the configuration version stays the same, so that no sync is needed.
+    If the Worker does not use the changed fields, the configuration version stays the same, so that no sync is needed.
     Raises NotFound if the account has no such link or if the link was deleted. Raises Forbidden link_disabled if the
     operator has disabled the link. Raises Invalid if a destination is on the link host, or if the link would end before
     it starts.
@@ -255,7 +255,7 @@ def _options(link: Link) -> tuple[Parameter, ...]:
 
 
 def tags_text(tags: Sequence[str]) -> str:
-    """Return tags as stored: each between two spaces, which tags cannot contain; "" without tags."""
+    """Return the tags as stored: as one text with a space before and after each tag, or "" if there are no tags."""
     return f" {' '.join(tags)} " if tags else ""
 
 
@@ -309,7 +309,7 @@ def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
 def links_of(rows: Sequence[Row]) -> list[Link]:
     """Return the links that are stored in rows of `links`.
 
-    Links with equal rules share them, because a change of many links gives all of them the same rules.
+    Links with equal rules share one object, which saves memory after many links were given the same rules.
     """
     parsed = cache(_rules_of)
     return [link_of(row, parsed) for row in rows]

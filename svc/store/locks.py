@@ -1,4 +1,4 @@
-"""Row locks, for transactions that change data based on what they have read or counted.
+"""Row locks for transactions that first read or count data, and then change data depending on the result.
 
 On PostgreSQL, a lock lasts until the transaction ends, and reads after the lock see the newest data. SQLite does not
 need locks, because it has only one writer. To avoid deadlocks, a transaction that needs both locks acquires the user's

@@ -26,7 +26,8 @@ _Table = Literal["sites", "links"]
 _NAMES: Mapping[_Table, str] = {"sites": "t.host", "links": "t.code"}
 _EXISTING: Mapping[_Table, str] = {"sites": "t.state <> 'deleted'", "links": "t.state = 'active'"}
 _COLUMNS = ("views", "bots", "visitors")
-# SQL expressions that sum the columns of `days d` over the period ($2 is its first day), and over the period before.
+# SQL expressions that sum the columns of the table `days d` over the period and over the period before. $2 is the first
+# day of the period.
 _SUMS = ", ".join(
     f"cast(coalesce(sum(case when d.day {which} $2 then d.{column} end), 0) as bigint) as {column}{suffix}"
     for suffix, which in (("", ">="), ("_before", "<"))
@@ -124,7 +125,7 @@ def _site_total(target: str, period: ReportPeriod) -> Tx[_Both]:
 
 
 def _entries(table: _Table, account: Account, period: ReportPeriod, most: int) -> Tx[tuple[int, list[Entry], _Both]]:
-    """Return the number of the account's sites or links, those with the most views, and the counts of all of them."""
+    """Return the number of the account's sites or links, those with the most views, and the sums of all counts."""
     counted = (
         f"select t.id, {_NAMES[table]} as name, {_SUMS}, count(case when d.day < $2 then 1 end) as days_before"  # noqa: S608  # SQL of this file
         f" from {table} t left join days d on d.target = t.id and d.day >= $3 and d.day <= $4"
@@ -170,7 +171,7 @@ def _series(condition: str, value: str, period: ReportPeriod) -> Tx[dict[int, in
 def _missing_days(account: Account, period: ReportPeriod, today: int) -> Tx[int]:
     """Return the number of days of which the account's Worker has not sent all counts yet.
 
-    The service does not record this for days of which it no longer accepts counts.
+    Days of which the service no longer accepts counts are never missing.
     """
     first = max(period.first, day_of(account.created_at), today - totals.OLDEST_DAYS)
     final = yield from totals.final_days(account.id, first, period.last)

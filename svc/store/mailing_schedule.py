@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from svc.store.report_periods import ReportPeriod
 
 _MINUTE_MS = 60_000
-# Reports without all counts are due at this time after the end of their period, plus up to an hour.
+# If counts are still missing this many minutes after the end of a report's period, the report is sent without them.
+# Each report adds its own offset of up to an hour.
 LATEST_MINUTES = 25 * 60
-# The columns with the day of the next report, and with the day on which the last report was due.
+# By kind of report: the column with the day of the next report, and the column with the day on which the last report
+# was due.
 _COLUMNS: Mapping[MailingKind, str] = {"weekly": "weekly_day", "monthly": "monthly_day"}
 _SENT: Mapping[MailingKind, str] = {"weekly": "weekly_sent", "monthly": "monthly_sent"}
 
@@ -63,7 +65,7 @@ def enqueue(target: str, period: ReportPeriod, report: JsonObject | None, now: i
         period.due_day,
     )
     if not rows:
-        # The same report is due a second time if the clock was set back and then forward again.
+        # If the clock was set back and then forward again, the report is due a second time, and must not be sent again.
         yield sql(
             f"update mailings set {column} = $2 where target = $1 and {column} <= $3",  # noqa: S608  # a column of this file
             target,

@@ -1,4 +1,4 @@
-"""Transactions with which the operator finds, disables and enables links and sites."""
+"""Transactions for the operator's commands that find, disable and enable links and sites."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Target:
 
 
 def links_at(host: str, code: str) -> Tx[list[Target]]:
-    """Return the links with this short URL that are not deleted or that are disabled."""
+    """Return the links with this short URL. Deleted links are omitted unless they are disabled."""
     return (
         yield from _targets(
             "link",
@@ -67,7 +67,7 @@ def links_at(host: str, code: str) -> Tx[list[Target]]:
 
 
 def sites_at(host: str) -> Tx[list[Target]]:
-    """Return the sites with this host that are not deleted or that are disabled."""
+    """Return the sites with this host. Deleted sites are omitted unless they are disabled."""
     return (yield from _targets("site", "t.host = $1 and (t.state <> 'deleted' or t.disabled_at is not null)", host))
 
 
@@ -96,7 +96,7 @@ def disable(target: Target, reason: str, now: int) -> Tx[bool]:
     )
     if rows:
         version = yield from _sync(target)
-        if target.kind == "link":  # otherwise, the fallback URL could lead to the destination of the disabled link
+        if target.kind == "link":  # the fallback URL could lead to the disabled link's destination
             yield sql(
                 "update link_hosts set not_found_url = null, version = $2, config_error = null"
                 " where account_id = $1 and not_found_url is not null",

@@ -1,4 +1,4 @@
-"""Transactions on notes. The reports for sites and links also show the notes on their account."""
+"""Transactions on the notes that reports show. The report of a site or link also shows the notes on its account."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_note(note: Note) -> Tx[Note]:
     return note
 
 
-# Deleted sites and links and disconnected accounts still have rows, as long as their reports can be read.
+# The tables also contain deleted sites and links and disconnected accounts, as long as their reports can be read.
 _TARGET_EXISTS = " union all ".join(
     f"select id from {table} where user_id = $1 and id = $2"  # noqa: S608  # names of this file
     for table in ("sites", "links", "accounts", "former_accounts")
@@ -91,9 +91,7 @@ def get_note(user_id: int, note_id: str) -> Tx[Note | None]:
 
 
 def place_of(note: Note) -> tuple[int, int, str]:
-    """Return the position of a note in lists, as numbers and strings that a cursor can contain (no
-    negative numbers).
-    """
+    """Return the position of a note in lists. A cursor cannot contain negative numbers, so the position has none."""
     return (note.day - FIRST_DAY, note.created_at, note.id)
 
 

@@ -20,8 +20,8 @@ def enqueue(
     """Store the account's current problems and queue emails about them, in one transaction.
 
     `seen`: the problems to store. `notices`: the problems to report, each in a separate email. `well`: True if no
-    problems remain. If the user was notified of a problem, an email then reports that all problems are resolved.
-    `due_at`: the time of the next comparison (epoch ms).
+    problems remain. In that case, a user who was notified of a problem gets an email that all problems are resolved.
+    `due_at`: when to compare the account's problems with `seen` again (epoch ms).
 
     Users do not get an email if they have turned emails off, have not confirmed their address, or mail servers refuse
     the address. These users do not get a later email about the same problems either.
@@ -97,7 +97,7 @@ def address_refused(user_id: int, now: int) -> Tx[None]:
 def address_works(user_id: int) -> Tx[None]:
     """Record that the user's address works.
 
-    Call this if a mail server accepted an email, or the user opened a link in an email.
+    Call this after a mail server has accepted an email, or after the user has opened a link in an email.
     """
     yield sql("update users set email_refused_at = null where id = $1 and email_refused_at is not null", user_id)
 
@@ -105,7 +105,7 @@ def address_works(user_id: int) -> Tx[None]:
 def _forget(user_id: int) -> Tx[None]:
     """Delete queued emails about the user's accounts, and the stored problems.
 
-    Therefore, no email reports that these problems are resolved.
+    No later email will report that these problems are resolved.
     """
     yield sql("delete from outbox where user_id = $1 and account_id is not null", user_id)
     rows = yield sql("select id from accounts where user_id = $1 order by id", user_id)

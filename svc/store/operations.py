@@ -22,7 +22,7 @@ SELFCHECK = "selfcheck"
 WAITING = "waiting"
 # The step of a self-check that is paused while another operation runs.
 PAUSED = "paused"
-# The kinds of operations whose work begins after the response to the request, or that no request starts.
+# The kinds of operations that run in the background: after the response to a request, or without a request.
 _FOLLOW_THEIR_ANSWER: tuple[OperationKind, ...] = ("install", "update")
 _ACTIONS: Mapping[OperationKind, AccountAction] = {
     "connect": "account.connect",
@@ -95,7 +95,7 @@ def with_open_token(account_id: str) -> Tx[list[Operation]]:
 
 
 def with_open_upload(account_id: str) -> Tx[list[str]]:
-    """Return the ids of the account's operations with an upload whose response was never recorded."""
+    """Return the ids of the account's operations that began an upload but never recorded its response."""
     rows = yield sql("select id from operations where account_id = $1 and open_uploads > 0", account_id)
     return [row["id"] for row in rows]
 
@@ -131,10 +131,10 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Replace a running operation whose token may exist, because the service received no response to its creation.
+    """Replace a running operation that tried to create a token but received no response, so that the token may exist.
 
-    The new operation's token has a different name, so the service can distinguish it from the earlier token if that
-    appears late.
+    The new operation's token has a different name, so the service can distinguish it from the earlier token, which may
+    still appear later.
     """
     # The same request continues with the new operation, so no event for the replaced operation is written to the user's
     # audit log.
@@ -143,7 +143,10 @@ def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Ope
 
 
 def token_asked(operation_id: str, now: int) -> Tx[None]:
-    """Record that the working token named after the operation is about to be created, and may be valid from now on."""
+    """Record that the service is about to create the working token named after the operation.
+
+    The token may be valid from now on.
+    """
     yield sql("update operations set token_asked_at = $2 where id = $1", operation_id, now)
 
 
@@ -158,7 +161,7 @@ def token_settled(operation_id: str) -> Tx[None]:
 
 
 def tokens_settled(account_id: str) -> Tx[None]:
-    """Record for all ended operations of the account what `token_settled` records for one."""
+    """Do the same as `token_settled` for all ended operations of the account."""
     yield sql(
         "update operations set token_asked_at = null where account_id = $1 and state <> 'running'"
         " and token_asked_at is not null",
@@ -243,8 +246,8 @@ def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
 def _write_end_events(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
     """Write an event for each of these ended operations (database rows) to the audit log of the account's user.
 
-    Successful operations that end within their request are skipped, because the request writes its own event. For a
-    successful update, a note is also written, because a new Worker can count differently.
+    Successful operations that run within a request are skipped, because the request writes its own event. A successful
+    update also writes a note for the reports, because a new Worker can count differently.
     """
     for row in rows:
         if outcome == "done" and row["kind"] not in _FOLLOW_THEIR_ANSWER:

@@ -38,8 +38,8 @@ MailKind = Literal[
     "broken_targets",
 ]
 
-# How long the service tries to send a notification. After that time, the user has probably seen the problem in the web
-# application, or the notification is outdated.
+# How long the service tries to send a notification about a problem. After this time, the user has probably seen the
+# problem in the web application, or the notification is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
 # The maximum number of expired emails deleted in one transaction, so that other writers do not have to wait.
 _BATCH = 1_000

@@ -1,4 +1,4 @@
-"""Counts for all of a user's sites and links over a period, and over the period before it, from stored totals."""
+"""Counts of a user's sites and links in a period and in the period before it, from stored totals."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _ORDERS: dict[OverviewOrder, str] = {
     "change": "abs(views - views_before) desc, views desc, name, id",
     "name": "name, id",
 }
-# SQL expressions that sum the columns of `days d` over the period and over the period before. $1 is the period's first
-# day.
+# SQL expressions that sum the columns of the table `days d` over the period and over the period before. $1 is the
+# period's first day.
 _COLUMNS = {
     "views": "case when d.day >= $1 then d.views end",
     "bots": "case when d.day >= $1 then d.bots end",

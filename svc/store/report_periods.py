@@ -1,4 +1,4 @@
-"""The periods of email reports: weeks from Monday to Sunday, and calendar months, in UTC. No I/O.
+"""Computes the periods of email reports: weeks from Monday to Sunday, and calendar months, in UTC. No I/O.
 
 A report is due on the day after its period, which is a Monday or the first of a month.
 """
@@ -16,7 +16,7 @@ _WEEK = 7
 # 1970-01-01, day 0, was a Thursday.
 _DAY_0_WEEKDAY = 3
 _DAY_0 = date(1970, 1, 1).toordinal()
-# More days than a month has, and fewer than two months have.
+# Adding this many days to the first of a month gives a day in the next month.
 _INTO_NEXT_MONTH = 31
 
 

@@ -54,9 +54,9 @@ _RESET_OUTCOME = "update rollout_accounts set operation_id = null, outcome = nul
 class Progress:
     """The number of accounts in a rollout by the outcome of their update.
 
-    `codes`: the error codes of updates that failed or were excused, by outcome. `recent`: the newest outcomes that
-    depend on the new Worker, newest first. `last_ended_at`: the time of the newest outcome (epoch ms), or 0 if there is
-    none.
+    `codes`: the error codes of failed and of excused updates, by outcome. An excused update failed for a reason
+    unrelated to the new Worker. `recent`: the newest outcomes that depend on the new Worker, newest first.
+    `last_ended_at`: the time of the newest outcome (epoch ms), or 0 if there is none.
     """
 
     counts: Counter[UpdateOutcome] = field(default_factory=Counter)
@@ -177,7 +177,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
                 min(now, row["updated_at"]),
                 int(outcome == "failed"),
             )
-    # This includes Workers that pushed late, and Workers that users reinstalled after a failed update.
+    # Correct earlier failures: some Workers pushed late, and users reinstalled some Workers after a failed update.
     yield sql(
         "update rollout_accounts set outcome = 'updated', code = null where outcome in ('failed', 'excused') and exists"
         " (select 1 from accounts a where a.id = rollout_accounts.account_id and a.edge_bundle = $1"
@@ -199,7 +199,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
 
 
 def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, str | None]:
-    """Return the outcome of an update whose operation has ended, and its error code.
+    """Return the outcome of an update whose operation has ended, and the error code; None if it succeeded.
 
     `patient`: True if the service was down recently, so that silent Workers do not count as failed yet.
     """

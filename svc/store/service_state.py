@@ -49,7 +49,7 @@ class Ended:
 def census(bundle: str, behind_before: int) -> Tx[Census]:
     """Return the census. An account is behind if its newest pushed totals end before `behind_before` (epoch ms)."""
     states = yield sql("select state, count(*) as n from accounts group by state")
-    # To read all rows of this small table takes less time than to update an index with each push.
+    # Reading all rows of this small table takes less time than updating an index with each push.
     [behind] = yield sql("select count(*) as n from pushed where as_of < $1", behind_before)
     running = yield sql("select kind, count(*) as n from operations where state = 'running' group by kind")
     return Census(

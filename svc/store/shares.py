@@ -1,7 +1,8 @@
 """Transactions on shares: public pages with the counts of a site, a link or an account.
 
-A share ends on its last day, and with its target. It is not available while its user, site or link is disabled. An
-ended share cannot be distinguished from one that never existed, because the same statement excludes both.
+A share ends after its last day, or when its target is deleted. It is not available while its user, site or link is
+disabled. An ended share and a share that never existed give viewers the same response in the same time, because one
+statement excludes both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MAX_PER_USER = 1_000
 # The maximum number of sites on the page of an account.
 MAX_SITES = 1_000
 
-# A target with shares that are available. `s` is a row of `shares`.
+# SQL conditions: the target of row `s` of `shares` exists and is enabled.
 _AVAILABLE_TARGETS = (
     "exists (select 1 from sites t where t.id = s.target and t.state <> 'deleted' and t.disabled_at is null)",
     "exists (select 1 from links t where t.id = s.target and t.state = 'active' and t.disabled_at is null)",
@@ -173,9 +174,9 @@ def available_share(digest: str, today: int) -> Tx[AvailableShare | None]:
 
 
 def available_site(account_id: str, site_id: str) -> Tx[Site | None]:
-    """Return a site that the page of this account shows.
+    """Return a site that is shown on the shared page of this account.
 
-    None if the site does not exist, belongs to another account, or is deleted or disabled.
+    Return None if the site does not exist, belongs to another account, or is deleted or disabled.
     """
     rows = yield sql(
         "select * from sites where id = $1 and account_id = $2 and state <> 'deleted' and disabled_at is null",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.model import Site, SiteOrder
     from svc.store.tx import Parameter
 
-# For each order: its columns, the comparison operator that selects the next page, and the direction.
+# For each order: the columns to sort by, the comparison operator that selects the next page, and the sort direction.
 _ORDERS: dict[SiteOrder, tuple[str, str, str]] = {
     "oldest": ("created_at, id", ">", "asc"),
     "newest": ("created_at, id", "<", "desc"),

@@ -1,9 +1,9 @@
 """Transactions on the weekly requests to the targets of links.
 
-`target_checks` has one row for each URL, so the service requests a URL once, whatever the number of links with it.
-`link_targets` has the URLs of each link that visitors can reach: outside of the link's period, only `after_url`. The
-service updates these rows after a link was added or changed, and at the start and end of its period (`list_targets`),
-so transactions on links do not need to know them.
+`target_checks` has one row for each URL, so the service requests a URL once, whatever the number of links with it. For
+each link, `link_targets` has the URLs that visitors can currently reach. Outside of the link's period, this is only
+`after_url`. `list_targets` updates these rows after a link was added or changed, and at the start and end of its
+period. Transactions that change links therefore do not need to update the two tables.
 
 A URL is requested once a week. After the first request with a problem, the URL is requested again at least a day later.
 If this request has a problem as well, the target is broken. Each request is recorded before it is sent
@@ -33,10 +33,10 @@ CONFIRM_MS = DAY_MS
 _LINKS = 50
 # A request can be due later than this only if the clock of the service's host was wrong.
 _LATEST_MS = PERIOD_MS + DAY_MS
-# The condition that visitors can reach the targets of a link. `t` is a row of `links`, and `u` a row of `users`.
+# SQL condition: visitors can reach the targets of the link `t`, whose user is `u`.
 _REACHABLE = "t.state = 'active' and t.disabled_at is null and u.disabled_at is null and u.email is not null"
 
-# The links whose targets must be listed. Each part has its own index. $1: now (epoch ms).
+# The links whose rows in `link_targets` must be updated. Each part of the query has its own index. $1: now (epoch ms).
 _UNLISTED = (
     "select id from links where targets_version <> version union all select id from links where targets_until <= $1"
 )
@@ -62,9 +62,9 @@ def target_digest(url: str) -> str:
 
 
 def has_unlisted(now: int) -> Tx[bool]:
-    """Return True if there are links to list.
+    """Return True if the targets of some links must be listed again.
 
-    These links were added, changed or deleted since their targets were listed, or their period began or ended.
+    This is the case if a link was added, changed or deleted, or if its period began or ended.
     """
     rows = yield sql(f"{_UNLISTED} limit 1", now)
     return bool(rows)
@@ -137,7 +137,7 @@ def due(now: int, most: int) -> Tx[list[Check]]:
 
 
 def postpone(checks: Sequence[tuple[Check, int]]) -> Tx[None]:
-    """Make each of the requests due at another time (epoch ms)."""
+    """Change the time at which each of these requests is due (epoch ms)."""
     yield many(
         "update target_checks set due_at = $3 where digest = $1 and due_at = $2",
         [(check.digest, check.due_at, due_at) for check, due_at in checks],
@@ -147,8 +147,8 @@ def postpone(checks: Sequence[tuple[Check, int]]) -> Tx[None]:
 def claim(check: Check, now: int) -> Tx[bool]:
     """Record that a request begins at `now`. Returns False if the URL must not be requested.
 
-    This is so if the request is no longer due, or if no visitors reach the URL, because all of its links or their users
-    are disabled or deleted. A URL without any links is deleted.
+    The URL must not be requested if the request is no longer due, or if visitors cannot reach the URL because all of
+    its links or their users are disabled or deleted. A URL without any links is deleted.
     """
     visible = yield sql(
         "select 1 from link_targets l join links t on t.id = l.link_id join users u on u.id = t.user_id"  # noqa: S608  # SQL of this file
@@ -222,7 +222,7 @@ def record(check: Check, requested_at: int, problem: TargetProblem | None, now: 
 
 
 def has_wrong_times(now: int) -> Tx[bool]:
-    """Return True if a request is due much later than possible, because the host's clock was wrong."""
+    """Return True if a request is due so late that the host's clock must have been wrong when the time was stored."""
     rows = yield sql("select 1 from target_checks where due_at > $1 limit 1", now + _LATEST_MS)
     return bool(rows)
 
@@ -243,7 +243,7 @@ def restart_confirmations(now: int) -> Tx[None]:
     """Forget the problems that have not lasted for a day, and request these URLs again a day after `now`.
 
     Call this after the clock was set, because the time since the first request is then unknown. The targets of links
-    with a period are listed again, because they may be those of a wrong time.
+    with a period are listed again, because the current list may be based on a wrong time.
     """
     yield sql(
         "update links set targets_until = $1 where state = 'active' and (starts_at is not null or ends_at is not null)",

@@ -10,7 +10,7 @@ engines:
 
     renamed = await store.run(rename("acc_…", "shop"))
 
-Each call of `run` is one transaction, and passes it to the engine's thread once. If the transaction fails or is
+Each call of `run` runs one transaction, with a single switch to the engine's thread. If the transaction fails or is
 cancelled, it is rolled back. An exception raised inside a transaction rolls it back and propagates to the caller.
 `yield from` combines transactions. A transaction must not wait for anything outside the store.
 
@@ -23,9 +23,9 @@ discarded.
 
 SQL must run on both engines. Parameters are written as `$1`, with a cast where the type is ambiguous. A list is a
 single parameter: `id = any($1)`. Times (epoch ms) and booleans are stored as integers, and JSON as text. Sums are cast
-to bigint, and now() is not used. On PostgreSQL, a row may change after it was read. If two transactions may conflict, a
-single statement must therefore decide the outcome (`on conflict do nothing returning`, `update … where state = …
-returning`).
+to bigint, because PostgreSQL would return decimal numbers. The current time is a parameter. On PostgreSQL, a row may
+change after it was read. If two transactions may conflict, a single statement must therefore decide the outcome (`on
+conflict do nothing returning`, `update … where state = … returning`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Statement:
 
     text: str
     runs: Sequence[tuple[Parameter, ...]] = field(repr=False)
-    responses: bool = True  # False if the runs, of which there may be any number, return no rows
+    responses: bool = True  # if False, the runs return no rows, and there can be any number of runs
 
 
 @dataclass(frozen=True, slots=True)

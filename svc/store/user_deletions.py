@@ -104,7 +104,7 @@ def under_way() -> Tx[list[int]]:
 
 
 def asking_user(access_digest: str) -> Tx[User | None]:
-    """Return the user who requested their own deletion with this access token; None if there is no such user."""
+    """Return the user whose deletion was requested with this access token; None if there is none."""
     rows = yield sql(
         "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at, u.disabled_at,"
         " u.created_at"
@@ -154,7 +154,7 @@ def forget_mailings(user_id: int) -> Tx[bool]:
 
 
 def forget_refused_hours(user_id: int) -> Tx[bool]:
-    """Delete a batch of the records of hours with refused points. Returns True if more may remain."""
+    """Delete a batch of the records of hours with refused events. Returns True if more may remain."""
     return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
 
 

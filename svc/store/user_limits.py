@@ -19,7 +19,7 @@ def limit_of(user_id: int, kind: LimitedKind, default: int) -> Tx[int]:
 
     `default`: the limit that applies if the operator has set none for the user.
 
-    Use this in the transaction that counts the objects, after it has locked the user.
+    Call this in the transaction that counts the objects, after the transaction has locked the user.
     """
     rows = yield sql(f"select {kind} as n from user_limits where user_id = $1", user_id)  # noqa: S608  # a LimitedKind
     return default if not rows or rows[0]["n"] is None else int(rows[0]["n"])

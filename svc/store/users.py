@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 MailPurpose = Literal["confirm", "reset"]
 
-# The user id under which tokens for unknown addresses are stored.
+# The user id under which tokens for unknown addresses are stored, so that the response time does not show whether an
+# address is known.
 UNKNOWN_USER = 0
 # The maximum number of unconfirmed sign-ups with the same address. If there are more, the oldest sign-up is deleted.
 # Each sign-up sends an email, and the service sends at most five emails an hour to an address. A sign-up is therefore
@@ -63,8 +64,8 @@ def add_user(
 def invalidate_sign_ups(email: str) -> Tx[None]:
     """Invalidate the passwords and sessions of all sign-ups with this address.
 
-    Use this if there were more sign-ups than emails, because a confirmation then cannot be assigned to one of the
-    sign-ups. The link in each email still confirms the address, and the user then chooses a password.
+    Use this if there were more sign-ups than emails, because the service then cannot know which sign-up a confirmation
+    belongs to. The link in each email still confirms the address, and the user then chooses a password.
     """
     same = "lower(email) = lower(cast($1 as text)) and email_confirmed = 0"
     yield sql(f"delete from sessions where user_id in (select id from users where {same})", email)  # noqa: S608  # constant text
@@ -147,7 +148,7 @@ def put_mail_token(
     `mail_id`: the email's id, or None for a new email. The tokens in earlier copies of the same email stay valid as
     long as this token. Does nothing if the user was deleted or is being deleted.
     """
-    user = yield from get_user(user_id)  # also for UNKNOWN_USER, so that the time is the same
+    user = yield from get_user(user_id)  # also for UNKNOWN_USER, so that all calls take the same time
     if user is None and user_id != UNKNOWN_USER:
         return
     mail_id = mail_id or new_id("mail")
@@ -177,7 +178,7 @@ def has_mail_token(mail_id: str) -> Tx[bool]:
 def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | None = None) -> Tx[User | None]:
     """Store a token that resets the password of the user with this address. Returns the user.
 
-    If there is no such user, returns None after the same time.
+    If there is no such user, the function returns None after the same time, so that the time does not show this.
     """
     match = yield from find_user(email)
     yield from put_mail_token(match[0].id if match else UNKNOWN_USER, "reset", digest, expires_at, mail_id)
@@ -191,7 +192,8 @@ def put_confirm_token(
 
     If there are several sign-ups, the token also sets a new password, because the service cannot know which of them was
     made by the owner of the address. If mail servers refuse a confirmed address, the user can confirm the address
-    again. If there is nothing to confirm, returns (None, 0) after the same time.
+    again. If there is nothing to confirm, the function returns (None, 0) after the same time, so that the time does not
+    show this.
     """
     match = yield from find_user(email)
     waiting = yield from _sign_ups(email)

@@ -30,7 +30,7 @@ def check_file(file: Path | None) -> Finding:
 
 
 def check_files(config: Config, sealed: dict[str, bytes]) -> list[Finding]:
-    """Check the built files, the operator's identity, and that the key file decrypts the `sealed` tokens."""
+    """Check the built files and the operator's identity, and check that the key file decrypts the `sealed` secrets."""
     return [
         _check_part("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
         _check_part("web application", lambda: f"built, {load_web().bytes // 1024} KB in memory"),

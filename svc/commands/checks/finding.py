@@ -10,7 +10,7 @@ Verdict = Literal["ok", "warn", "FAIL"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of checking one part. `warn`: True if the service works, but the operator should know about a risk."""
+    """The result of checking one part. The verdict `warn` means that the service works, but that there is a risk."""
 
     part: str
     verdict: Verdict

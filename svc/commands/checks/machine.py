@@ -19,16 +19,20 @@ if TYPE_CHECKING:
     from svc.config import Config
 
 _TIMEOUT_S = 10
-# A Date header has a resolution of one second.
+# A difference up to this is not reported. A Date header is only exact to a second.
 _TOLERATED_S = 5
-# Cloudflare decides when tokens expire, and the Worker assigns each view to an hour, both by Cloudflare's clock.
+# A larger difference from Cloudflare's clock fails the check. By this clock, tokens expire and views are assigned to
+# hours.
 _TOO_FAR_S = 60
 _LITTLE_BYTES = 1_000_000_000
 _TOO_LITTLE_BYTES = 100_000_000
 
 
 async def check_clock(api_base_url: str) -> Finding:
-    """Compare this machine's clock with the Date header of Cloudflare's API, which also shows that it is reachable."""
+    """Compare this machine's clock with the Date header of Cloudflare's API.
+
+    This also checks that the API is reachable.
+    """
     try:
         async with httpx.AsyncClient(timeout=_TIMEOUT_S, verify=trusted(), trust_env=False) as client:
             before = system_clock()
@@ -39,7 +43,7 @@ async def check_clock(api_base_url: str) -> Finding:
         text = f"{api_base_url} cannot be reached: {reason}; allow outgoing connections to it"
         return Finding("clock", "FAIL", text)
     try:
-        # The header is cut to whole seconds.
+        # The header has whole seconds, rounded down. The middle of the second is the best estimate.
         server_ms = round(parsedate_to_datetime(response.headers.get("date", "")).timestamp() * 1000) + 500
     except ValueError:
         return Finding("clock", "warn", f"not compared, because the response of {api_base_url} has no time")

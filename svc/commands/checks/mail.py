@@ -66,7 +66,7 @@ def _spf_problems(domain: str, records: list[str]) -> list[str]:
 
 
 async def _dkim_problems(resolver: dns.asyncresolver.Resolver, domain: str) -> list[str]:
-    """Return whether a domain has no DKIM keys at all.
+    """Return a problem if a domain has no DKIM keys at all; otherwise an empty list.
 
     The names of the keys are known only to the mail server. If `_domainkey` does not exist, no name below it exists
     (RFC 8020).
@@ -79,7 +79,7 @@ async def _dkim_problems(resolver: dns.asyncresolver.Resolver, domain: str) -> l
 
 
 async def _dmarc_problems(resolver: dns.asyncresolver.Resolver, domain: str) -> list[str]:
-    """Return whether no DMARC record applies to a domain: neither its own nor that of a domain above it."""
+    """Return a problem if neither the domain nor a domain above it has a DMARC record; otherwise an empty list."""
     labels = domain.split(".")
     for start in range(len(labels) - 1):
         if await _texts(resolver, f"_dmarc.{'.'.join(labels[start:])}", "v=DMARC1"):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PART = "public URL"
 _TIMEOUT_S = 10
-# Renewal is late if less than a fifth of a certificate's lifetime is left. Most programs renew at a third.
+# A renewal is late if less than this part of a certificate's lifetime remains. Most programs renew at a third.
 _RENEWED_LATE = 0.2
 _TLS = "docs/operate/tls.md"
 
@@ -44,7 +44,7 @@ async def check_public_url(http: HttpConfig, tls: ssl.SSLContext | None = None) 
         with trio.fail_after(2 * _TIMEOUT_S):
             await trio.socket.getaddrinfo(host, url.port or 443)
             return await _ask(http, host, tls or trusted())
-    except OSError as error:  # of the lookup; httpx has its own errors
+    except OSError as error:  # raised by the DNS lookup; httpx raises its own errors
         text = f"the name {host} is not in DNS ({error.strerror or error}); create its record"
         return Finding(_PART, "FAIL", text)
     except trio.TooSlowError:
@@ -74,7 +74,7 @@ def _no_response(host: str, error: httpx.HTTPError) -> Finding:
 
 
 def renewed_late(certificate: Mapping[str, Any], now: int) -> str | None:
-    """Return a warning if a certificate should have been renewed by now, in ms since 1970. Otherwise return None.
+    """Return a warning if a certificate should have been renewed before `now` (epoch ms), otherwise None.
 
     `certificate`: as `ssl.SSLSocket.getpeercert` returns it.
     """
@@ -85,7 +85,7 @@ def renewed_late(certificate: Mapping[str, Any], now: int) -> str | None:
 
 
 def response_finding(http: HttpConfig, status: int, body: bytes) -> Finding:
-    """Assess the response to /healthz, which contains the address that the service takes for the client's."""
+    """Assess the response to /healthz. It contains the address that the service considers to be the client's."""
     if status >= 500:
         text = f"{http.base_url} responds with status {status}; check whether the service runs and the proxy reaches it"
         return Finding(_PART, "warn", text)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.store.outbox import Backlog
     from svc.store.tx import Store
 
-# An older backup fails the check, because daily backups are recommended.
+# A backup that is older than this fails the check, because daily backups are recommended.
 _OLD_BACKUP_MS = 2 * DAY_MS
 _MANUALLY = "update each account with POST /v1/accounts/{id}/install"
 _NOT_READ = "unknown, because the store was not read"
@@ -35,7 +35,7 @@ _UNKNOWN_EMAILS = Finding("emails", "ok", f"queue length {_NOT_READ}")
 
 @dataclass(frozen=True)
 class InStore:
-    """The findings of a store and of its content, and the sealed tokens by account."""
+    """The findings about a store and its content, and the encrypted secrets by owner id."""
 
     store: Finding
     backup: Finding = _UNKNOWN_BACKUP

@@ -26,8 +26,8 @@ RESTRICTIONS = {
 # The values of `--include`. `scheduled` only concerns start dates that cannot be parsed.
 INCLUDED = (*RESTRICTIONS, "scheduled")
 
-# Column names in lower case, reduced to letters and digits. Many products store the time of the change instead of
-# "true", so a flag is set unless its value is in UNSET.
+# The columns with flags, such as "banned", by their names in lower case, reduced to letters and digits. Many products
+# store the time of the change instead of "true", so any value that is not in UNSET means that the flag is set.
 FLAGS = {
     "banned": ("banned", "isbanned", "bannedat", "unsafe", "isunsafe"),
     "deleted": ("deleted", "isdeleted", "deletedat", "trashed", "trashedat"),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
 BATCH = 1_000
-# The fields of a link that the Worker has, apart from its code.
+# The fields of a link that the Worker uses, apart from its code.
 _FIELDS = ("url", "rules", "forward_query", "starts_at", "ends_at", "after_url", "split")
 
 
@@ -282,7 +282,7 @@ def _conflict(row: Staged, wanted: WantedLink, link: Link | None) -> str | None:
         return None
     if link.url != wanted.url:
         return "the account has another link with this code"
-    # Fields without a column keep the values that the user has given to the link. So do the dates of other products.
+    # Compare only the fields for which the file has a column. Other fields keep the values that the user has set.
     difference = _difference(wanted, link, row.columns.split())
     return f"the account has this link with {difference}" if difference else ""
 

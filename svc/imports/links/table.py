@@ -136,7 +136,7 @@ def read_table(file: IO[bytes], now: int) -> Table:
         try:
             names = next(csv_reader(io.StringIO(start[sep.end() if sep else 0 :], newline=""), delimiter), [])
         except csv.Error as error:
-            # With a wrong delimiter, a quoted name that is followed by the actual delimiter is an error.
+            # The delimiter may be wrong: csv raises this error if anything except the delimiter follows a quoted name.
             first_error = first_error or error
             continue
         plain = [_plain(name) for name in names]

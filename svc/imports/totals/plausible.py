@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from svc.model import Dimension
 
 _SITES_ZONE = SITES_ZONE.format("Plausible")
-# The Worker's limits (`PAGE_CHARS` in beacon.js, `SOURCE_CHARS` in sources.js) and its key of internal views.
+# The Worker's limits (`PAGE_CHARS` in beacon.js, `SOURCE_CHARS` in sources.js), and its key for views that follow
+# another view on the same site.
 _PAGE_CHARS = 200
 _SOURCE_CHARS = 100
 _INTERNAL = "(internal)"
-# Visits replace page views in older exports, which have no column `pageviews`.
+# The columns of each kind of count, in order of preference. Older exports have no column `pageviews`, so their visits
+# are used.
 _VIEWS = ("pageviews", "visits", "visitors")
 _ENTRANCES = ("entrances", "visits", "visitors")
 _VISITS = ("visits", "visitors")
@@ -103,7 +105,7 @@ def _listed(
 def _visits(row: Mapping[str, str]) -> list[tuple[Dimension, str, int]]:
     """Return the source and the campaign of a row's visits.
 
-    All further views of a visit are internal, as in the Worker.
+    As in the Worker, only a visit's first view has the source. All other views count as internal.
     """
     visits = _count(row, _VISITS)
     views = read_count("pageviews", row["pageviews"]) if "pageviews" in row else visits
@@ -143,7 +145,10 @@ def _named(names: Mapping[str, str], text: str) -> str:
 
 
 def _source(row: Mapping[str, str]) -> str:
-    """Return the source of a visit, "" if it was direct. As in the Worker, `utm_source` precedes the referrer."""
+    """Return the source of a visit, "" if it was direct.
+
+    As in the Worker, `utm_source` takes precedence over the referrer.
+    """
     for column in ("utm_source", "referrer", "source"):
         name = _host(_name(row.get(column, "")))
         if name:

@@ -132,7 +132,7 @@ def _import(
     apply: bool,
     now: int,
 ) -> Tx[Done]:
-    """Import the days of a target with `import_target`, and record an event that says that a command did this."""
+    """Import the days of a target with `import_target`, and record an event by the operator in the user's audit log."""
     done = yield from import_target(target, days_of, estimates=estimates, replace=replace, apply=apply, now=now)
     if apply and done.written:
         yield by_operator(target.user_id, "totals.import", now, target.id, target.edge_account_id, done.written)

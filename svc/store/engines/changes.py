@@ -27,10 +27,9 @@ class Changes:
 
     @contextmanager
     def subscribe(self, listener: Callable[[str], None]) -> Iterator[None]:
-        """Return a context manager that registers a listener.
+        """Return a context manager that registers a listener for changed accounts.
 
-        Until its block ends, `listener` is called with the Cloudflare account id of each change.
-
+        Until its block ends, each commit that changes an account calls `listener` with the Cloudflare account id.
         `listener` must not raise.
         """
         self._listeners.append(listener)
@@ -41,11 +40,9 @@ class Changes:
 
     @contextmanager
     def on_email_posted(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Return a context manager that registers a listener.
+        """Return a context manager that registers a listener for queued emails.
 
-        In its block, each commit that queues an email calls `listener`.
-
-        `listener` must not raise.
+        Until its block ends, each commit that queues an email calls `listener`. `listener` must not raise.
         """
         self._mail_listeners.append(listener)
         try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The interval of test writes. They are needed because only a write detects a full or read-only disk.
+# The interval of test writes. Only a write detects a full or read-only disk.
 _WRITE_EVERY_S = 30.0
 
 
@@ -44,7 +44,7 @@ class Condition:
         return self._problem is not None or time.monotonic() - self._written_at >= _WRITE_EVERY_S
 
     def failed(self, error: StoreUnavailable) -> None:
-        """Record a failure of the store. `error.__cause__` is the engine's exception."""
+        """Record a failure of the store. `error.__cause__`: the engine's exception."""
         with self._lock:
             begins = self._problem is None
             self._problem = error.message

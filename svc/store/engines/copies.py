@@ -107,7 +107,7 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
 
 
 def transfer(source: StoreConfig, target: StoreConfig) -> dict[str, int]:
-    """Copy a store to a location that has no store yet. Return the number of rows by table.
+    """Copy a store to a location that has no store yet. Return the number of copied rows by table.
 
     Raises ConfigError if a service is using either store, if the target exists, or if either store cannot be used.
     """

@@ -16,7 +16,7 @@ from svc.config import ConfigError
 Engine = Literal["sqlite", "postgres"]
 
 FOLDER = Path(__file__).parents[1] / "schema"
-# Placeholders in the SQL files and their replacements, for words that differ between the engines.
+# The placeholders in the SQL files, and their replacements for each engine.
 _WORDS: dict[Engine, dict[str, str]] = {
     "sqlite": {
         "IDENTITY": "integer primary key autoincrement",
@@ -58,8 +58,8 @@ def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
 def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:
     """Return the migrations after `version`.
 
-    Raises ConfigError if the store is newer than this program. If there is a copy next to `store` that was made before
-    the migration, the message names it.
+    Raises ConfigError if a newer program has migrated the store. If a copy from before that migration is next to the
+    file `store`, the error message names the copy.
     """
     newest = known[-1].number
     if version > newest:
@@ -80,7 +80,7 @@ class NotReady(ConfigError):
 
 
 def require_current_schema(known: list[Migration], version: int, *, may_create: bool) -> None:
-    """Raise NotReady if the store needs a migration. If there is no store, raise it unless `may_create` is True.
+    """Raise NotReady if the store needs a migration, or if there is no store and `may_create` is False.
 
     Commands never migrate a store, because a service of the previous version may be running.
     """

@@ -66,7 +66,8 @@ T = TypeVar("T")
 
 # The advisory lock for migrations. Its number is arbitrary, but must be the same in every version.
 _MIGRATION_LOCK = 727_301
-# The advisory lock of the running service. Its second key is the schema, because a database can contain several stores.
+# The advisory lock of the running service. Its second key identifies the schema, because a database can contain several
+# stores.
 _SERVING_LOCK = 727_302
 # The number of attempts to acquire the lock at startup. The connections of a killed service take a moment to close.
 _LOCK_TRIES = 10
@@ -74,9 +75,9 @@ _LOCK_WAIT_S = 0.2
 # The maximum wait for a free connection.
 ACQUIRE_S = 10.0
 # TCP keepalive settings. If the service's host disappears, the PostgreSQL server closes the host's connections and
-# releases their locks after ten seconds instead of hours. The first three settings apply to an idle connection, and the
-# last to a connection with unacknowledged data. Unix sockets ignore them. The client side of the connection uses the
-# same values.
+# releases their locks after ten seconds instead of hours. The first three settings apply to an idle connection. The
+# last setting applies to a connection with unacknowledged data. Unix sockets ignore them. The client side of the
+# connection uses the same values.
 _KEEPALIVE_IDLE_S = 4
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_COUNT = 3
@@ -94,8 +95,8 @@ SETTINGS = {
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# Settings for long work on the whole store. The lock timeout is longer than the time after which the server releases
-# the locks of a host that has disappeared.
+# Settings for operations on the whole store, such as a copy. The lock timeout is longer than the time after which the
+# server releases the locks of a host that has disappeared.
 _SETTINGS_ALONE = {
     **_SESSION,
     "lock_timeout": "30s",
@@ -112,14 +113,14 @@ _ANSWER_S = 40.0
 _UNANSWERED_CHECKS = 2
 # At shutdown, connections that are still in use after this time are closed.
 _CLOSE_S = 5.0
-# Error classes for timeouts and for conflicts with other transactions. A retry may succeed.
+# Errors for timeouts and for conflicts with other transactions, after which a retry may succeed.
 _CONFLICTS = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
 )
-# Error classes for failures of the server and not of the transaction.
+# Errors that the server causes, as opposed to the transaction.
 SERVER_FAILURES = (
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
@@ -223,7 +224,7 @@ class PostgresStore:
     async def peek(self, tx: Tx[T]) -> T:
         """Run read-only statements without a transaction.
 
-        Compared to `read`, this saves three messages to the server.
+        This takes three fewer messages to the server than `read`.
         """
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 
@@ -306,12 +307,15 @@ class PostgresStore:
         self._unanswered_checks = 0
 
     def _record_failed_check(self, error: BaseException | None, is_late: bool) -> None:
-        """Decide, based on the reason why a check failed, whether to refuse transactions."""
+        """Decide whether to refuse transactions after a failed check. `error`: why the check failed.
+
+        `is_late`: True if the check timed out.
+        """
         if isinstance(error, asyncpg.PostgresError) and not isinstance(error, asyncpg.PostgresConnectionError):
             self._unanswered_checks = 0  # the server did respond, although with an error
             return
-        # Transactions need not be refused after a closed or refused connection, because each of them then fails without
-        # delay.
+        # If the server closed or refused the connection, there is no need to refuse transactions, because each of them
+        # fails without delay.
         if self._unanswered_checks or is_late or isinstance(error, TimeoutError):
             self._unanswered_checks += 1
         if self._unanswered_checks >= _UNANSWERED_CHECKS:
@@ -481,9 +485,9 @@ _ARRAYS: dict[type, str] = {str: "text[]", int: "bigint[]"}
 
 @functools.lru_cache(maxsize=100)
 def _with_arrays(text: str, types: tuple[str | None, ...]) -> str | None:
-    """Rewrite `insert … values ($1, $2) …` to use `select * from unnest(…)`.
+    """Rewrite an insert statement so that its values come from one array per column (`unnest`).
 
-    Return None if the text has another form.
+    Return None if the text is not such a statement.
     """
     values = "values (" + ", ".join(f"${number}" for number in range(1, len(types) + 1)) + ")"
     before, found, after = text.partition(values)
@@ -504,7 +508,7 @@ class LoopThread:
         self._loop = uvloop.new_event_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._token = trio.lowlevel.current_trio_token()
-        # functions that wake the callers of tasks that ended in this iteration of the loop
+        # Functions that wake the callers of tasks that ended in this iteration of the loop.
         self._ended: list[Callable[[], None]] = []
         self._closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="postgres loop", daemon=True)
@@ -552,8 +556,8 @@ class LoopThread:
     def _wake_callers(self) -> None:
         """Wake all callers whose tasks have ended since the loop's last iteration.
 
-        They are woken together, because each message to Trio's thread hands over the GIL. This takes longer than a
-        small statement.
+        A single message to Trio's thread wakes them all. Each message hands over the GIL (Python's global lock), which
+        takes longer than a small statement.
         """
         ended, self._ended = self._ended, []
 
@@ -626,7 +630,7 @@ def refused(what: str, error: Exception) -> ConfigError:
 
 
 async def connect_alone(url: str) -> asyncpg.Connection:
-    """Open a separate connection for long work on the whole store."""
+    """Open a separate connection for an operation on the whole store, such as a copy."""
     return await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SETTINGS_ALONE, connection_class=Connection)
 
 

@@ -68,7 +68,8 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
                 expected = sqlite_file.row_counts(file)
             await migrate(connection, [step for step in migrations("postgres") if step.number <= schema])
             await postgres_copy.fill(connection, source)
-            # A service that was using the old store may reconnect later. It must not take the new store for its own.
+            # A service that was using the old store may reconnect later. The higher epoch prevents it from using the
+            # new store.
             await connection.execute(
                 "update serving set epoch = 1 + case when epoch > $1 then epoch else $1 end", int(epoch)
             )

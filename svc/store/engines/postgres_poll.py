@@ -1,4 +1,4 @@
-"""Polls whether a PostgreSQL store is free. This uses one connection and changes nothing.
+"""Polls whether a PostgreSQL store is free, which means that no service is using it.
 
 A standby polls the lock and does not wait for it. While a session waits for the exclusive lock, all later lock requests
 wait behind it in the server's queue. The running service could then not open new connections.
@@ -74,7 +74,7 @@ class _Poll:
                 # This is temporary, because this server may be promoted, or another server in the URL may be the
                 # primary.
                 raise OSError("the server is a replica")
-        # Report a newer schema now, and not only during the takeover.
+        # Raise an error for a newer schema now. Otherwise, the error would only appear during the takeover.
         pending(self._known, await schema_version(self._connection))
         return await try_lock_alone(self._connection)
 

@@ -1,4 +1,4 @@
-"""Temporary reasons why a store cannot be opened. A standby waits until they have passed."""
+"""Errors for temporary reasons why a store cannot be opened. A standby retries until the store can be opened."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ _WAL_PAUSE_S = 0.01
 # This would take 20% more CPU time.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
-# Messages for failures of the store, as opposed to the transaction, by SQLite's primary result code.
+# Messages for errors that the store causes, as opposed to the transaction, by SQLite's primary result code.
 _BROKEN = "The service's store does not work."
 _HELD = "Another program has locked the service's store."
 _REPLACED = "The file of the service's store was moved, deleted or replaced."
@@ -116,7 +116,8 @@ class _Job:
         return self._claimed.acquire(blocking=False)
 
 
-# The numbers of rows in a multi-row insert. 64 rows of seven columns are far below SQLite's limit of 32,766 parameters.
+# The possible numbers of rows in a multi-row insert. 64 rows of seven columns are far below SQLite's limit of 32,766
+# parameters.
 _ROWS_AT_ONCE = (64, 8)
 
 # None in the queue stops one thread.
@@ -183,7 +184,7 @@ class SqliteStore:
     async def peek(self, tx: Tx[T]) -> T:
         """Run a read-only transaction on the caller's thread.
 
-        This takes about 20 µs. Another thread would take ten times as long.
+        This takes about 20 µs. A switch to another thread would take ten times as long.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
@@ -201,8 +202,8 @@ class SqliteStore:
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
         """Run a small transaction, unless the store's path no longer refers to the open file.
 
-        If the path refers to another file, writes are refused until the open file is back. Otherwise, they would be
-        lost at the next start.
+        If the path refers to another file, writes are refused until the open file is back at its path. Otherwise, the
+        writes would be lost, because the next start opens the other file.
         """
         self._is_replaced = _identity(self._files[0]) != self._opened
         if self._is_replaced:
@@ -280,8 +281,8 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, m
             if isinstance(committed, outcome.Error):
                 # None of the group's jobs were committed. The disk may be full, or the file may be locked or deleted.
                 for failed in group:
-                    # Each task gets a separate exception, because the traceback of a shared exception grows with each
-                    # task that raises it.
+                    # Each task gets its own exception. The traceback of a shared exception would grow with each task
+                    # that raises it.
                     failed.result = outcome.Error(_copy_of(committed.error))
             _convert_failures(group, _STORE_FAILURES, condition, metrics)
             _respond(group)
@@ -410,8 +411,8 @@ def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
 def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) -> None:
     """Run a statement for each of `runs`. Inserts are combined into multi-row statements.
 
-    Each statement releases the GIL and acquires it again. This takes up to 5 ms while the Trio thread is busy. With one
-    statement per row, a transaction would mostly wait for the GIL.
+    Each statement releases the GIL (Python's global lock) and acquires it again, which takes up to 5 ms while the Trio
+    thread is busy. With one statement per row, a transaction would mostly wait for the GIL.
     """
     first = 0
     for rows in _ROWS_AT_ONCE:
@@ -430,7 +431,7 @@ def _with_rows(text: str, rows: int) -> str | None:
     return match and f"{match[1]}{', '.join([match[2]] * rows)}{match[3]}"
 
 
-# The third group must not contain a parameter.
+# Matches inserts that have no parameters after their values.
 _VALUES = re.compile(r"(insert into [^?]* values )(\(\?(?:, \?)*\))([^?]*)")
 
 

@@ -32,7 +32,7 @@ class NotAStore(Exception):
 
 @dataclass(frozen=True)
 class Contents:
-    """A summary of a file: its schema version, the number of rows by table, and the encrypted tokens by owner id."""
+    """A summary of a store's file: schema version, number of rows by table, and encrypted secrets by owner id."""
 
     schema: int
     rows: dict[str, int]
@@ -159,10 +159,7 @@ def set_counter(file: sqlite3.Connection, table: str, last: int) -> None:
 
 
 def _sealed(file: sqlite3.Connection) -> dict[str, bytes]:
-    """Return the encrypted tokens by owner id.
-
-    The schema of the file may lack some of the tables that contain tokens.
-    """
+    """Return the encrypted secrets by owner id. An old schema may lack some of the tables that contain secrets."""
     existing = columns_by_table(file)
     return {
         owner_id: box

@@ -1,8 +1,8 @@
 """The service's lock file for a SQLite store, and the replacement of one store by another.
 
-A restore takes effect with a single rename. The rename puts the complete new store next to the old store, under a
-special name. If the restore is interrupted after this rename, the next process that opens the store finishes the
-restore. Either the old or the new store is therefore complete, even if the process is killed at any time.
+A restore takes effect when a single rename puts the complete new store next to the old store, under a special name. If
+the process is killed after this rename, the next process that opens the store finishes the restore. Either the old or
+the new store is therefore complete, even if the process is killed at any time.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def lock(path: Path) -> Iterator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.stat().st_nlink > 1:
-            # Each name of the file would have a separate lock and write-ahead log. Two programs could then use the
-            # database without detecting each other.
+            # Each name of the file would have its own lock and its own write-ahead log. Two programs that use different
+            # names would then not detect each other.
             raise ConfigError(f"The store {path} has a second name (a hard link). Remove one of the two names.")
         lock_file = path.with_name(f"{path.name}.lock")
         # Other users must not be able to open the lock file, because they could then hold the lock.
@@ -106,7 +106,7 @@ def finish(path: Path) -> None:
             old = beside(path, ending)
             if old.exists():
                 old.replace(beside(aside, ending))
-        sync(path.parent)  # so that the old write-ahead log cannot reappear next to the new store after a power failure
+        sync(path.parent)  # the old write-ahead log must not reappear after a power failure
         ready.replace(path)
         sync(path.parent)
 

@@ -35,7 +35,7 @@ def run_migrations(connection: sqlite3.Connection, steps: Iterable[Migration]) -
 def make_tables(connection: sqlite3.Connection, schema: int) -> None:
     """Create the tables of this schema version in an empty database, without any rows."""
     run_migrations(connection, _steps_to(schema))
-    # delete rows that migrations insert, because the caller copies them, too
+    # Delete the rows that migrations insert, because the caller copies these rows from another store.
     for table in columns_by_table(connection):
         connection.execute(f'delete from "{table}"')  # noqa: S608  # a name of the schema
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The time from the start of one check to the start of the next check.
+# The time between the starts of two checks.
 _CHECK_EVERY_S = 1.0
 # A check that takes longer than this means that the store is unavailable.
 ANSWER_S = 2.0
 
 
 async def watch(store: Store, service: trio.CancelScope) -> None:
-    """Keep the store's condition up to date. When another service takes over the store, cancel `service` and return."""
+    """Check the store until another service takes it over. Then cancel `service` and return."""
     condition = store.condition
     while not condition.replaced.is_set():
         next_at = trio.current_time() + _CHECK_EVERY_S
