@@ -1,6 +1,6 @@
 """`make bench`: run the benchmarks.
 
-Two programs that are compared are measured in turn, so that other work on the machine affects both.
+To compare two programs, a benchmark measures them in turn, so that other work on the machine affects both.
 
 `python -m bench http lists` (or `make bench PARTS="http lists"`) runs only these parts. Some parts run only if they
 are named: `year` takes an hour, `scale` (a hundred thousand accounts) and `outage` take minutes, and `start` needs

@@ -5,8 +5,7 @@ program sends the push that confirms each upload, with the Worker key from the u
 
 The service is then restarted twice, each time with a newer Worker that also changes its tables. The first of these
 Workers is broken: it pushes only in the canary accounts, so the service must halt the rollout. The second Worker works.
-`svc
-rollout status` shows both outcomes.
+`svc rollout status` shows both outcomes.
 
 The service polls once a second, 15 times as often as by default. The wait after the canaries is 5 seconds, and the
 updates of the other accounts are spread over 20 seconds instead of an hour. The emulator runs on the same cores as the

@@ -78,7 +78,7 @@ async def false_alarms() -> AsyncIterator[Row]:
     for name, traffic in STEADY.items():
         counts: dict[AlertKind, int] = {"spike": 0, "drop": 0, "silence": 0}
         for number in range(_SITES_OF_A_KIND):
-            for alert in alerts_of(traffic.hours(random.Random(f"{name} {number}"))):  # not a secret
+            for alert in alerts_of(traffic.hours(random.Random(f"{name} {number}"))):  # not used for secrets
                 counts[alert.kind] += 1
             await trio.lowlevel.checkpoint()
         each = ", ".join(f"{kind} {count / _SITES_OF_A_KIND:g}" for kind, count in counts.items())
@@ -94,7 +94,7 @@ async def delays() -> AsyncIterator[Row]:
         ("silence", "200 views an hour", 20, 7),
     )
     for kind, name, least, limit_h in cases:
-        chance = random.Random(name)  # not a secret
+        chance = random.Random(name)  # not used for secrets
         found = [delay_ms(STEADY[name], kind, chance, least=least) for _ in range(_CHANGES)]
         hours = sorted(each / HOUR_MS for each in found if each is not None)
         within = sum(each <= limit_h for each in hours)
@@ -113,7 +113,7 @@ async def cpu() -> AsyncIterator[Row]:
 
 async def _cpu(store: Store, engine: str) -> AsyncIterator[Row]:
     first, last = YEAR_FROM - PAST_MS - DAY_MS, YEAR_FROM + DAY_MS
-    kinds = [traffic.hours(random.Random(name), first, last) for name, traffic in STEADY.items()]  # not a secret
+    kinds = [traffic.hours(random.Random(name), first, last) for name, traffic in STEADY.items()]  # no secret
     for number in range(_SITES):
         await store.run(_add_site(number, kinds[number % len(kinds)], first))
     none = cast("Any", None)

@@ -19,7 +19,7 @@ from svc.config import Config, StoreConfig
 from svc.store import open_store
 from svc.worker.bundle import load_bundle
 
-_NOTHING = cast("Any", None)  # not used, because no account has due work
+_NOTHING = cast("Any", None)  # in place of objects that are not used, because no account has due work
 
 
 async def main(url: str) -> None:

@@ -43,11 +43,11 @@ _TARGETS = 50
 _ACCOUNTS = 100
 _LINKS = 1_000
 _ROUNDS = 3
-# Two programs that are compared are measured in turn, in short rounds, so that other work on the machine affects both.
+# The two compared programs are measured in turn, in short rounds, so that other work on the machine affects both.
 _READ_ROUNDS = 8
 _SHORT_S = 1.5
 _SECONDS = 3.0
-# Settings that set the limits higher than the load.
+# Settings with limits so high that the load does not reach them.
 UNLIMITED = {
     f"SVC_LIMITS_{name}_PER_MINUTE": "1000000000" for name in ("REQUESTS", "REPORT_READS", "SIGN_INS", "PUSHES")
 }

@@ -1,8 +1,8 @@
 """Measures how long it takes to create, list, sync and click ten thousand links in one account.
 
 The running service connects the account to the emulator. Clicks are compared with clicks in a second account, which has
-only one link. For running isolates (running copies of the Worker), the benchmark compares the CPU time in the runtime
-without the emulator, like bench.worker. For new isolates, it compares the response time with the emulator.
+only one link. For isolates (instances of the Worker) that are already running, the benchmark compares the CPU time in
+the runtime without the emulator, like bench.worker. For new isolates, it compares the response times with the emulator.
 """
 
 from __future__ import annotations

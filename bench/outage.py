@@ -1,7 +1,7 @@
 """Measures how long visitors wait while the Worker's database is slow, silent or failing, in the real runtime.
 
 The benchmark sends 20,000 requests. For 1 of 25, the client disconnects early. An isolate (a running instance of the
-Worker) knows a site or link after it has responded to a request for it.
+Worker) knows a site or link after its first response to a request for that site or link.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ async def starts() -> AsyncIterator[Row]:
     """Start each program several times: `svc --version`, `svc check`, and `svc serve` until `/healthz` returns 200."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        for program in _PROGRAMS:  # also creates the store, and reads all files once
+        # a first round without measurements, which creates the store and reads all files once
+        for program in _PROGRAMS:
             await _serve(program, folder)
         for name, measure in (("--version", _version), ("check", _check), ("serve, to the first response", _serve)):
             runs = [[await measure(program, folder) for program in _PROGRAMS] for _ in range(_RUNS)]

@@ -30,8 +30,8 @@ class Traffic:
     """The traffic of a site. `mean`: views per hour in the first week.
 
     `day`: how much an hour differs from the day's mean (0 to 1). `weekend`, `holiday`: the part of usual views on these
-    days. `growth`: the growth per year (1 doubles the traffic). `dispersion`, `day_dispersion`: how much an hour and a
-    whole day vary beyond a Poisson distribution. `offset`: the local time's hours ahead of UTC in winter.
+    days. `growth`: the growth per year (1 doubles the traffic). `dispersion`, `day_dispersion`: how much more an hour
+    and a whole day vary than in a Poisson distribution. `offset`: the local time's hours ahead of UTC in winter.
     """
 
     mean: float
@@ -70,7 +70,10 @@ class Traffic:
 
 
 def _varied(chance: random.Random, mean: float, dispersion: float) -> float:
-    """Return a gamma variable with this mean. With a Poisson variable of this mean, counts are negative binomial."""
+    """Return a random number with this mean from a gamma distribution.
+
+    If it becomes the mean of a Poisson distribution, the counts have a negative binomial distribution.
+    """
     if dispersion <= 0 or mean <= 0:
         return mean
     return chance.gammavariate(1 / dispersion, mean * dispersion)

@@ -51,12 +51,12 @@ _ALL_OPTIONS = {
         {"url": "https://a.example/3", "countries": [], "when": {"query": {"name": "variant", "value": "c"}}},
     ],
 }  # fmt: skip
-# pairs of events per second and seconds
+# Pairs of a rate (events per second) and a duration (seconds).
 RATES = ((1, 120), (10, 60), (100, 60), (1_000, 8))
 TARGETS = 10
 CRON_ROUNDS = 7
 MONTH_TARGETS = 1_000
-# 2040-04-15. The Worker never uses an earlier time than the real one.
+# 2040-04-15. The day is in the future, because the Worker never uses a time before the real time.
 _DAY = 25_672
 _DAY_TOTALS = {
     "views": 20, "visitors": 12, "pages": {"": 20},
@@ -182,7 +182,7 @@ async def _months(bare: Bare) -> int:
 async def cron_runs() -> AsyncIterator[Row]:
     """Measure the longest cron runs.
 
-    Each figure is the best of several, in new engines that have compiled nothing yet.
+    Each figure is the best of several runs, each in a new JavaScript engine that has not compiled anything yet.
     """
     found = []
     for work in ("fold", "close", "push", "month", "large"):

@@ -386,7 +386,7 @@ async def year() -> AsyncIterator[Row]:
 
 
 async def worker_months() -> AsyncIterator[Row]:
-    """Let the Worker's code add up two years of 200 accounts, and compare each month with a plain count."""
+    """Let the Worker's code add up two years of 200 accounts, and compare each month with a separate count."""
     command = node_command("--no-warnings", _WORKER, "200", "20")
     done = await trio.run_process(command, capture_stdout=True)
     found = json.loads(done.stdout)

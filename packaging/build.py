@@ -114,7 +114,7 @@ def deb() -> None:
 def image() -> None:
     """Build dist/svc-image.tar, for `docker load`, from a wheelhouse and without a network.
 
-    SVC_IMAGE_PYTHON and SVC_IMAGE_SYSTEM replace the images in which to build and on which the result is based.
+    SVC_IMAGE_PYTHON sets the image in which the program is built. SVC_IMAGE_SYSTEM sets the base image of the result.
     """
     _require_tools("buildah", package="buildah")
     context = _make_empty(BUILD / "image")
@@ -125,7 +125,7 @@ def image() -> None:
         _copy(ROOT / name, context / name)
     _normalize(context)
     arguments = {
-        # The wheelhouse has wheels for this version of Python.
+        # The image must have this version of Python, because the wheels in the wheelhouse are for this version.
         "PYTHON": os.environ.get("SVC_IMAGE_PYTHON") or f"python:{sysconfig.get_python_version()}-bookworm",
         "SYSTEM": os.environ.get("SVC_IMAGE_SYSTEM") or "debian:bookworm-slim",
         "SOURCE_DATE_EPOCH": epoch(),

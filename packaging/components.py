@@ -37,7 +37,7 @@ _SEE_TEXTS = "see the licence texts of the release"
 
 
 class IncompleteError(Exception):
-    """A component is missing, or differs from its lock file. The argument says which."""
+    """Raised if a component is missing or differs from its lock file. The argument names the component."""
 
 
 def python_packages(lock: str, wheels: Path, also: Iterable[str] = ()) -> Iterator[Component]:

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The place of each file or folder in a package. The last file is written last, so that make can compare its time.
+# The place of each file or folder in a package. The last entry is copied last, so that `make` can use the time of this
+# file to see whether the copies are up to date.
 PACKAGED = {
     "docs/README.md": "README.md",
     "docs/use": "use",

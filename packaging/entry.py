@@ -17,11 +17,11 @@ _LIBRARIES = "LD_LIBRARY_PATH"
 
 
 def begin() -> None:
-    """Run `svc`. The one-file binary consists of two processes: the loader, and this one, which it starts."""
+    """Run `svc`. The one-file binary runs as two processes: the loader, and this process, which the loader starts."""
     _restore_library_path()
     unpacked = Path(getattr(sys, "_MEIPASS", sys.prefix))
     if Path(sys.executable).resolve().parent in unpacked.resolve().parents:
-        main()  # the program is a folder: one process, and no temporary files
+        main()  # if the program is a folder, there is no loader process and no unpacked file
         return
     loader = os.getppid()
     # If the loader is killed, end the service too: otherwise it would keep running and hold its store.
@@ -33,7 +33,7 @@ def begin() -> None:
     try:
         main()
     finally:
-        if os.getppid() != loader:  # the loader is gone and cannot remove the unpacked files
+        if os.getppid() != loader:  # the loader has ended, so it cannot remove the unpacked files
             shutil.rmtree(unpacked, ignore_errors=True)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _SUMS = "SHA256SUMS"
 # `ssh-keygen -Y verify` must name the same namespace.
 _NAMESPACE = "file"
-# The document is the same for every service, except for its URL.
+# The OpenAPI document is the same for every service, except for the service's URL.
 _EXAMPLE_URL = "https://svc.example"
 
 

@@ -62,7 +62,7 @@ def problem_of(bill: Path) -> str | None:
     found = JsonStrictValidator(_VERSION).validate_str(text)
     if found is not None:
         return str(found)
-    written = json.loads(text)["specVersion"]  # the schema accepts any
+    written = json.loads(text)["specVersion"]  # the schema accepts any version
     return None if written == _VERSION.to_version() else f"specVersion is {written}, not {_VERSION.to_version()}"
 
 

@@ -35,18 +35,18 @@ class Panel:
 
 
 def rate(series: str, by: str = "", of: str = "") -> str:
-    """Return the expression for a counter's rate per second, by a label."""
+    """Return the PromQL expression for a counter's rate per second, by a label."""
     return f"sum{_by(by)}(rate({series}{of}[$__rate_interval]))"
 
 
 def quantile(share: float, metric: str, by: str = "", of: str = "") -> str:
-    """Return the expression for a quantile of a histogram's observations, by a label."""
+    """Return the PromQL expression for a quantile of a histogram's observations, by a label."""
     labels = f"le, {by}" if by else "le"
     return f"histogram_quantile({share}, sum by ({labels}) (rate({metric}_bucket{of}[$__rate_interval])))"
 
 
 def mean(metric: str, by: str = "") -> str:
-    """Return the expression for the mean of a histogram's observations, by a label."""
+    """Return the PromQL expression for the mean of a histogram's observations, by a label."""
     return f"{rate(f'{metric}_sum', by)} / {rate(f'{metric}_count', by)}"
 
 
@@ -55,7 +55,7 @@ def _by(label: str) -> str:
 
 
 def spread(metric: str) -> tuple[tuple[str, str], ...]:
-    """Return the expressions for a histogram's median and 99th percentile, with their legends."""
+    """Return the PromQL expressions for a histogram's median and 99th percentile, with their legends."""
     return ((quantile(0.5, metric), "median"), (quantile(0.99, metric), "99 %"))
 
 

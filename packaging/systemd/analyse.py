@@ -1,7 +1,7 @@
 """`make units`: check the units with systemd-analyze, which works without a running systemd.
 
-Fails if the exposure level of a service is above 1.5. Separate from the tests because not every machine has
-systemd-analyze.
+Fails if the exposure level of a service is above 1.5. This check is not part of the tests, because not every machine
+has systemd-analyze.
 """
 
 from __future__ import annotations

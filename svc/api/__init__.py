@@ -1,6 +1,6 @@
 """The API contract as data: the requests, responses and error codes of each endpoint.
 
-Does no I/O and uses no web framework.
+The package does no I/O, and does not depend on a web framework.
 
 fields     types of single fields, with their JSON schemas
 shape      base classes and strict parsing of bodies, queries and responses

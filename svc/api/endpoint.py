@@ -44,7 +44,7 @@ ID_PREFIXES: Mapping[str, str] = {
     "session_id": "ses",
 }
 
-# The path parameter that is a text of the user instead of an id.
+# The path parameter that contains a user's text instead of an id.
 TAG_PARAMETER = "tag"
 
 _PARAMETER = re.compile(r"{(\w+)}")
@@ -65,13 +65,13 @@ class Endpoint(Generic[B, Q]):
     """
 
     method: Method
-    path: str  # "/v1/links/{link_id}"; at most two parameters, two only without a credential
+    path: str  # such as "/v1/links/{link_id}"; with a credential, at most one parameter, otherwise two
     tag: Tag
     summary: str
     response: type[ResponseBody] | None
     description: str = ""
     access: Access = "user"
-    scopes: tuple[Scope, ...] = ()  # any one of these is sufficient; (): no scope needed
+    scopes: tuple[Scope, ...] = ()  # a key needs one of these; empty if it needs none
     action: Action | Literal["nothing"] | None = None
     status: int = 200
     query: type[Q] | None = None

@@ -58,7 +58,7 @@ class User(ResponseBody):
     @classmethod
     def from_model(cls, user: model.User, exported_at: int) -> User:
         """Return the content of user.json. `exported_at`: the time of the export (epoch ms)."""
-        # A disabled user cannot export, so `disabled_at` would always be null.
+        # Omit `disabled_at`: it would always be null, because a disabled user cannot export.
         return cls(
             **{name: value for name, value in vars(user).items() if name != "disabled_at"}, exported_at=exported_at
         )

@@ -141,7 +141,7 @@ class LinkQuery(Query):
     @property
     def listing(self) -> tuple[str | None, ...]:
         """The parameters that must be the same for all pages of this list."""
-        tag = () if self.tag is None else (self.tag,)  # cursors without a tag are those of earlier versions
+        tag = () if self.tag is None else (self.tag,)  # without a tag, cursors stay the same as in earlier versions
         filters = (self.tag, "broken") if self.broken else tag
         return (self.order, self.account_id, self.q, self.state, *filters)
 

@@ -180,7 +180,7 @@ LEAVE = Endpoint(
     method="DELETE",
     path="/v1/me",
     tag="me",
-    action="nothing",  # the user's events are deleted with the user
+    action="nothing",  # no event, because the user's events are deleted with the user
     summary="Delete the user and all stored data",
     description="The service disconnects all accounts, as DELETE /v1/accounts/{id} does, and deletes the user with all"
     " sites, links, totals and keys. To keep the data, first use GET /v1/export. As soon as the service has verified"

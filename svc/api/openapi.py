@@ -133,7 +133,7 @@ def to_json(contract: Json) -> bytes:
 
 def to_yaml(contract: Json) -> bytes:
     """Serialize the document as YAML. The fields keep their order."""
-    import yaml  # only when a client first requests the document, because it takes 15 ms
+    import yaml  # imported when a client first requests the document, because the import takes 15 ms
 
     copy = json.loads(to_json(contract))  # without a copy, shared objects would become YAML anchors and aliases
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml is four times as fast, but not always available

@@ -19,7 +19,8 @@ MAX_IDS = 200
 MAX_IN_ZIP = 500
 MAX_ON_SHEET = 200
 _MAX_MARGIN = 20
-# The largest QR code with the widest margin has 129 modules, with at least 2 pixels each.
+# The minimum image size in a ZIP file, in pixels. The largest QR code with the widest margin has 129 modules, each with
+# at least 2 pixels.
 _MIN_SIZE_IN_ZIP = 300
 _DEFAULT_PNG_SIZE = 1024
 _NOT_IN_SPECIFICATION = "This operation is not part of the original API specification."

@@ -12,7 +12,7 @@ from svc.api.ledger import DayStatement
 from svc.api.shape import Query, ResponseBody, optional_field
 from svc.model import Compare, ReportPeriod, ShownPeriod, Step, UnavailableReason, VisitList
 
-# The periods that version 0.8.0 supports. Reports for these periods contain fields added since then only on request.
+# The periods that version 0.8.0 supports. Reports for these periods contain newer fields only on request.
 _FIRST_PERIODS = ("today", "7d", "30d")
 
 

@@ -1,8 +1,8 @@
 """Transactions on shares: public pages with the counts of a site, a link or an account.
 
 A share ends after its last day, or when its target is deleted. It is not available while its user, site or link is
-disabled. An ended share and a share that never existed give viewers the same response in the same time, because one
-statement excludes both.
+disabled. Viewers cannot distinguish an ended share from a share that never existed, because the same statement excludes
+both.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 class Limit:
     """A limit of a plan.
 
-    `full`: the value at which the limit counts as reached. It is lower than the limit for the size of a database on the
-    free plan.
+    `full`: the value at which the limit counts as reached. For the size of a database on the free plan, this value is
+    lower than the limit itself.
     """
 
     limit: int
@@ -117,7 +117,7 @@ def advise(
 
 
 def _known(figures: Iterable[Figure], limit: Limit) -> dict[int, Figure]:
-    """Return the figures, by day, that are precise enough for this limit."""
+    """Return the figures that are precise enough to be compared with this limit, by day."""
     widest = _WIDEST_ESTIMATE * limit.limit
     return {
         figure.day: figure

@@ -1,6 +1,6 @@
-"""The breakdowns for one day of a site or link: the keys of an event, and the Worker's limits. No I/O.
+"""The breakdowns of a site or link for one day, which count events by key (page, source, country, …). No I/O.
 
-This module makes the same decisions as edge_worker/src/fold.js.
+The module finds the keys of an event and applies the Worker's limits, in the same way as edge_worker/src/fold.js.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from svc.model import Dimension, VisitList
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# The key that combines all values beyond a breakdown's limits. The values that occur first in a day have separate keys.
+# The key that combines all values beyond a breakdown's limits. The values that occur first in a day keep their own
+# keys.
 OTHER = "(other)"
 # The key of a view that followed another view on the same site.
 INTERNAL = "(internal)"
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
-# The breakdowns for optional fields of an event.
+# The breakdowns that count only events with the corresponding optional field.
 _IF_ANY: tuple[Dimension, ...] = ("campaigns", "targets")
 # The breakdowns that older Workers do not count. The row of a day has all of them or none.
 VISIT_LISTS: tuple[VisitList, ...] = get_args(VisitList)
@@ -31,7 +32,7 @@ _UNIT_BYTES = 3
 
 
 class Cap(NamedTuple):
-    """The limits of a breakdown: the number of its keys, not including `(other)`, and their total size."""
+    """The limits of a breakdown: the number of its keys, not including `(other)`, and their total size in bytes."""
 
     keys: int
     bytes: int

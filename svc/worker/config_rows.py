@@ -81,14 +81,18 @@ def raise_version(version: int) -> Statement:
 
 
 def hex_keys(keys: Sequence[str]) -> str:
-    """Return the keys as a JSON list, encoded like SQLite's `hex`, so that Cloudflare's firewall does not
-    detect URLs.
+    """Return the keys as a JSON list in the encoding of SQLite's `hex`.
+
+    Without the encoding, Cloudflare's firewall could mistake URLs for attacks and reject the call.
     """
     return json.dumps([key.encode().hex().upper() for key in keys])
 
 
 def target_of(row: ConfigRow) -> str | None:
-    """Return the id of the row's site or link, `LINK_HOST` for the link host, or None for removals and other rows."""
+    """Return the id of the row's site or link, or `LINK_HOST` for the link host.
+
+    Return None for removals and other rows.
+    """
     if row.key == _HOST_KEY:
         return LINK_HOST
     target = json.loads(row.body or "{}").get("target")
@@ -166,8 +170,9 @@ def _link_fields(link: Link) -> dict[str, object]:
 def _rule_fields(rule: Rule) -> dict[str, object]:
     """Return the rule as the Worker reads it.
 
-    An older Worker ignores conditions that it does not know. It would therefore apply the rule to too many clicks. It
-    never applies a rule with an empty list of countries.
+    An older Worker ignores conditions that it does not know, and would therefore apply the rule to too many clicks. The
+    conditions are in the field `when`, and the list of countries is empty. With an empty list, an older Worker never
+    applies the rule.
     """
     fields = rule.fields()
     if not rule.needs_format_2:

@@ -60,7 +60,7 @@ class Rows(NamedTuple):
     """The result rows of `read_statements`, in the order of the statements."""
 
     days: Sequence[Row]
-    hours: Sequence[Row]  # only of open days, because the Worker deletes the hours of closed days
+    hours: Sequence[Row]  # only hours of open days, because the Worker deletes the hours of closed days
     pages: Sequence[Row]  # also contains lines for other targets and days
     log: Sequence[Row]  # like `pages`, but not sorted yet
     states: Sequence[Row]
@@ -91,9 +91,9 @@ class Live:
     `channels`: the breakdown of the sources by channel (`known_sources.py`).
 
     `statement`: the statement of counts for the last day. None if it was not read or its numbers are unknown.
-    `visit_lists`: the target's breakdowns that older Workers do not count. `unlisted_days`: the day numbers that an
-    older Worker counted without these breakdowns. `months`: the first and the last day of each whole month that the
-    Worker has added up. A month's breakdowns are included even if some of its days are deleted.
+    `visit_lists`: those of the target's breakdowns that older Workers do not count. `unlisted_days`: the day numbers
+    that an older Worker counted without these breakdowns. `months`: the first and the last day of each whole month that
+    the Worker has added up. A month's breakdowns are included even if some of its days are deleted.
     """
 
     at: int

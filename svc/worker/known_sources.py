@@ -117,7 +117,7 @@ def _table(by_channel: Mapping[Channel, Mapping[str, str]]) -> dict[str, Known]:
 SITES = _table(_BY_CHANNEL)
 # Maps app ids to apps.
 APPS = _table(_APPS_BY_CHANNEL)
-# Google has a domain in each country. JavaScript also uses this pattern.
+# Google has a domain in each country. The web application uses the same pattern, so it must be valid in JavaScript.
 GOOGLE_PATTERN = r"^google\.(com?\.)?[a-z]{2,3}$"
 _GOOGLE = re.compile(GOOGLE_PATTERN)
 _HOST = re.compile(r"([a-z0-9_-]+\.)+[a-z][a-z0-9-]+")

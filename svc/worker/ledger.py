@@ -34,7 +34,7 @@ KEPT_DAYS = 35
 def _valid(column: str) -> str:
     """Return SQL for the JSON in a column, or for an empty object if the JSON is invalid.
 
-    Otherwise, a single invalid value would make D1 fail the whole read.
+    Otherwise, D1 would reject the whole read because of a single invalid value.
     """
     return f"case when json_valid({column}) then {column} else '{{}}' end"
 
@@ -50,7 +50,8 @@ _OF_LEDGER = (
     " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted'"
 )
 _OF_STORED = f"{_FOLDED} from json_each(?2) one join day on day.target = one.value{_OF_DAY}"
-# The Worker drops events of closed days when it sorts events, and records them in the ledger as dropped.
+# Events of closed days are not read here. The Worker drops them when it sorts events, and records them in the ledger as
+# dropped.
 _TALLIES = (
     "select tally from event_log where tally <> '' and cast(?1 as integer) >"  # noqa: S608  # names of this file
     f" (select coalesce(max({_valid('value')} ->> 'day'), -1) from meta where key = 'state')"

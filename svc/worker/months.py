@@ -1,6 +1,6 @@
-"""Months in the Worker's database: the sums of a target's whole months. They remain when the days are deleted. No I/O.
+"""Months in the Worker's database: the sums of a target's whole months, which remain after their days are deleted.
 
-`docs/develop/worker-months.md` describes the format.
+`docs/develop/worker-months.md` describes the format. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ def month_statement(target_id: str, months: Sequence[Month]) -> Statement:
 
 
 def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState | None, kept_from: int) -> MonthSums:
-    """Return the sums of imported months, and of months that the Worker has added up and that lack deleted days.
+    """Return the sums of imported months, and of months that the Worker has added up and whose first day is deleted.
 
-    A month without a row had no events. `kept_from`: the first day that is not deleted. Raises ValueError, KeyError or
-    TypeError if the Worker did not write the rows.
+    For other months, the rows of days are used. A month without a row had no events. `kept_from`: the first day that is
+    not deleted. Raises ValueError, KeyError or TypeError if the Worker did not write the rows.
     """
     sums = MonthSums()
     stored = {int(str(row["month"])): _Row.model_validate_json(str(row["totals"])) for row in rows}

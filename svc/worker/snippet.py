@@ -29,7 +29,7 @@ def script_tag(path: str, name: str) -> str:
     """Return the script element that loads the code from `<path>/<name>.js`.
 
     The order of the attributes depends on the path and the name. It therefore varies by site, so that no single pattern
-    of an ad blocker matches all sites. It stays the same until the path is rotated.
+    of an ad blocker matches all sites. The order stays the same until the path is rotated.
     """
     attributes = [f'src="{path}/{name}.js"', "defer"]
     if zlib.crc32(f"{path}/{name}".encode()) & 1:

@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 ZONE = "shop.example"
 OPERATIONS = {endpoint.operation_id: f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS}
 _EXAMPLES = 100  # per operation and run
-# These settings raise all limits, because other tests cover them.
+# These settings raise all limits, so that the fuzzer does not reach them. Other tests cover the limits.
 _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SIGN_INS_PER_MINUTE", "REFRESHES_PER_MINUTE", "WRONG_PASSWORDS_PER_HOUR", "REQUESTS_PER_MINUTE",
     "ACCOUNTS", "SITES", "LINKS", "KEYS_FREE",

@@ -95,7 +95,7 @@ def before_generate_case(context: Any, strategy: Any) -> Any:
 
 def with_caller(case: Any, kind: str, more: dict[str, str]) -> Any:
     credential = (case.headers or {}).get("Authorization")
-    if credential != PLACEHOLDER:  # the credential was omitted on purpose, or made up
+    if credential != PLACEHOLDER:  # schemathesis has omitted or invented the credential
         kind = "anonymous" if credential is None else "bad"
     case.headers = {**more, **(case.headers or {}), AS: kind}
     return case
@@ -119,7 +119,7 @@ def map_case(context: Any, case: Any) -> Any:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Insert values that were not known before: the credential, and resources that only this request uses."""
+    """Insert values that are known only when the request is sent: the credential, and resources for this request."""
     if AS not in (case.headers or {}):  # the case is an example in the document
         with_caller(case, next(IN_TURN), {})
     kind, label = case.headers[AS], case.operation.label

@@ -158,7 +158,7 @@ async def fuzz(port: int, seed: int, *, connections: int, seconds: float = float
 
     Raises AssertionError if the server no longer responds.
     """
-    chance = random.Random(seed)  # the result is reproducible and not a secret
+    chance = random.Random(seed)  # reproducible; not used for secrets
     seeds = http_1_requests() + http_2_requests()
     seen: Counter[str] = Counter()
     done = 0
