@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from svc.model import AlertKind
     from svc.store.tx import Store, Tx
 
-# A Worker pushes an hour up to 52 minutes and 44 seconds after its end, and the service checks it within two minutes.
+# The maximum time from the end of an hour until the service has checked it. A Worker pushes an hour up to 52 minutes
+# and 44 seconds after its end, and the service checks it within two minutes.
 _REPORTED_AFTER_MS = 55 * 60_000
 _SITES_OF_A_KIND = 10
 _CHANGES = 200

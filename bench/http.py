@@ -78,7 +78,7 @@ class Place:
     def pushes(self, accounts: int) -> Iterator[bytes]:
         """Yield pushes of these accounts in turn.
 
-        Each push has an hour and a day for 50 targets, with growing counts.
+        Each push has the totals of an hour and of a day for 50 targets, with growing counts.
         """
         day = NOW // DAY_MS - 3
         for number in itertools.count():

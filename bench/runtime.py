@@ -89,7 +89,7 @@ class Bare:
 
 @asynccontextmanager
 async def open_bare() -> AsyncIterator[Bare]:
-    """Run both processes until the block ends."""
+    """Run the two workerd processes until the block ends."""
     sockets = {name: listening_socket() for name in ("worker", "nothing", "cron", "databases")}
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)

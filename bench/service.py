@@ -146,7 +146,10 @@ async def add_user(store: Store) -> int:
 
 
 async def pushes() -> AsyncIterator[Row]:
-    """Measure pushes with an hour and a day for 50 targets. Each push is committed before the response."""
+    """Measure pushes with the totals of an hour and of a day for 50 targets.
+
+    Each push is committed before the response.
+    """
     async with new_store() as store:
         account_id, ids = await add_account(store, await add_user(store), _TARGETS)
         counts = [(target, 10, 1, 5) for target in ids]

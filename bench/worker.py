@@ -38,7 +38,7 @@ CRON_CPU = Path(__file__).parents[1] / "edge_worker/tools/cron_cpu.js"
 CONNECTIONS = 32
 REQUESTS = 6_000
 ROUNDS = 5
-# After this time, the last events are written, because they are buffered for 1.5 s.
+# The time after which the last events are written. The Worker buffers events for 1.5 s.
 FLUSHED_S = 3
 # A link with all options. None of its rules matches a click, so the Worker evaluates all conditions and then the split.
 _ALL_OPTIONS = {

@@ -57,7 +57,7 @@ _NOTHING = cast("Any", None)  # not used, because no actor runs
 _FIRST_DAY = day_of(system_clock()) - 800
 _TWO_YEARS = 730
 _WORKER = Path(__file__).parents[1] / "edge_worker/tools/two_years.js"
-# Pushes arrive a few minutes after the end of the day. Housekeeping, which deletes expired rows, runs once a day.
+# The time from the end of the last counted hour until the push arrives.
 _PUSHED_AT_MS = 11 * 60_000
 _PARTS_A_PUSH = 20
 _SEED = 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from svc.cli import main
 
 _PR_SET_PDEATHSIG = 1
-# PyInstaller's loader sets this variable, so that the program finds its bundled libraries.
+# The environment variable that PyInstaller's loader sets, so that the program finds its bundled libraries.
 _LIBRARIES = "LD_LIBRARY_PATH"
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _TEXT = re.compile(r"licen[sc]e|copying|copyright|notice|authors", re.IGNORECASE)
 # The binary contains PyInstaller's loader and startup hooks.
 _LOADER = ("pyinstaller", "pyinstaller-hooks-contrib")
-# Shown for a system library whose licence is unknown. Must not appear in a distributed build.
+# The text for a system library whose licence is unknown. It must not appear in a distributed build.
 UNKNOWN = "library of the build system; see its licence there"
-# Debian stores the licences that many packages share in one folder.
+# The folder in which Debian stores the licences that many packages share.
 _COMMON = Path("/usr/share/common-licenses")
 
 

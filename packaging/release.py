@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cyclonedx.model.component import Component
 
 _SUMS = "SHA256SUMS"
-# `ssh-keygen -Y verify` must name the same namespace.
+# The namespace of the signature. `ssh-keygen -Y verify` must be called with the same namespace.
 _NAMESPACE = "file"
 # The OpenAPI document is the same for every service, except for the service's URL.
 _EXAMPLE_URL = "https://svc.example"

@@ -17,8 +17,9 @@ _NAME_BYTES = 107
 LONGEST_EMAIL = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _LONGEST_LOCAL_PART = 64
 
-# RFC 5321: a dot-string without quotes or comments, then @, then a host name of letters, digits and hyphens. The
-# email-validator package is not used: it accepts `=?utf-8?q?…?=@host`, which Python's own email package decodes.
+# The pattern of email addresses (RFC 5321): a dot-string without quotes or comments, then @, then a host name of
+# letters, digits and hyphens. The email-validator package is not used: it accepts `=?utf-8?q?…?=@host`, which Python's
+# own email package decodes.
 _ATOM = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _ADDRESS = re.compile(rf"(?P<local>{_ATOM}(\.{_ATOM})*)@(?P<host>{_LABEL}(\.{_LABEL})*)")

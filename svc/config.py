@@ -43,7 +43,7 @@ _LARGEST = 10**12
 _URL_CHARACTERS = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
 _LONGEST_URL = 2_000
-# Longer names do not fit next to the navigation on a phone.
+# The maximum length of the service's name. Longer names do not fit next to the navigation on a phone.
 _LONGEST_NAME = 40
 # Settings of earlier versions, by section. Configuration files of operators may still contain them.
 _REMOVED = {

@@ -461,8 +461,8 @@ class ErrorNote:
     finding: dict[str, object] | None = None
 
 
-# Codes whose message quotes Cloudflare. The remedy refers to the quoted text, so texts in other languages are followed
-# by the original message.
+# Codes whose message quotes Cloudflare. The remedy refers to the quoted text, so a translation is followed by the
+# original message.
 QUOTES: tuple[Code, ...] = ("cloudflare_error", "edge_firewall")
 
 
@@ -506,7 +506,10 @@ class ServiceError(Exception):
         return {"error": fields}
 
     def to_note(self) -> ErrorNote:
-        """Return the error to store, under its own code."""
+        """Return the error in the form that is stored.
+
+        It keeps its own code, even if responses replace the code (`shown_as`).
+        """
         return ErrorNote(self.code, self.message, self.details)
 
 

@@ -116,7 +116,7 @@ THINGS: Mapping[Subject, str] = {
     "operation": "the operation {operation}",
     "link_host": "the link host {host}",
 }
-# Placeholders in templates that are not facts, because their values are the same for all accounts.
+# Placeholders in templates that are not the names of facts, because their values are the same for all accounts.
 _NOT_FACTS = frozenset({"worker", "database"})
 # Facts that are times (ISO 8601).
 MOMENTS = ("since", "at")

@@ -73,7 +73,7 @@ class HistogramMetric(Metric):
     buckets: tuple[float, ...] = ()
 
 
-# Upper bounds that distinguish normal, noticeable and excessive durations.
+# Upper bounds of histogram buckets, in seconds. They distinguish normal, noticeable and excessive durations.
 _QUICK_S = (0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0)
 _REQUEST_S = (0.0025, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
 _CALL_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0)
@@ -85,7 +85,8 @@ _LOOP_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 200.0)
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-# gone: the client disconnected before the response began. broken: the response failed after it had begun.
+# The values of the label `status`. gone: the client disconnected before the response began. broken: the response failed
+# after it had begun.
 STATUSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "gone", "broken")
 # The value of the label `code` for stored error responses, which are sent again if a request is repeated. Only the body
 # of a stored response contains its error code, and the body is not parsed.

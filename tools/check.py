@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 TEST_FOLDERS = ("tests", "edge_worker/test")
-# Every change can violate the rules for imports, and this test takes only a second.
+# The test that always runs, because every change can violate the rules for imports. It takes only a second.
 ALWAYS = "tests/test_layers.py"
 # The time that pytest needs before the first test and after the last test.
 _START_S = 6.0

@@ -67,7 +67,8 @@ _ALTERNATIVES = "|".join(f"(?P<w{i}>{word})" for i, (word, _) in enumerate(WORDS
 _PATTERN = re.compile(rf"\b(?:{_ALTERNATIVES})(?!\w)", re.IGNORECASE)
 # The same pattern for text in lower case. It takes only a fifth of the time.
 _IN_LOWER_CASE = re.compile(rf"\b(?:{_ALTERNATIVES})(?!\w)")
-# Words that start a noun clause, or the answer to a question that the text does not contain.
+# Words with which a docstring must not begin, because they start a noun clause or the answer to a question that is not
+# asked.
 _CLAUSES = frozenset(
     {"who", "whom", "whose", "of", "as", "that", "what", "whether", "how", "where", "why", "which", "whoever"}
 )

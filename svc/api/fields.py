@@ -46,13 +46,14 @@ _LONGEST_HOST = 253
 _LONGEST_PREFIX = 1_000
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-# No top-level domain begins with a digit (RFC 3696, 2), so the pattern excludes IPv4 addresses.
+# A host name. No top-level domain begins with a digit (RFC 3696, 2), so the pattern excludes IPv4 addresses.
 _HOST = rf"^({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.?$"
 # Characters that RFC 3986 allows in a URL; all others must be percent-encoded.
 _UNRESERVED = r"A-Za-z0-9._~\-"
 _SUB_DELIMS = r"!$&'()*+,;="
-# More permissive than _LABEL, because the labels of some hosts contain underscores, or begin or end with a hyphen.
-# Percent signs are excluded, because an encoded host could be mistaken for a different host.
+# A label of the host in a URL. This pattern is more permissive than _LABEL, because the labels of some hosts contain
+# underscores, or begin or end with a hyphen. Percent signs are excluded, because an encoded host could be mistaken for
+# a different host.
 _URL_LABEL = r"[A-Za-z0-9_-]{1,63}"
 _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_BYTE}(\.{_BYTE}){{3}}"
@@ -80,7 +81,8 @@ _URL = (
 )
 # An origin that may show a page in a frame. `http` is allowed only for development.
 _ORIGIN = rf"^(https://({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?|http://localhost)(:{_PORT})?$"
-# Requests may contain the ASCII form above, or a form with non-ASCII characters that can be converted to it.
+# Hosts and URLs in requests may match the ASCII patterns above, or contain non-ASCII characters. The service then
+# converts them to ASCII.
 _BEYOND_ASCII = r"[^\x00-\x7F]"
 _HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
 _URL_CHARS = rf"[{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]"
@@ -98,7 +100,7 @@ _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 _CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _INVISIBLE = rf"{_CONTROL}\x20\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff"
 _NOTE = rf"^[^{_CONTROL}]*[^{_INVISIBLE}][^{_CONTROL}]*$"
-# RFC 3339. Python would also accept other ISO 8601 forms.
+# A time in the format of RFC 3339. Python would also accept other ISO 8601 formats.
 _TIME = (
     r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
     r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"

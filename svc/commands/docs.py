@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # `make build` copies the documents that packaging/documents.py lists to this folder, which is in every package.
 _FOLDER = Path(__file__).parents[1] / "documents"
-# Descriptions of the files without a heading.
+# Descriptions of files that have no heading, by the end of their names.
 _KINDS = {".yml": "alert rules for Prometheus", ".json": "dashboard for Grafana", ".png": "image"}
 
 

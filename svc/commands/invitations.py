@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
 
 _DAYS = 7
-# A longer time is almost certainly a typo.
+# The maximum validity of an invitation in days. A longer time is almost certainly a typo.
 _MAX_DAYS = 365
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.model import Action, User
     from svc.store.tx import Tx
 
-# A larger number is almost certainly a typo.
+# The largest number that a limit can be set to. A larger number is almost certainly a typo.
 _LARGEST_LIMIT = 1_000_000_000
 
 

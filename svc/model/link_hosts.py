@@ -46,7 +46,7 @@ class LinkHost:
     root_url: str | None = None
     not_found_url: str | None = None
     config_error: ErrorNote | None = None  # the reason why the sync could not apply this version
-    visit_at: int | None = None  # when the service requests a code from the host next; None if no request is due
+    visit_at: int | None = None  # time of the next test request to the host (epoch ms); None if none is due
     failed_visits: int = 0  # number of consecutive requests with a problem
     visit_error: ErrorNote | None = None  # the problem of the last request; None until it has lasted for a while
 

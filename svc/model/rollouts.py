@@ -29,5 +29,5 @@ class Rollout:
     failed: int
     started_at: int
     changed_at: int
-    looked_at: int  # the service's last poll
+    looked_at: int  # time of the service's last poll (epoch ms)
     patient_until: int  # until this time after an outage of the service, a silent Worker does not count as failed

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from svc.qr.style import Style
     from svc.qr.symbol import Area, Symbol
 
-# Scanners cannot read modules of one pixel reliably.
+# The minimum width of a module in pixels. Scanners cannot read modules of one pixel reliably.
 MIN_MODULE_PIXELS = 2
 _START = b"\x89PNG\r\n\x1a\n"
 _PALETTE, _COLOR, _COLOR_AND_ALPHA = 3, 2, 6  # color types

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from svc.identity.logo import Logo
 
-# Larger pictures take too long to read. A logo is at most 28 % as wide as a QR code.
+# The maximum width and height of a logo in pixels. Larger pictures take too long to read, and a logo is at most 28 % as
+# wide as a QR code.
 MAX_SIDE = 1_024
 _KEPT_SIDE = 512
 _START_BYTES = 8
@@ -157,7 +158,7 @@ def _unfiltered(data: bytes, line_bytes: int, distance: int) -> Iterator[bytes]:
 
 
 def _undo_paeth(line: bytearray, above: bytes, distance: int) -> None:
-    """Add to each byte the neighbor that is closest to left + up - upper left (PNG, 9.4)."""
+    """Undo the Paeth filter: add to each byte the neighbor that is closest to left + up - upper left (PNG, 9.4)."""
     for part in range(distance):
         left = corner = 0
         for at in range(part, len(line), distance):
@@ -171,7 +172,10 @@ def _undo_paeth(line: bytearray, above: bytes, distance: int) -> None:
 
 
 class _Pixels:
-    """Converts lines of samples to rows of red, green, blue and alpha. Raises NotDrawable if a color is missing."""
+    """Converts lines of samples to rows of red, green, blue and alpha.
+
+    Raises NotDrawable if a color is not in the palette.
+    """
 
     def __init__(self, width: int, depth: int, color: int, chunks: dict[bytes, bytes]) -> None:
         self._width, self._depth, self._color = width, depth, color

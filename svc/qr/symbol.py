@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import segno
 
-# A logo hides modules, which the error correction restores. With these limits, a logo damages at most two thirds of the
-# codewords that level H can restore in any block of any version that short URLs need (tests/qr/test_symbol.py). The
-# rest remains for dirt, folds and poor light.
+# The maximum size of a logo. A logo hides modules, which the error correction restores. With these limits, a logo
+# damages at most two thirds of the codewords that level H can restore in any block of any version that short URLs need
+# (tests/qr/test_symbol.py). The rest remains for dirt, folds and poor light.
 _MAX_SIDE = 0.28  # as a fraction of the symbol's width
 _MAX_AREA = 0.05  # as a fraction of the symbol's area
 

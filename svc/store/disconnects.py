@@ -1,7 +1,7 @@
 """Transactions for disconnects. A disconnect deletes an account, but users can still read its sites, links and totals.
 
-The account's row is moved to `former_accounts`. The Cloudflare account can be connected again immediately. The new
-connection gets a new account id, and shares no data with the former account.
+The account's row is moved to `former_accounts`. Users can connect the Cloudflare account again immediately. It then
+gets a new account id, and shares no data with the former account.
 """
 
 from __future__ import annotations

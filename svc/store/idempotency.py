@@ -8,9 +8,10 @@ from svc.errors import Busy, Conflict, ServiceError, Unauthorized
 from svc.store.tx import Tx, from_json, sql, to_json
 from svc.store.users import get_user
 
-# Responses above this size count as large. The total size of a user's large responses is limited, because the response
-# to a bulk creation of links can reach 1.5 MB. The request rate limit bounds the total size of smaller responses. The
-# query and its index contain this number as a constant, because the index could not be used with a parameter.
+# Responses with more bytes than this count as large. The total size of a user's large responses is limited, because the
+# response to a bulk creation of links can reach 1.5 MB. The request rate limit bounds the total size of smaller
+# responses. The query and its index contain this number as a constant, because the index could not be used with a
+# parameter.
 LARGE_BYTES = 4_096
 
 

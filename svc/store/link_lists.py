@@ -40,9 +40,9 @@ _PLACES: Mapping[PagedOrder, tuple[str, str, str]] = {
 class LinkFilter:
     """The filter for a list of a user's links. Lists of deleted links include the links of disconnected accounts.
 
-    `contains`: the code or the destination URL must contain at least one of these texts, ignoring case, or the title
-    must contain the folded text `title_contains`; if empty, all links match. `tag`: a normalized tag. `broken`: only
-    links with broken targets. `account_id` and `edge_accounts`: None means any account.
+    A link matches if its code or destination URL contains one of the texts in `contains`, ignoring case, or if its
+    title contains `title_contains` (in the form of `link_texts.folded`). If both are empty, all links match. `tag`: a
+    normalized tag. `broken`: only links with broken targets. `account_id` and `edge_accounts`: None means any account.
     """
 
     user_id: int

@@ -152,7 +152,7 @@ def _entries(table: _Table, account: Account, period: ReportPeriod, most: int) -
 
 
 def _both(row: Row, prefix: str = "") -> _Both:
-    """Return the counts in the period, and in the period before."""
+    """Return a row's counts in the period and in the period before. The latter is None if nothing was counted then."""
     now, before = (Counts(*(row[f"{prefix}{column}{suffix}"] for column in _COLUMNS)) for suffix in ("", "_before"))
     return now, before if row[f"{prefix}days_before"] else None
 

@@ -123,7 +123,7 @@ def links_by_id(link_ids: Sequence[str]) -> Tx[dict[str, Link]]:
 
 
 def _both(row: Row, prefix: str = "") -> tuple[Counts, Counts | None]:
-    """Return the counts in the period, and in the period before."""
+    """Return a row's counts in the period and in the period before. The latter is None if nothing was counted then."""
     now, before = (
         Counts(*(row[f"{prefix}{count}{suffix}"] for count in ("views", "bots", "visitors")))
         for suffix in ("", "_before")

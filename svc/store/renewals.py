@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.store.working_tokens import WorkingToken
 
-# In these states, the account has or once had a working token.
+# The states in which a token can be renewed, because the account has or once had a working token.
 _RENEWABLE: tuple[AccountState, ...] = (
     "connected",
     "ready",

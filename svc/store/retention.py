@@ -16,7 +16,7 @@ from svc.store.tx import sql
 if TYPE_CHECKING:
     from svc.store.tx import Parameter, Row, Tx
 
-# Deleting this many rows takes about 10 ms of the writer's time.
+# The maximum number of rows per transaction. Deleting them takes about 10 ms.
 BATCH = 1_000
 
 

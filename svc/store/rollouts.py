@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from svc.errors import Code
     from svc.model import HaltReason, UpdateOutcome
 
-# A Worker that has not pushed for this long counts as silent. Workers push once an hour.
+# A Worker counts as silent if it has not pushed for this time. Workers push once an hour.
 SILENT_MS = 2 * HOUR_MS
 # If a Worker stops pushing within this time after its update, the update counts as failed. Canary accounts are watched
 # without this limit until the rollout continues with the other accounts.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # filling the store.
 MAX_SESSIONS = 50
 
-# Excludes sessions of users who are being deleted.
+# The sessions with their users. Sessions of users who are being deleted are excluded.
 _WITH_USER = (
     "select s.id as session_id, u.id, u.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at,"
     " u.disabled_at, u.created_at from sessions s join users u on u.id = s.user_id and u.email is not null"

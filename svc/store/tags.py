@@ -26,10 +26,10 @@ class TagUse:
 
 
 def list_tags(which: LinkFilter, today: int) -> Tx[list[TagUse]]:
-    """Return the tags of the links that match the filter. The tags of most links come first."""
+    """Return the tags of the links that match the filter. Tags with the most links come first."""
     parameters: list[Parameter] = [today - DAYS_SHOWN, today]
     conditions = which.conditions(parameters)
-    # Links often have the same tags, so the engine adds up the links of each combination of tags.
+    # Many links have the same combination of tags, so the database first adds up the links with each combination.
     rows = yield sql(
         "select tags, count(*) as n, cast(sum(clicks) as bigint) as clicks from (select t.tags,"  # noqa: S608  # names of this file and placeholders
         " (select coalesce(sum(d.views), 0) from days d where d.target = t.id and d.day >= $1 and d.day < $2) as clicks"
@@ -55,7 +55,7 @@ class Tagged:
 
 
 def tagged(which: LinkFilter) -> Tx[Tagged | None]:
-    """Return the links that match the filter; None if there are none."""
+    """Return a summary of the links that match the filter, which selects a tag; None if there are no such links."""
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     rows = yield sql(
@@ -84,7 +84,7 @@ def first_day(which: LinkFilter) -> Tx[int | None]:
 
 
 def day_sums(which: LinkFilter, first: int, last: int) -> Tx[dict[int, tuple[Counts, bool]]]:
-    """Return the sums of the links' counts on each of these days that has counts. True: they contain estimates."""
+    """Return the sums of the links' counts by day, for days with counts. True means that a sum contains estimates."""
     parameters: list[Parameter] = [first, last]
     conditions = which.conditions(parameters)
     rows = yield sql(

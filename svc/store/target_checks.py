@@ -31,7 +31,8 @@ PERIOD_MS = 7 * DAY_MS
 CONFIRM_MS = DAY_MS
 # The maximum number of links whose targets one transaction lists, so that other writers do not have to wait.
 _LINKS = 50
-# A request can be due later than this only if the clock of the service's host was wrong.
+# The maximum time until the next request. If a request is due later, the clock of the service's host was wrong when the
+# time was stored.
 _LATEST_MS = PERIOD_MS + DAY_MS
 # SQL condition: visitors can reach the targets of the link `t`, whose user is `u`.
 _REACHABLE = "t.state = 'active' and t.disabled_at is null and u.disabled_at is null and u.email is not null"

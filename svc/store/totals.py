@@ -267,7 +267,7 @@ def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Co
 
 
 def imported_days(target: str, from_day: int, to_day: int) -> Tx[dict[int, bool]]:
-    """Return the target's days in [from_day, to_day] whose counts were imported. True if the counts are estimates."""
+    """Return the target's days in [from_day, to_day] with imported counts. True means that the counts are estimates."""
     rows = yield sql(
         "select day, estimated from days where target = $1 and day >= $2 and day <= $3 and imported = 1",
         target,

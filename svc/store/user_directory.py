@@ -24,7 +24,8 @@ _COUNTS = (
     " (select count(*) from links l where l.user_id = u.id and l.state = 'active') as links,"
     " (select count(*) from keys k where k.user_id = u.id) as keys"
 )
-# The sort key, the direction, and the comparison with the last user of the previous page ($1 and $2).
+# For each order: the `order by` clause, and the condition that a user comes after the last user of the previous page
+# ($1: email address, $2: id).
 _ORDERS: dict[UserOrder, tuple[str, str]] = {
     "oldest": ("u.id", "u.id > $2 and cast($1 as text) is not null"),
     "newest": ("u.id desc", "u.id < $2 and cast($1 as text) is not null"),

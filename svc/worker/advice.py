@@ -35,7 +35,7 @@ FORECAST_DAYS = 30
 _SOON_DAYS = 7
 _FEWEST_DAYS = 14  # two days for each weekday
 _WEEK = 7
-_GROWS = 1.96  # standard deviations of Kendall's score: two-sided, 5 %
+_GROWS = 1.96  # threshold of the test, in standard deviations of Kendall's score; this is 5 %, two-sided
 # The maximum width of an estimate's 95 % interval, as a fraction of the limit. A wider interval could lead to a wrong
 # level.
 _WIDEST_ESTIMATE = 0.1
@@ -54,8 +54,8 @@ class Limit:
     full: int
 
 
-# Cloudflare docs of 2026: workers/platform/limits, d1/platform/limits, d1/platform/pricing. Paid plans have no daily
-# limits, but Cloudflare bills usage above the monthly allowance.
+# The limits of Cloudflare's plans (Cloudflare docs of 2026: workers/platform/limits, d1/platform/limits,
+# d1/platform/pricing). Paid plans have no daily limits, but Cloudflare bills usage above the monthly allowance.
 LIMITS: Mapping[EdgePlan, Mapping[Metric, Limit]] = {
     "free": {
         "requests": Limit(100_000, full=100_000),

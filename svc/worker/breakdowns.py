@@ -27,7 +27,7 @@ SITE_LISTS: tuple[VisitList, ...] = ("campaigns", "entries", "arrivals")
 # The breakdowns that every report has.
 COMMON_LISTS: tuple[Dimension, ...] = (*_OF_PEOPLE, "bots")
 LINK_LISTS: tuple[VisitList, ...] = ("campaigns", "targets")
-# UTF-8 needs at most 3 bytes per UTF-16 unit.
+# The size of a UTF-16 unit of a non-ASCII key, in bytes. UTF-8 needs at most 3 bytes per UTF-16 unit.
 _UNIT_BYTES = 3
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from svc.model import Link, LinkHost, Retention, Rule, Site
 
-# 33 rows with 3 parameters each, because D1 allows 100 parameters per statement.
+# The maximum number of rows in one statement. Each row has 3 parameters, and D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
 # The number of rows written in one call. A call with this many rows takes far less time than D1's limit of 30 s.
 _ROWS_A_CALL = 330

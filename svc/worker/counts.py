@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc.worker.months import Month
     from svc.worker.rows import Row, Statement
 
-# These are separate statements, because the firewall of Cloudflare's API blocks `union` as an attack.
+# Two separate statements read the events, because the firewall of Cloudflare's API blocks `union` as an attack.
 _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
 # The maximum number of entries per breakdown in a report.

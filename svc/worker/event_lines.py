@@ -22,7 +22,7 @@ Event = (
 # (target, day number, views, bots), followed by the name of the ledger entry unless the name is `accepted`.
 Tally = tuple[str, int, int, int] | tuple[str, int, int, int, str]
 
-# left_to_right is safe: the variants have different lengths, so only one variant can match.
+# The validator tries the variants from left to right. Their lengths differ, so only one variant can match.
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Annotated[Event, Field(union_mode="left_to_right")]])
 _TALLIES: TypeAdapter[list[Tally]] = TypeAdapter(list[Annotated[Tally, Field(union_mode="left_to_right")]])
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _OTHER_BYTES = 20
 # If a row is too large, the limits of its lists are multiplied by this number until the row fits.
 _SMALLER = 0.8
-# A row has at most 8,600 bytes, and in hex twice that. D1 allows 2 MB per parameter and 100 parameters per statement.
+# The maximum number of rows in one statement. A row has at most 8,600 bytes, and twice as many in hex. D1 allows 2 MB
+# per parameter and 100 parameters per statement.
 _ROWS_A_STATEMENT = 30
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 STATEMENT = "select key, value from meta where key in ('schema', 'config_version', 'state')"
-# https://developers.cloudflare.com/d1/reference/time-travel/
+# For Time Travel, see https://developers.cloudflare.com/d1/reference/time-travel/
 UNREADABLE = (
     "The Worker's table meta contains invalid data that neither the Worker nor the service wrote. Restore the database"
     " svc-edge to the minute before the change with Cloudflare's Time Travel, which covers the last seven days. Or"

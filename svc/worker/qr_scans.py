@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
     from svc.worker.rows import Row, Statement
 
-# Clicks on links in QR codes have this source (edge_worker/src/sources.js). The statement reads one row per existing
-# link, and one row for each day on which the link was clicked. Deleted links are omitted, because their configuration
-# rows have no body.
+# Scans are clicks with the source `qr` (edge_worker/src/sources.js). The statement reads one row per existing link, and
+# one row for each day on which the link was clicked. Deleted links are omitted, because their configuration rows have
+# no body.
 _SCANS = (
     "select coalesce(sum(day.totals ->> '$.sources.qr'), 0) as scans from config"
     " join day on day.target = config.body ->> 'target' and day.day between cast(?1 as integer) and cast(?2 as integer)"
@@ -23,7 +23,7 @@ _KEPT_FROM = "select coalesce(value ->> 'kept_from', 0) as kept_from from meta w
 class Scans(NamedTuple):
     """The number of scans of all existing links since the day `since`.
 
-    This day is later than requested if days were deleted.
+    `since` is the first requested day, or a later day if days were deleted.
     """
 
     scans: int

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Column names in lower case, reduced to letters, and the fields.
 OPTIONS = {"forwardquery": "forward_query", "afterurl": "after_url", "split": "split"}
-# These are columns of options only in exports of this service. In other files, they are columns with restrictions.
+# Columns that contain options only in exports of this service. In other files, these columns contain restrictions.
 PERIOD = {"startsat": "starts_at", "endsat": "ends_at"}
 _BOOLEANS = {"true": True, "t": True, "1": True}
 

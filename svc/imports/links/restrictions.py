@@ -52,7 +52,8 @@ ENDS = (
     "endsat",
 )
 STARTS = ("validsince", "validfrom", "startsat", "startdate")
-# Some products store a date in the distant future for links that never expire. The API rejects dates from 2100 on.
+# 2100-01-01. Some products store a date in the distant future for links that never expire. The API rejects dates from
+# 2100 on, so such dates are ignored.
 NEVER_MS = 4_102_444_800_000
 VISITS = ("maxvisits", "maxclicks", "maxviews", "visitlimit", "clicklimit", "clickslimit")
 STATES = ("status", "state")

@@ -177,7 +177,8 @@ def _unknown_columns(names: Sequence[str]) -> str:
 class _Columns(NamedTuple):
     """The positions of the columns.
 
-    `code` or `short` may be None. Only exports of this service have `edge_account_id` and `state`. `options`: by field.
+    `code` or `short` may be None. Only exports of this service have `edge_account_id` and `state`. `options`: the
+    positions of the columns with options, by field of the link.
     """
 
     code: int | None
@@ -244,7 +245,7 @@ def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrict
 
 
 def _texts(padded: Sequence[str], columns: _Columns) -> Iterator[str | None]:
-    """Yield the title, the note and the tags; None without such a column."""
+    """Yield the title, the note and the tags of a row. A value is None if the file has no such column."""
     for place in (columns.title, columns.note, columns.tags):
         text = None if place is None else padded[place]
         # The exports of this service have an apostrophe before a text that a spreadsheet would take for a formula.

@@ -30,7 +30,7 @@ from svc.model.link_texts import (
 TITLES = ("title",)
 NOTES = ("note", "notes", "comments", "comment", "description")
 TAGS = ("tags", "tag")
-# `mysql --batch` and PostgreSQL's `copy` write these for null.
+# Fields without a text. `mysql --batch` and PostgreSQL's `copy` write the last two for null.
 _NOTHING = {"", "null", r"\n"}
 _CONTROL_IN_NOTES = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]+")
 # Shlink and Dub separate tags with these characters. This service's exports contain a JSON list.

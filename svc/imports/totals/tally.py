@@ -135,11 +135,11 @@ class Tally:
                 self._keep_visits()
 
     def add_views(self, day: int, views: int) -> None:
-        """Add a number of views."""
+        """Add this number of views to the day."""
         self._views[day] += views
 
     def add_bot(self, day: int) -> None:
-        """Count a hit by a bot."""
+        """Count a hit by a bot on this day."""
         self._bots[day] += 1
 
     def count_views(self) -> None:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from svc.store.engines.migrate import Migration
 
-# A standby takes over a store that has been free for this time. A running service may lose its connections, for example
-# because the PostgreSQL server restarts, but it reconnects within this time. Without the delay, the service and the
-# standby would compete for the store after each restart of the server.
+# A standby takes over a store when the store has been free for this time. A running service may lose its connections,
+# for example because the PostgreSQL server restarts, but it reconnects within this time. Without the delay, the service
+# and the standby would compete for the store after each restart of the server.
 _QUIET_S = 2.0
 _ANSWER_S = 5.0
 

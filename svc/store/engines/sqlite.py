@@ -61,9 +61,9 @@ _READERS = 4
 # The maximum wait while another process (a command, a backup) holds the file's write lock.
 _BUSY_MS = 5_000
 _WAL_PAUSE_S = 0.01
-# A push writes about as many database pages as it has sites and links. With SQLite's defaults (a cache of 2 MB, a
-# checkpoint after 1,000 pages), each push would read most pages again, and every tenth push would start a checkpoint.
-# This would take 20% more CPU time.
+# The size of the writer's page cache. A push writes about as many database pages as it has sites and links. With
+# SQLite's defaults (a cache of 2 MB, a checkpoint after 1,000 pages), each push would read most pages again, and every
+# tenth push would start a checkpoint. This would take 20% more CPU time.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
 # Messages for errors that the store causes, as opposed to the transaction, by SQLite's primary result code.
@@ -85,8 +85,8 @@ _STORE_FAILURES = {
 # The connections of readers are read-only. A write in a read-only transaction is therefore a bug, and not a failure of
 # the store.
 _READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
-# SQLite treats "$1" as a parameter with the name "1". Parameters are bound by name, because SQLite would bind a tuple
-# in the order in which the parameters appear in the text.
+# The names of parameters: SQLite treats "$1" as a parameter with the name "1". Parameters are bound by name, because
+# SQLite would bind the values of a tuple in the order in which the parameters appear in the text.
 _NAMES = tuple(str(number) for number in range(1, 1_101))  # enough for most statements
 
 
