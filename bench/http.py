@@ -86,7 +86,7 @@ class Place:
             at = day * DAY_MS + number // accounts % 24 * HOUR_MS
             rows = [[target, 10 + number, 1, 5] for target in link_ids[:_TARGETS]]
             part = {
-                "id": 1,  # any id, because many parts are sent concurrently
+                "id": 1,  # all parts can have the same id, because the benchmark sends them concurrently
                 "day": day_text(day),
                 "as_of": at + HOUR_MS,
                 "final": False,

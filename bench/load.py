@@ -105,7 +105,7 @@ async def paced(
 
 
 class _Kept:
-    """A persistent connection. When the service closes it, it is opened again."""
+    """A persistent connection, which is opened again after the service has closed it."""
 
     def __init__(self, port: int) -> None:
         self._port = port

@@ -84,7 +84,7 @@ async def _stored(config: StoreConfig, user_id: int) -> AsyncIterator[None]:
 
 
 def _edge_id(number: int) -> str:
-    """Return an id in the format of Cloudflare. The ids are the same in each run."""
+    """Return an id in the format of Cloudflare's account ids. The ids are the same in each run."""
     return digest(f"edge {number}")[:32]
 
 

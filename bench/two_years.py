@@ -1,4 +1,7 @@
-"""A site that has been counted for two years. The store has its daily totals, and the database its days and months."""
+"""A site that has been counted for two years.
+
+Its daily totals are in the store, and its days and months with breakdowns are in the account's database.
+"""
 
 from __future__ import annotations
 

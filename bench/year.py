@@ -259,7 +259,7 @@ class Simulation:
 
     async def report_ms(self) -> float:
         """Read a random site's report and return the duration in ms."""
-        site_id = random.choice(random.choice(self.workers).sites)  # this random choice is not a secret
+        site_id = random.choice(random.choice(self.workers).sites)  # not used for secrets
         began = time.perf_counter()
         await self.report(site_id)
         return (time.perf_counter() - began) * 1000

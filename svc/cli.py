@@ -99,8 +99,7 @@ def parser_of_all() -> argparse.ArgumentParser:
 def _modules_for(first: str) -> Iterable[str]:
     """Return the names of the modules to import for this first argument of the command line.
 
-    This is the module of the command. For `--version`, it is none. For help and for unknown commands, it is all of
-    them.
+    Usually, this is the module of the command. `--version` needs no module. Help and unknown commands need all modules.
     """
     if first == _VERSION:
         return ()

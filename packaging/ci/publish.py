@@ -1,7 +1,7 @@
 """Publish the files of a release at GitHub, Forgejo or Gitea: `python packaging/ci/publish.py FOLDER`.
 
 The workflow sets the tag, the repository and the host in GITHUB_… variables, and a token in TOKEN. The release is a
-draft until all files are uploaded. It needs no packages.
+draft until all files are uploaded. The script needs only Python's standard library.
 """
 
 from __future__ import annotations

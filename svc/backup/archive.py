@@ -161,7 +161,7 @@ def _unpack_store(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Pat
 
 def _chunks(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
     reader = archive.extractfile(member)
-    assert reader is not None  # because the member is a regular file
+    assert reader is not None  # a regular file always has a reader
     remaining_bytes = member.size
     while remaining_bytes:
         chunk = reader.read(min(remaining_bytes, _CHUNK_BYTES))

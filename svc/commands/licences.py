@@ -26,7 +26,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 
 def _licences(_: object, _arguments: argparse.Namespace) -> int:
-    combined = _SVC / _NAME  # in the binary, the package and the image
+    combined = _SVC / _NAME  # this file exists only in the binary, the package and the image
     parts = [combined] if combined.exists() else [_SVC / "bundle" / _NAME, _SVC / "web/dist" / _NAME]
     try:
         text = "\n".join(part.read_text(encoding="utf-8") for part in parts)

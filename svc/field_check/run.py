@@ -48,8 +48,8 @@ _VIEW_STORED_S = 60.0
 _POLL_S = 1.0
 _CREDENTIAL_TRIES = 3
 _REMOVAL_S = 120.0
-# The free plan allows 100,000 row writes per day, and a statement may take 30 s. A statement that writes this number of
-# rows is much faster.
+# The number of rows that one statement writes. The free plan allows 100,000 row writes per day, and a statement may
+# take 30 s. A statement with this number of rows takes far less time.
 _ROWS_A_STATEMENT = 5_000
 _MAX_STATEMENTS = 25
 _COUNTED = 204  # the status with which the Worker responds to a page view
@@ -147,7 +147,7 @@ class _Run:
     async def run_all(self) -> None:
         """Run all steps. Then remove the resources, even if a step has failed."""
         self.file.write(self.trace)
-        self.found.incomplete = True  # the last step resets this
+        self.found.incomplete = True  # the last step sets this to False
         try:
             await self._steps()
         except ServiceError as error:
@@ -459,7 +459,10 @@ class _Run:
         return outcome
 
     async def _request_once(self, token: SecretStr, exchange: Exchange) -> tuple[JsonValue, bool] | Failed:
-        """Send a request once. Return the result and True if it is one page of a list, or return the failure."""
+        """Send a request once.
+
+        Return the result, and True if the result is one page of a list; or return the failure.
+        """
         bearer = Bearer(self.plan.edge_account_id, token, None)
         shape: Any = JsonValue
         outcome = await self.edge.try_once(bearer, shape, exchange)

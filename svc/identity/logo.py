@@ -144,7 +144,8 @@ def _png_size(content: bytes) -> tuple[int, int]:
 def _svg_size(content: bytes) -> tuple[float, float]:
     """Return the width and height in the `viewBox` of a checked drawing, or else in the attributes of its root element.
 
-    Both have the same unit, whichever it is, because only their ratio is used. Returns (1, 1) if the size is unknown.
+    Both numbers have the same unit. The unit does not matter, because callers use only the ratio. Returns (1, 1) if the
+    size is unknown.
     """
     root = ET.fromstring(content.removeprefix(_BOM))  # noqa: S314  # `read_logo` has checked the file
     for sizes, units in (

@@ -207,7 +207,7 @@ class Link:
     # The period in which clicks go to the targets (epoch ms). `ends_at` is the first moment after the period.
     starts_at: int | None = None
     ends_at: int | None = None
-    after_url: str | None = None  # where clicks outside of the period go; None: as for an unknown code
+    after_url: str | None = None  # target of clicks outside of the period; None: treat them like unknown codes
     split: tuple[Variant, ...] = ()  # if not empty, replaces `url` for clicks that match no rule
 
     @property

@@ -192,7 +192,8 @@ def recipients(site_id: str, account_id: str) -> Tx[list[Row]]:
         site_id,
         account_id,
     )
-    # The last row of each address is kept, and the rows of the site's reports come last. The final order is reversed.
+    # Keep only the last row of each address. The rows of the site's own reports come last, so they take precedence.
+    # Then reverse the order.
     return list({row["email"].lower(): row for row in rows}.values())[::-1]
 
 

@@ -1,7 +1,8 @@
 """Checks that prevent the owner of a site or link from changing or recreating it after the operator has disabled it.
 
-A disabled site or link is not in the Worker's configuration. Its row, totals and reports are kept. A check considers
-all connections of the same Cloudflare account, so that the owner cannot bypass it by reconnecting the account.
+A disabled site or link is not in the Worker's configuration. Its row, totals and reports are kept. A check includes
+sites and links from before the Cloudflare account was last connected, so that the owner cannot bypass the check by
+reconnecting the account.
 """
 
 from __future__ import annotations

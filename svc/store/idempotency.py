@@ -43,7 +43,7 @@ class StoredResponse:
 
 
 class AlreadyAnswered(Busy):
-    """Another request with the same claim was committed between `recall` and `keep_response`.
+    """Raised if another request with the same claim was committed between `recall` and `keep_response`.
 
     The current request is rolled back. A retry gets the stored response of the other request.
     """

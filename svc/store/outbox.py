@@ -41,7 +41,8 @@ MailKind = Literal[
 # How long the service tries to send a notification about a problem. After this time, the user has probably seen the
 # problem in the web application, or the notification is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
-# The maximum number of expired emails deleted in one transaction, so that other writers do not have to wait.
+# The maximum number of expired emails that one transaction deletes. The limit keeps the transaction short for other
+# writers.
 _BATCH = 1_000
 
 

@@ -1,4 +1,4 @@
-"""Transactions for configuration syncs, which record the configuration version that a Worker's database has."""
+"""Transactions for configuration syncs. They record which configuration version a Worker's database has."""
 
 from __future__ import annotations
 

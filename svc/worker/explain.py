@@ -179,7 +179,7 @@ class Explainer:
             return self._qr
         named = self._named.search(search)
         source = "" if named is None or named[1] == "" else self._campaign(named[1])
-        return "" if source == self._qr else source  # a campaign must not use the name that is reserved for QR scans
+        return "" if source == self._qr else source  # the name is reserved for QR scans, so a campaign cannot have it
 
     def _reason_of(self, ua: str) -> str:
         if ua == "":

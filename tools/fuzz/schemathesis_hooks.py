@@ -139,7 +139,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
             name: CALLERS.deletable(kind, name, value) for name, value in case.path_parameters.items()
         }
     shown = case.headers.get("Authorization", "")
-    if shown == PLACEHOLDER or TOKENS.search(shown):  # made-up values may come from a sign-in response
+    if shown == PLACEHOLDER or TOKENS.search(shown):  # schemathesis may reuse values from a sign-in response
         del case.headers["Authorization"]
         case.headers.update(credential)
     if kind in WITH_KEY and case.operation.method != "get":

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from svc.config import Config
 
 _TIMEOUT_S = 10
-# A difference up to this is not reported. A Date header is only exact to a second.
+# A difference of up to this time is not reported. A Date header is only exact to a second.
 _TOLERATED_S = 5
-# A larger difference from Cloudflare's clock fails the check. By this clock, tokens expire and views are assigned to
-# hours.
+# A larger difference fails the check. Cloudflare's clock decides when tokens expire, and to which hour a view belongs.
 _TOO_FAR_S = 60
 _LITTLE_BYTES = 1_000_000_000
 _TOO_LITTLE_BYTES = 100_000_000

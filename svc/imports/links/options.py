@@ -1,4 +1,4 @@
-"""Reads the columns with the options of links, which have the names of the fields in the API. No I/O."""
+"""Reads the columns with options of links. Their names are those of the fields in the API. No I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svc.imports.links.restrictions import UNSET
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Column names in lower case, reduced to letters, and the fields.
+# Maps column names, in lower case and reduced to letters, to fields of links.
 OPTIONS = {"forwardquery": "forward_query", "afterurl": "after_url", "split": "split"}
 # Columns that contain options only in exports of this service. In other files, these columns contain restrictions.
 PERIOD = {"startsat": "starts_at", "endsat": "ends_at"}

@@ -104,7 +104,7 @@ class Table:
 
 @contextmanager
 def open_seekable(path: Path) -> Iterator[IO[bytes]]:
-    """Return a context manager that yields the file, which is seekable.
+    """Return a context manager that opens the file, so that the caller can seek in it.
 
     A pipe is first copied to a temporary file. Raises OSError.
     """

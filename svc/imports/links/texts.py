@@ -90,7 +90,7 @@ def _names(text: str) -> list[str]:
 
 
 def _tag(name: str) -> str | None:
-    """Return the tag, shortened if it is too long; None if nothing of it can be a tag."""
+    """Return the normalized tag, shortened if it is too long; None if no valid tag remains."""
     try:
         return parse_tag(normalize_tag(_NOT_IN_TAGS.sub(" ", name))[:MAX_TAG_CHARS])
     except Wrong:

@@ -1,9 +1,9 @@
 """Reads Counterscale's totals from a JSON response of Workers Analytics Engine.
 
-Counterscale has no export for users, so users run the query that docs/use/import-totals.md shows. Counterscale uses it
-for its charts (version 3.4.1, packages/server/app/analytics/query.ts). Each row contains the start of a day, whether
-the views are by new visitors, and the number of views. The rows are in the response's field `data` (Cloudflare docs:
-analytics-engine/sql-api).
+Counterscale has no export for users, so users run the query in docs/use/import-totals.md. It is the query for
+Counterscale's own charts (version 3.4.1, packages/server/app/analytics/query.ts). Each row contains the start of a day,
+whether the views are by new visitors, and the number of views. The rows are in the response's field `data` (Cloudflare
+docs: analytics-engine/sql-api).
 """
 
 from __future__ import annotations

@@ -74,9 +74,8 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
 def _table_in(source: Source) -> str:
     """Return the name of the file with the daily totals.
 
-    Raises NotReadable if a ZIP archive has no file with a known name.
-
-    In a ZIP archive, this is the file with a known name. Otherwise, it is the only file.
+    In a ZIP archive, this is the file with a known name. Otherwise, it is the only file. Raises NotReadable if a ZIP
+    archive has no file with a known name.
     """
     for begin, end in (
         ("daily_totals", ".csv"),

@@ -126,9 +126,7 @@ def _metrics(names: Sequence[str], fields: Sequence[str]) -> dict[str, int]:
 def _day(line: int, names: Sequence[str], text: str, start: int | None) -> int | None:
     """Return the day of a row. Return None if the table is not by day, or if the row contains totals.
 
-    Raises NotReadable or Wrong.
-
-    `text`: the first field. `start`: the first day of the charts.
+    `text`: the row's first field. `start`: the first day of the charts. Raises NotReadable or Wrong.
     """
     if names[0] == "date":
         return None if text.lower() in _TOTALS else _compact_day(text)

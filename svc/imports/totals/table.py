@@ -72,7 +72,7 @@ def read_header(lines: Lines) -> Table:
     for delimiter in (sep[1],) if sep is not None else DELIMITERS:
         try:
             names = next(csv_reader([first], delimiter), [])
-        except csv.Error:  # the delimiter after a quoted name is a different one
+        except csv.Error:  # wrong delimiter: another character follows a quoted name
             continue
         if table is None or len(names) > len(table.names):
             table = Table(lines, [name.strip().lower().replace(" ", "_") for name in names], delimiter)

@@ -71,7 +71,7 @@ def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Upl
 
 
 def _read_months(source: Source, refused: Refused) -> tuple[dict[int, Lists], tuple[str, ...]]:
-    """Return the lists in the file by month. If they cannot be read, return none, and the reason as a note."""
+    """Return the lists in the file by month. If the lists cannot be read, return no lists, and the reason as a note."""
     with month_lists(MAX_ROWS) as lists:
         try:
             read_lists(source, lists, refused)

@@ -62,7 +62,7 @@ def replacement_folder(config: StoreConfig) -> Iterator[Path]:
         return
     path = config.path
     with sqlite_place.lock(path):
-        folder = sqlite_place.beside(path, _WORK)  # on the same disk, so that the file can be moved by a rename
+        folder = sqlite_place.beside(path, _WORK)  # on the same disk, so that a rename can move the file
         try:
             sqlite_place.finish(path)
             shutil.rmtree(folder, ignore_errors=True)  # delete what a killed process may have left

@@ -207,7 +207,7 @@ class PostgresStore:
         self.changes = Changes()
         self._loop_thread = loop_thread
         self._pools = pools
-        self._unanswered_checks = 0  # number of such checks in a row; used only on the loop's thread
+        self._unanswered_checks = 0  # consecutive checks without a response; used only on the loop's thread
 
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction. If the caller is cancelled, nothing is committed."""
