@@ -72,7 +72,7 @@ class Traffic:
 def _varied(chance: random.Random, mean: float, dispersion: float) -> float:
     """Return a random number with this mean from a gamma distribution.
 
-    If it becomes the mean of a Poisson distribution, the counts have a negative binomial distribution.
+    If this number is the mean of a Poisson distribution, the counts have a negative binomial distribution.
     """
     if dispersion <= 0 or mean <= 0:
         return mean

@@ -44,7 +44,7 @@ _EXAMPLE_URL = "https://svc.example"
 def write(version: str, key: Path | None) -> Path:
     """Replace the folder of the release, and return its path. The artefacts must have been built.
 
-    Raises Refused, or IncompleteError if an artefact contains other components than its lock files.
+    Raises Refused, or IncompleteError if an artefact contains components that are not in its lock files.
     """
     folder = DIST / f"svc-{version}"
     shutil.rmtree(folder, ignore_errors=True)

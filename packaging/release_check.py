@@ -17,7 +17,7 @@ class Refused(Exception):
 
 
 def check(version: str, key: Path | None) -> None:
-    """Raises Refused if the checkout has changes or is not a commit of this version, or if the key does not exist."""
+    """Raise Refused if the checkout has changes or is not a commit of this version, or if the key does not exist."""
     if version != VERSION:
         raise Refused(
             f"pyproject.toml has version {VERSION}, not {version!r}: set VERSION={VERSION}, or change the file"

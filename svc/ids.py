@@ -45,7 +45,7 @@ def new_site_path() -> str:
     """Return a path of one or two random segments for a site's counter.
 
     The site's route matches every path that begins with the new path. The new path is so long that the path of a web
-    page is unlikely to begin with it. It is not longer, because it is part of the snippet.
+    page is unlikely to begin with it. A longer path would make the snippet longer.
     """
     if secrets.randbelow(2):
         return f"/{random_base32(8)}"

@@ -1,7 +1,7 @@
 """The alerts in docs/operate/prometheus/svc.rules.yml, which `python -m tools.dashboard` writes.
 
-There are alerts for problems that users notice, and for problems that do not resolve automatically. Thresholds are
-chosen so that users are affected. An unusual value alone causes no alert.
+There are alerts for problems that users notice, and for problems that do not resolve automatically. A threshold is
+exceeded only if users are affected. An unusual value alone causes no alert.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def normalize_tag(text: str) -> str:
     """Return the tag in lower case and in the form NFC, with a hyphen in place of white space.
 
     Normalizing the result again does not change it. Letters are not folded any further, so `straße` stays as it is. The
-    lower case of `İ` is `i` without a separate dot, which readers could not distinguish.
+    lower case of `İ` is a plain `i` without a combining dot, because readers could not see the difference.
     """
     lower = _DOTTED_I.sub("i", unicodedata.normalize("NFC", text).lower())
     return "-".join(unicodedata.normalize("NFC", lower).split())

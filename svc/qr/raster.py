@@ -180,8 +180,8 @@ class _Pixels:
     def __init__(self, width: int, depth: int, color: int, chunks: dict[bytes, bytes]) -> None:
         self._width, self._depth, self._color = width, depth, color
         transparency = chunks.get(b"tRNS")
-        # The samples of the only transparent color, in the first 8 bits. A color that differs only in the other 8 bits
-        # of 16 becomes transparent, too.
+        # The samples of the only transparent color, with 8 bits each. Samples of 16 bits are cut to their first 8 bits,
+        # so very similar colors also become transparent.
         self._transparent: bytes | None = None
         if color == 3:
             alphas = (transparency or b"") + b"\xff" * 256
@@ -190,7 +190,7 @@ class _Pixels:
         elif transparency is not None:
             self._transparent = transparency[::2] if depth == 16 else transparency[1::2]
         if depth < 8:
-            # All samples that one byte contains, for each byte. Gray samples become 8 bits wide.
+            # For each possible byte, the samples that it contains. Gray samples are scaled to 8 bits.
             shifts, largest = range(8 - depth, -1, -depth), 2**depth - 1
             factor = 1 if color == 3 else 255 // largest
             self._samples = [bytes((byte >> shift & largest) * factor for shift in shifts) for byte in range(256)]

@@ -31,7 +31,7 @@ def draw_svg(text: str, style: Style = PLAIN, size: int | None = None) -> str:
 def drawing(symbol: Symbol, style: Style, logo: str, attributes: str = "") -> str:
     """Return a symbol as an `svg` element.
 
-    `logo`: the element that draws the logo, or "". `attributes`: of the `svg` element.
+    `logo`: the element that draws the logo, or "". `attributes`: further attributes of the `svg` element.
     """
     modules = symbol.width + 2 * style.margin
     runs = "".join(

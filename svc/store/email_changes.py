@@ -41,8 +41,8 @@ class EmailChange:
 def request_change(change: EmailChange, verified: str, language: Language | None) -> Tx[None]:
     """Store a request, and queue the emails to both addresses. Replaces an earlier unconfirmed request of the user.
 
-    Runs the same statements whether or not the new address belongs to a user, so that the time does not show which it
-    is. `verified`: the stored hash against which the password was verified. Raises Forbidden invalid_password if the
+    Runs the same statements whether or not the new address belongs to a user, so that the duration does not reveal
+    this. `verified`: the stored hash against which the password was verified. Raises Forbidden invalid_password if the
     password has changed since then.
     """
     if not (yield from users.still_has_password(change.user_id, verified)):

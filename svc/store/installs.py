@@ -23,7 +23,7 @@ _INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "reso
 
 
 def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
-    """Begin an install. It replaces a running install that is only waiting for its self-check.
+    """Begin an install. The new install replaces a running install that is only waiting for its self-check.
 
     Raises Conflict account_not_ready, operation_in_progress; NotFound.
     """

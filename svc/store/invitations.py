@@ -58,7 +58,10 @@ def find_invitation(digest: str, now: int) -> Tx[Invitation | None]:
 
 
 def use_invitation(invitation_id: str, now: int) -> Tx[Invitation | None]:
-    """Use up an invitation and return it. Of several concurrent calls, only one gets it; the others get None."""
+    """Use up an invitation and return it.
+
+    Of several concurrent calls, only one gets the invitation; the others get None.
+    """
     rows = yield sql("delete from invitations where id = $1 and expires_at > $2 returning *", invitation_id, now)
     return _first(rows)
 

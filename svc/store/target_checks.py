@@ -72,7 +72,7 @@ def has_unlisted(now: int) -> Tx[bool]:
 
 
 def list_targets(now: int, wait_ms: Callable[[str], int]) -> Tx[int]:
-    """List the targets of some of the links to list (see `has_unlisted`). Returns the number of these links.
+    """List the targets of some links that must be listed again (see `has_unlisted`). Returns the number of these links.
 
     `wait_ms`: maps the digest of a new URL to the time until its first request.
     """
@@ -192,7 +192,8 @@ def record(check: Check, requested_at: int, problem: TargetProblem | None, now: 
         if current:
             yield sql("update link_targets set broken = 0 where digest = $1 and broken > 0", check.digest)
         return False
-    # If the clock was set back, the first request seems to be later than the second.
+    # The target is broken if the first request with a problem was at least `CONFIRM_MS` ago. Otherwise, for example
+    # because the clock was set back, this request counts as the first.
     broken = yield sql(
         "update target_checks set broken_at = $4, problem = $3 where digest = $1 and requested_at = $2"
         " and broken_at is null and failed_at <= $5 returning digest",

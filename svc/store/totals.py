@@ -39,7 +39,7 @@ Refusal = Literal["too_old", "invalid"]
 class Ingested:
     """The result of a push.
 
-    Parts from the future are in neither list, and the Worker sends them again later.
+    Parts from the future are in neither `accepted` nor `refused`, and the Worker sends them again later.
     """
 
     accepted: tuple[int, ...]

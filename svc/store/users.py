@@ -178,7 +178,7 @@ def has_mail_token(mail_id: str) -> Tx[bool]:
 def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | None = None) -> Tx[User | None]:
     """Store a token that resets the password of the user with this address. Returns the user.
 
-    If there is no such user, the function returns None after the same time, so that the time does not show this.
+    If there is no such user, the function returns None after the same time, so that the duration does not reveal this.
     """
     match = yield from find_user(email)
     yield from put_mail_token(match[0].id if match else UNKNOWN_USER, "reset", digest, expires_at, mail_id)
@@ -192,8 +192,8 @@ def put_confirm_token(
 
     If there are several sign-ups, the token also sets a new password, because the service cannot know which of them was
     made by the owner of the address. If mail servers refuse a confirmed address, the user can confirm the address
-    again. If there is nothing to confirm, the function returns (None, 0) after the same time, so that the time does not
-    show this.
+    again. If there is nothing to confirm, the function returns (None, 0) after the same time, so that the duration does
+    not reveal this.
     """
     match = yield from find_user(email)
     waiting = yield from _sign_ups(email)

@@ -71,7 +71,7 @@ def read_lists(source: Source, lists: MonthLists, refused: Refused) -> None:
     """Add up the lists of a site's export by month. Invalid lines are added to `refused`.
 
     Adds nothing if the file is not a site's export with lists. Raises NotReadable if a file is damaged or appears
-    twice, and TooManyRows.
+    twice, and TooManyRows if the lists are too long.
     """
     if source.find(begin="imported_visitors", end=".csv") is None:
         return

@@ -640,7 +640,10 @@ async def _open(
     epoch = await _prepare(url, serving, as_is, copies, known)
 
     async def hold(connection: asyncpg.Connection) -> None:
-        """Acquire the shared lock on this connection. If another service has taken over the store, raises _Replaced."""
+        """Acquire the service's shared lock on this connection.
+
+        If another service has taken over the store, raises _Replaced.
+        """
         await connection.fetchval(
             "select pg_advisory_lock_shared($1, hashtext(current_schema()))", _SERVING_LOCK, timeout=ACQUIRE_S
         )

@@ -218,7 +218,7 @@ class SqliteStore:
         await trio.lowlevel.checkpoint()
         sizes = []
         for file in self._files:
-            with contextlib.suppress(OSError):  # the log does not exist before the first write
+            with contextlib.suppress(OSError):  # the write-ahead log does not exist before the first write
                 sizes.append(file.stat().st_size)
         return sum(sizes)
 
