@@ -2,6 +2,6 @@
 
 src       the Worker and the page snippet            tools     build and other programs that run under Node
 test      tests in the real runtime                  harness   code shared by tests, benchmarks and the demo
-emulator  the Cloudflare emulator                    demo      a run of the whole product
-programs  processes forked for tests                 local_http  an HTTP client for services on this host
+emulator  the Cloudflare emulator                    demo      the program of `make demo`
+programs  starts the emulator and the service        local_http  an HTTP client for services on this host
 """

@@ -44,8 +44,8 @@ BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "tar
 _HOUR_S = 3_600
 _HOUR_MS = 3_600_000
 _DAY_S = 86_400
-# When the demo sends visits: seconds before now, number of views, number of clicks. The visits cover 30 days, and one
-# day of each week has fewer views. The totals of earlier days are imported.
+# When the demo sends visits, as tuples: seconds before now, number of views, number of clicks. The visits cover 30
+# days, and one day of each week has fewer views. For earlier days, the demo imports totals.
 VISITS = (
     *((day * _DAY_S, 8 if day % 7 == 3 else 20 + day % 5 * 4, 4 + day % 3 * 2) for day in range(29, 0, -1)),
     (_HOUR_S, 90, 25),
@@ -121,9 +121,9 @@ class Journey:
     async def run(self) -> list[str]:
         """Run all steps in order.
 
-        Return messages about numbers in reports that differ from the visits that were sent.
+        Return a message for each number in a report that differs from the visits that were sent.
         """
-        # Set the platform's clock back by weeks, so that the reports have history.
+        # Set the platform's clock back by weeks, so that the reports also contain earlier weeks.
         await self._go_to(VISITS[0][0] + _HOUR_S)
         await self.connect()
         await self.add_site_and_links()
@@ -236,7 +236,9 @@ class Journey:
         return len(hits)
 
     async def browse(self, ago_s: int) -> None:
-        """Send real page views: Chromium opens a page with the snippet and navigates to another without a reload."""
+        """Open a page with the snippet in Chromium, and navigate to another page without a reload, which sends real
+        page views.
+        """
         snippet = self.site["snippet"]
         policy = f"default-src 'none'; script-src '{snippet['csp_hash']}'; connect-src 'self'"
         head = f'<title>Shop</title><meta http-equiv="content-security-policy" content="{policy}">'
@@ -295,9 +297,9 @@ class Journey:
         return self._base_ms(ago_s) + 1_000
 
     def _base_ms(self, ago_s: int) -> int:
-        """Return the platform's time `ago_s` seconds ago, moved to 20 minutes past the hour unless `ago_s` is 0.
+        """Return the platform's time `ago_s` seconds ago, in epoch ms.
 
-        This ensures that no hour ends during the visits.
+        Unless `ago_s` is 0, the time is moved to 20 minutes past its hour, so that no hour ends during the visits.
         """
         then = self.now_ms - ago_s * 1000
         return then if ago_s == 0 else then // _HOUR_MS * _HOUR_MS + 20 * 60_000
@@ -309,8 +311,8 @@ class Journey:
     async def _run_crons(self, ago_s: int) -> None:
         """Run the cron job as often as the Worker needs to fold events, close hours and days, and push.
 
-        If `ago_s` is 0, run the job only in the minutes of the current hour. Later minutes could be on the next day, so
-        the Worker would close a day that has not ended for the service.
+        If `ago_s` is 0, run the job only in the minutes of the current hour. Later minutes could belong to the next
+        day. The Worker would then close a day that, by the service's clock, has not ended.
         """
         base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000 // _HOUR_MS * _HOUR_MS
         for minute in range(60 if ago_s == 0 else 3):
@@ -336,8 +338,8 @@ class Journey:
 def check(name: str, report: dict[str, Any], tally: Tally, began_on: int) -> list[str]:
     """Return the numbers of a report (totals, series, comparison, breakdowns) that differ from the independent count.
 
-    `began_on`: the day number at the start. The reports end on this day, or on the next day if midnight UTC has passed
-    since the start.
+    `began_on`: the day (days since 1970-01-01) on which the demo started. The reports end on this day, or on the next
+    day if midnight UTC has passed since the start.
     """
     wrong = []
 

@@ -1,8 +1,6 @@
-"""Invented daily totals for the two years before the demo's visits.
+"""Invented daily totals for the two years before the demo's visits. They grow slowly, and are lower on weekends.
 
-The demo imports these totals in the same way as a user.
-
-The totals grow slowly and are lower on weekends, as on many real sites.
+The demo imports them through the API, as a user would.
 """
 
 from __future__ import annotations
@@ -31,17 +29,17 @@ def day_of(at_ms: int) -> int:
 
 
 def month_start(day: int, months_before: int) -> int:
-    """Return the number of the first day of an earlier month."""
+    """Return the day number of the first day of the month that is `months_before` months before the month of `day`."""
     first = _EPOCH + timedelta(day)
     number = first.year * 12 + first.month - 1 - months_before
     return (date(number // 12, number % 12 + 1, 1) - _EPOCH).days
 
 
 def invented_days(last_day: int, today: int, views: int) -> dict[int, dict[str, int]]:
-    """Return views, visitors and bots by day, up to `last_day`.
+    """Return views, visitors and bots by day number, up to `last_day`.
 
-    The first day is 23 whole months before the month of `today`. `views`: the number of views on a weekday near
-    `last_day`.
+    The first day is the first of the month 23 months before the month of `today`. `views`: the number of views on a
+    weekday near `last_day`.
     """
     first_day = month_start(today, _MONTHS - 1)
     days = {}
@@ -56,7 +54,7 @@ def invented_days(last_day: int, today: int, views: int) -> dict[int, dict[str, 
 
 
 def import_file(days: Mapping[int, Mapping[str, int]]) -> str:
-    """Return the days as a CSV table in base64, which is the `file` of `POST /v1/…/totals`."""
+    """Return the days as a CSV table in base64, the format of the field `file` of `POST /v1/…/totals`."""
     lines = ["day,views,visitors,bots"]
     for day, counts in days.items():
         lines.append(f"{_EPOCH + timedelta(day)},{counts['views']},{counts['visitors']},{counts['bots']}")

@@ -20,7 +20,7 @@ class DemoLink:
     """A link, and an independent count of its clicks."""
 
     fields: dict[str, Any]  # for POST /v1/links
-    every: int  # 3: the link gets every third click of the plan
+    every: int  # 3: the link gets every third click that the demo sends
     starts_at: int = 0  # epoch ms
     tally: Tally = field(default_factory=Tally)
 
@@ -30,9 +30,10 @@ class DemoLink:
         return str(self.fields["code"])
 
     def served(self, hit: Hit, at: int, target: str) -> Hit | None:
-        """Return the click with its target, as the report must count it. None: the visitor must not get this target.
+        """Return the click as the report must count it, with its target, or None if the link must not send this visitor
+        there.
 
-        `at`: the time of the click in epoch ms.
+        `at`: the time of the click in epoch ms. `target`: the URL of the redirect.
         """
         if at < self.starts_at:
             return replace(hit, outside="early") if target == self.fields["after_url"] else None
@@ -44,7 +45,7 @@ class DemoLink:
 
 
 def _matches(rule: dict[str, Any], hit: Hit) -> bool:
-    # All bots of the plan are desktop programs.
+    # All bots that the demo simulates are desktop programs.
     device = "desktop" if hit.bot or hit.agent.device == "desktop" else "mobile"
     return hit.country in rule.get("countries", [hit.country]) and device in rule.get("devices", [device])
 

@@ -36,7 +36,7 @@ _REQUEST_S = 10
 
 @dataclass(frozen=True)
 class Address:
-    """The port on which the playground listens, and the secret in its addresses."""
+    """The port of the playground, and the secret in its URLs."""
 
     listener: trio.SocketListener
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
@@ -49,25 +49,27 @@ class Address:
 
     @property
     def sign_in_url(self) -> str:
-        """The address that signs in and opens the web application."""
+        """The URL that signs in and opens the web application."""
         return f"http://127.0.0.1:{self.port}/{self.secret}/sign-in"
 
     @property
     def visit_url(self) -> str:
-        """The address that views a page of the second account's site."""
+        """The URL that views a page of the second account's site."""
         return f"http://127.0.0.1:{self.port}/{self.secret}/visit"
 
 
 @asynccontextmanager
 async def open_address() -> AsyncIterator[Address]:
-    """Listen on a free port of this machine, before the service starts, because its pages link to this port."""
+    """Listen on a free port of this machine. Call this before the service starts, because the service's pages link to
+    the port.
+    """
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with listener:
         yield Address(listener)
 
 
 async def offer_account(emulator: Emulator, address: Address) -> str:
-    """Create an account that can be connected. Return the value of the setting `[web] demonstration`."""
+    """Create an account that the user can connect. Return the value of the setting `[web] demonstration`."""
     account = await emulator.create_account([proxied_zone(SECOND_HOST)])
     offered = {
         "edge_account_id": account.account_id,
@@ -79,7 +81,7 @@ async def offer_account(emulator: Emulator, address: Address) -> str:
 
 
 class Playground:
-    """The server, and the platform's cron jobs."""
+    """The playground's server, and the cron jobs of the emulated platform."""
 
     def __init__(self, emulator: Emulator, service: Service, address: Address, email: str, password: str) -> None:
         self._emulator = emulator
@@ -88,12 +90,12 @@ class Playground:
         self._credentials = {"email": email, "password": password}
 
     async def serve(self) -> None:
-        """Serve both addresses until cancelled."""
+        """Serve the sign-in URL and the visit URL until cancelled."""
         await trio.serve_listeners(self._respond, [self._address.listener])
 
     async def run_crons(self) -> None:
         """Run all cron jobs that are due, at each full minute."""
-        # A new cron trigger would otherwise start within 15 minutes.
+        # By default, a new cron trigger starts only after up to 15 minutes.
         await self._emulator.set_failure_settings(cron_delay_s=0)
         while True:
             await trio.sleep(60 - time.time() % 60)
@@ -131,7 +133,8 @@ class Playground:
 
     async def _sign_in(self) -> bytes:
         """Sign in, and redirect to the web application with the service's cookies."""
-        # A client without cookies, because a sign-in ends the session of the refresh cookie that it replaces.
+        # Use a client without cookies: if a sign-in sends a refresh cookie, the service ends the session of that
+        # cookie.
         async with local_client() as client:
             response = await client.post(f"{self._service.url}/auth/sign-in", json=self._credentials)
         response.raise_for_status()
@@ -141,7 +144,8 @@ class Playground:
     async def _visit(self, path: str) -> str:
         """View a page of the site as a browser with the snippet does. Return what happened.
 
-        `path`: the site's tracking path, which any user's page of the site passes; "" for the site of the demo's user.
+        `path`: the tracking path of the site, which the web application adds to the URL; "" for the site of the demo's
+        user.
         """
         path = path or await self._path_of_site()
         if not path:

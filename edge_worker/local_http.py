@@ -16,9 +16,9 @@ NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class OneChunk(httpx.AsyncByteStream):
-    """A request body in one chunk.
+    """A request body that is sent in one chunk.
 
-    Replaces httpx's async generator. Trio warns about that generator if the server ends while the body is being sent.
+    It replaces httpx's async generator, for which Trio logs a warning if the server ends while the body is being sent.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -34,7 +34,10 @@ class OneChunk(httpx.AsyncByteStream):
 
 
 def local_client(*, timeout: float = 30, **options: Any) -> httpx.AsyncClient:
-    """Return a client that ignores proxies and cannot use https. `timeout`: seconds. `options`: those of httpx."""
+    """Return a client that ignores proxies and cannot use https.
+
+    `timeout`: seconds. `options`: other arguments of httpx.AsyncClient.
+    """
     hooks = {"request": [_send_in_one_chunk]}
     return httpx.AsyncClient(trust_env=False, verify=NO_CERTIFICATES, timeout=timeout, event_hooks=hooks, **options)
 

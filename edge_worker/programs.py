@@ -1,8 +1,8 @@
 """Starts the emulator and the service, either as new processes or as forks of a prepared process.
 
 Loading either program takes a second of CPU time, which is more than most tests need. Within `forking`, a process that
-has loaded both is kept ready. Every program is then a fork of this process, with its own arguments, environment and
-output. `python -m edge_worker.programs` is the forking process; the code that only runs there is at the end.
+has loaded both is kept ready. Each program is then a fork of this process, with separate arguments, environment and
+output. `python -m edge_worker.programs` starts the forking process, whose code is at the end of this file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[1]
-_MAX_BYTES = 100_000  # size of a request: one packet of a socket
+_MAX_BYTES = 100_000  # maximum size of a request, which is one packet of the socket
 _NUMBER_BYTES = 4
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
@@ -41,7 +41,7 @@ class Fork:
         self._ending = ending
 
     def poll(self) -> int | None:
-        """Return its exit status, or None while it is running."""
+        """Return the exit status, or None while the program is running."""
         if self.returncode is None:
             with suppress(BlockingIOError):
                 self.returncode = _number(os.read(self._ending, _NUMBER_BYTES))
@@ -49,7 +49,7 @@ class Fork:
         return self.returncode
 
     async def wait(self) -> int:
-        """Wait until it has ended and return its exit status."""
+        """Wait until the program has ended, and return its exit status."""
         status = self.poll()
         while status is None:
             await trio.lowlevel.wait_readable(self._ending)
@@ -57,7 +57,7 @@ class Fork:
         return status
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal, unless the program has ended."""
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -82,8 +82,7 @@ async def open_program(
     """Start `python <arguments>` (`-m module …` or `-c source …`) with a pipe as its standard output.
 
     `stdin`, `stderr`: a file descriptor; `stderr` can also be subprocess.STDOUT. `folder`: its working directory
-    (default: ours).
-    Without `environ`, the program inherits our environment.
+    (default: that of this process). Without `environ`, the program inherits the environment of this process.
     """
     if not _READY:
         return await trio.lowlevel.open_process(
@@ -101,7 +100,10 @@ async def open_program(
 async def run_program(
     arguments: Sequence[str], *, environ: Mapping[str, str] | None = None, folder: Path | None = None, text: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run `python <arguments>` until it ends; return its status and output, as bytes. `text`: its standard input."""
+    """Run `python <arguments>` until it ends. Return its exit status and its output as bytes.
+
+    `text`: its standard input.
+    """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
         given.write(text.encode())
         given.seek(0)
@@ -123,7 +125,9 @@ async def run_program(
 
 @contextmanager
 def forking(*modules: str) -> Iterator[None]:
-    """Start programs as forks of a process that has loaded `modules`. That process starts when it is first needed."""
+    """Start programs as forks of a process that has loaded `modules`. The forking process starts when the first program
+    does.
+    """
     _READY.append(_Ready(modules))
     try:
         yield
@@ -132,7 +136,7 @@ def forking(*modules: str) -> Iterator[None]:
 
 
 class _Ready:
-    """The parent's handle of the forking process."""
+    """The forking process, as seen by its parent."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = modules
@@ -150,7 +154,7 @@ class _Ready:
             os.close(their_stdout)
             os.close(their_ending)
         os.set_blocking(ending, False)
-        with trio.CancelScope(shield=True):  # a started process must be ended
+        with trio.CancelScope(shield=True):  # a process that was started must be ended, even if this task is cancelled
             await trio.lowlevel.wait_readable(ending)
         return Fork(_number(os.read(ending, _NUMBER_BYTES)), trio.lowlevel.FdStream(stdout), ending)
 
@@ -167,12 +171,12 @@ class _Ready:
             self._process.wait()
 
 
-# Nested `forking` blocks: the last entry is the innermost.
+# The forking processes of nested `forking` blocks. The last entry belongs to the innermost block.
 _READY: list[_Ready] = []
 
 
 def _number(read: bytes) -> int:
-    """Decode a number. Raises RuntimeError if the forking process has ended."""
+    """Return the number that the forking process has sent. Raises RuntimeError if the forking process has ended."""
     if len(read) != _NUMBER_BYTES:
         raise RuntimeError("the process that forks programs has ended")
     return int.from_bytes(read, "little", signed=True)
@@ -182,13 +186,13 @@ def _number(read: bytes) -> int:
 
 
 def _ordered(control: socket.socket) -> list[str]:
-    """Fork for each request until there are no more. In a fork, return the arguments of its program."""
+    """Fork for each request until the parent sends no more. In a fork, return the arguments of the program to run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which ends the programs
     while True:
         order, descriptors, _, _ = socket.recv_fds(control, _MAX_BYTES, 4)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
-                pass  # after a child is reaped, its CPU time counts for this process
+                pass  # reap children, so that their CPU time counts for this process
         if not order:
             sys.exit()
         *streams, ending = descriptors
@@ -215,7 +219,8 @@ def _begin(order: dict[str, Any], streams: Sequence[int]) -> list[str]:
     for descriptor, number in zip(streams, (_STDIN, _STDOUT, _STDERR), strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    sys.stdout = os.fdopen(_STDOUT, "w", closefd=False)  # our own sys.stdout may have been opened for a seekable file
+    # the inherited sys.stdout may have been opened for a seekable file
+    sys.stdout = os.fdopen(_STDOUT, "w", closefd=False)
     os.environ.clear()
     os.environ.update(order["environ"])
     os.chdir(order["folder"])
@@ -236,7 +241,7 @@ def _load(modules: Sequence[str]) -> None:
     for name in modules:
         importlib.import_module(name)
         if name.endswith(".__main__"):
-            del sys.modules[name]  # it will be run, not imported
+            del sys.modules[name]  # the module is executed as a program, so it must not be imported already
     gc.freeze()  # so that forks do not copy pages that they only read
 
 

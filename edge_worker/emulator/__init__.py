@@ -11,10 +11,10 @@ Goals. Automated tests cannot use the real platform, and a mock that accepts eve
 therefore runs the uploaded scripts, rejects the calls that the platform rejects, and simulates lost connections and
 delays. It is strict wherever the platform might be strict, so that a client that works with the emulator also works
 with the platform. The platform's own tool (wrangler) and its official Python SDK work with the emulator unchanged,
-which keeps the emulator accurate. It follows the platform's documentation; comments with "Cloudflare docs" name the
-page.
+which keeps the emulator accurate. The emulator follows the platform's documentation. Comments that begin with
+"Cloudflare docs" name the page.
 
-The following behavior is strict by default, but never breaks correct clients:
+By default, the emulator behaves in the following strict ways, which correct clients tolerate:
 
     behavior                                                   default   setting
     a new or rolled token is rejected until it has spread      200 ms   --token-delay-ms, `token_delay_ms`
@@ -50,19 +50,20 @@ The following behavior is strict by default, but never breaks correct clients:
 
 The settings in backquotes can be changed at run time (POST /_control/failure-settings). Settings of an account or a
 zone are changed with POST /_control/accounts. Slow and rejected calls are chosen at random with a fixed seed. Tests
-with another subject turn these failures off.
+that do not need such failures turn them off.
 
-Failures on demand (POST /_control/faults) apply to the n-th matching call. The call can be rejected with any status,
-code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled or delayed, held until
-the faults are cleared, or get an HTML page as its response. Its connection can be closed before or after the call is
-executed. The same faults can be set for a Worker's own fetches and for its database statements.
-A statement can also end the whole invocation (d1_end_before, d1_end_after), which then receives no further results. The
+Tests can also request failures (POST /_control/faults), which apply to the n-th matching call. The call can be rejected
+with any status, code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled or
+delayed, held until the faults are cleared, or get an HTML page as its response. Its connection can be closed before or
+after the call is executed. The same faults can be set for a Worker's own fetches and for its database statements. A
+statement can also end the whole invocation (d1_end_before, d1_end_after), which then receives no further results. The
 platform does this if the CPU time is used up or the Worker is replaced. A statement can also be slow, or get no
 response at all (d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
 
 For each call, the emulator checks the token's permissions, status, validity period and allowed addresses, and rejects
-conflicting names and routes. If an uploaded script does not start, nothing changes. The clock can be moved, which also
-moves days and daily limits. The emulator also enforces the limits that the runtime does not know:
+conflicting names and routes. If an uploaded script does not start, the emulator keeps the previous version. The clock
+can be moved, which also moves days and daily limits. The emulator also enforces these limits of the platform, which
+workerd does not enforce:
 
 - per request: 16 kB per URL, 128 kB of headers, 100 MB for a body with a Content-Length
 - per invocation: 50 statements, and 30 seconds for waitUntil (its waits and statements, in real time)
@@ -75,8 +76,8 @@ Limitations:
 
 - Locations: there is one data center at a time, and one isolate per script. An upload of any script starts new isolates
   of all scripts. POST /_control/isolates does the same, optionally in another data center. Changes that the platform
-  distributes within seconds or minutes take effect immediately: routes, configuration, crons, deletions (except
-  tokens, see above). Databases have no replicas. A jurisdiction or a location is only stored and shown.
+  distributes within seconds or minutes take effect immediately: routes, configuration, crons, deletions (except tokens,
+  see above). Databases have no replicas. A database's jurisdiction or location is only stored and shown.
 - Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts need about a
   million script starts. With --no-runtime, uploads are checked and stored but not executed: no visits, no crons, no
   handlers, and a script that would not start is accepted. The API does not change, and databases work. A program that
@@ -84,22 +85,22 @@ Limitations:
 - Cost: CPU time, memory, subrequests (except statements) and script size have no limits.
 - Networks: no TLS, no HTTP/2, no DNS. The edge uses the Host header. A visit through the control interface is rejected
   if no certificate would cover its host. A rule of a zone (`front_rules`) can redirect, challenge or block all requests
-  to a host, or answer them with a page. Nothing else runs before a Worker: no rewrites, rate limits or managed rules,
-  no Always Use HTTPS. The route with the most specific pattern wins, as documented, without the known bug that `x*`
-  takes precedence over `x/*`. Error page 1027 has status 429, and 522 is returned without a delay. workers.dev
-  addresses can be enabled and disabled, but do not respond.
+  to a host, or answer them with a page. Other features that run before a Worker do not exist: rewrites, rate limits,
+  managed rules, Always Use HTTPS. The route with the most specific pattern wins, as documented, without the platform's
+  known bug that `x*` takes precedence over `x/*`. Error page 1027 has status 429, and 522 is returned without a delay.
+  workers.dev addresses can be enabled and disabled, but do not respond.
 - Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,
   secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
 - The API: account tokens only, so calls that need a user are rejected. Databases have no export, import or time
   travel. Analytics have five datasets by day, without delay, and are sampled only if the control interface says so.
-- Crons: a cron fires when a call to the control interface names it (POST /_control/cron, or /crons for several).
-  POST /_control/minute fires all crons that are due in the current minute. With --run-crons, the emulator also fires
-  due crons every minute. In a cron that control fires, waits (scheduler.wait) return immediately, and `waited_ms`
-  reports their total. With `waits`, they take real time.
+- Crons: a cron fires when a call to the control interface names it (POST /_control/cron, or /crons for several). POST
+  /_control/minute fires all crons that are due in the current minute. With --run-crons, the emulator also fires due
+  crons every minute. In a cron that the control interface fires, waits (scheduler.wait) return immediately, and
+  `waited_ms` reports their total. With `waits`, they take real time.
 
-The emulator listens only on the loopback interface, so the control interface needs no authentication. All secrets are
-generated, but they are still excluded from logs and from the state that control returns. Only `uploads` returns the
-secrets that are bound to Workers.
+The emulator listens only on the loopback interface, so the control interface needs no authentication. Logs and the
+state that the control interface returns contain no secrets, although all secrets are invented. Only `uploads` returns
+the secrets that are bound to Workers.
 
 state crons faults     stored data; schedule of crons; injected failures
 firewall               requests that never reach the API

@@ -28,7 +28,9 @@ class Customer:
 
 
 def proxied_zone(name: str) -> dict[str, Any]:
-    """Return a zone that is ready for sites and links: websites at the apex and www, a dummy wildcard, all proxied."""
+    """Return a zone for sites and links, with proxied records: websites at the apex and www, and a wildcard without a
+    server.
+    """
     dummy = {"name": "*", "type": "AAAA", "content": "100::", "proxied": True}
     return {"name": name, "dns": [{"name": "@", "proxied": True}, {"name": "www", "proxied": True}, dummy]}
 
@@ -58,7 +60,7 @@ class Emulator:
         self.api, self.edge, self.control = ready["api"], ready["edge"], ready["control"]
         self.pid = pid
         self._client = client
-        self._begin_s = 0.0  # offset of the clock's start from real time
+        self._begin_s = 0.0  # seconds from real time to the time at which the clock starts
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a call to control and return the JSON of its response."""
@@ -77,7 +79,7 @@ class Emulator:
     ) -> Customer:
         """Create an account with zones (names, or {name, type?, status?, paused?, dns?}) and a one-day bootstrap token.
 
-        `subdomain`: its workers.dev subdomain. Without it no script can be uploaded.
+        `subdomain`: its workers.dev subdomain. Without a subdomain, scripts cannot be uploaded.
         """
         wanted = [{"name": zone} if isinstance(zone, str) else dict(zone) for zone in zones]
         body = {"zones": wanted, "plan": plan, "limits": dict(limits or {}), "subdomain": subdomain}
@@ -121,7 +123,8 @@ class Emulator:
         return response
 
     async def crons(self, fired: Sequence[tuple[str, int]], script: str) -> list[dict[str, Any]]:
-        """Fire the first cron of that script in several accounts concurrently. `fired`: (account id, epoch ms) pairs.
+        """Fire the first cron of the script `name` in several accounts concurrently. `fired`: (account id, epoch ms)
+        pairs.
 
         Returns their outcomes, in the format of `cron`, once all of them have ended.
         """
@@ -186,8 +189,8 @@ class Emulator:
     async def set_usage(self, account_id: str, day: int | str | None = None, **usage: Any) -> None:
         """Set the account's usage of a day: `requests`, `rows_read`, `rows_written`, `pages_requests`, `size`.
 
-        `web_views`: page views and visits in Web Analytics, by host. `sample_interval`: that day's analytics keep only
-        one in this many events.
+        `web_views`: page views and visits in Web Analytics, by host. `sample_interval`: 10 means that analytics contain
+        only one in ten events of the day.
         """
         await self.call("POST", "/usage", {"account_id": account_id, "day": day, **usage})
 

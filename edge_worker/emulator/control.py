@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 routes = Blueprint("control", __name__, url_prefix="/_control")
 edge_side = Blueprint("edge_side", __name__, url_prefix="/_emulator")
 DAY_S = 86_400
-# Maximum time that `faulted` waits, which is less than the timeout of the clients.
+# Maximum time that `faulted` waits. It is shorter than the clients' timeout, so that a client gets the response.
 FAULTED_S, FAULTED_POLL_S = 25, 0.005
 
 
@@ -37,7 +37,7 @@ def as_json(body: Any, status: int = 200) -> Response:
 
 
 class Body(BaseModel):
-    """A request body of control. Unknown fields are rejected."""
+    """A request body of the control interface. Unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,7 +46,7 @@ Kind = TypeVar("Kind", bound=Body)
 
 
 async def read(kind: type[Kind]) -> Kind:
-    """Parse the request's body as that model. Raises ApiError 400."""
+    """Parse the request's body as `model`. Raises ApiError 400."""
     try:
         return kind.model_validate(await body_object())
     except ValidationError as error:
@@ -207,7 +207,7 @@ async def _update_fault_watch(here: Platform) -> None:
 
 @edge_side.post("/fault")
 async def fault_for_edge() -> Response:
-    """Return the fault for a Worker's fetch or D1 statement. The edge calls this."""
+    """Return the fault that applies to a Worker's fetch or D1 statement. The emulated edge asks for it."""
     call, here = await body_object(), platform()
     kinds = EGRESS_KINDS if call["side"] == "egress" else D1_KINDS
     fault = here.faults.match(kinds, call["method"], call["target"])
@@ -231,7 +231,7 @@ async def forget_requests() -> Response:
 
 
 class FaultedCall(Body):
-    """The number of API calls that faults must have affected."""
+    """The number of API calls to wait for that faults have affected."""
 
     calls: int = 1
 
@@ -260,7 +260,8 @@ class UploadsCall(Body):
 async def uploads() -> Response:
     """Return the deployed versions in order, each with its bindings, including the values of secrets.
 
-    Programs that replace the Workers under --no-runtime need the Workers' keys. No other endpoint returns a secret.
+    With --no-runtime, other programs can act as the Workers, and need the Workers' keys for this. No other endpoint
+    returns secrets.
     """
     call, here = await read(UploadsCall), platform()
     uploaded = []
@@ -298,7 +299,7 @@ def _account_shown(here: Platform, account: Account) -> dict[str, Any]:
 
 @routes.get("/accounts/<account_id>")
 async def account_state(account_id: str) -> Response:
-    """Return the state of one account. Its usage and storage sizes are as of the last call that updated them."""
+    """Return the state of one account. This call does not update the usage and storage sizes."""
     return as_json(_account_shown(platform(), account_of(account_id)))
 
 
@@ -367,7 +368,9 @@ class VisitCall(Body):
 
 
 def _check_certificate(here: Platform, host: str) -> None:
-    """Check that a certificate covers the host, because the edge itself has no TLS here. Raises ApiError."""
+    """Check that a certificate covers the host, because the emulated edge has no TLS that would check it. Raises
+    ApiError.
+    """
     for account in here.world.accounts.values():
         for zone in account.zones.values():
             inside = host == zone.name or host.endswith(f".{zone.name}")

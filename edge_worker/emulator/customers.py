@@ -16,8 +16,8 @@ from edge_worker.emulator.platform import Platform, platform
 from edge_worker.emulator.state import FREE, PAID, Account, FrontRule, Limits, Zone, new_hex
 
 routes = Blueprint("customers", __name__, url_prefix="/_control")
-# The permissions of the token that the product asks its users for. The token can read the account and create another
-# token, and is valid for one day.
+# The permissions of the token that svc asks its users for. The token can read the account and create another token, and
+# is valid for one day.
 BOOTSTRAP_PERMISSIONS = ("Account Settings Read", "Account API Tokens Write")
 DAY_S = 86_400
 
@@ -72,7 +72,7 @@ def add_zone(account: Account, wanted: NewZone, now: int) -> Zone:
 
 
 def add_token(here: Platform, account: Account, wanted: NewToken) -> tuple[str, str]:
-    """Create the token and return (id, value). Raises ApiError."""
+    """Create the token and return its id and its value. Raises ApiError."""
     by_scope: dict[str, list[dict[str, str]]] = {}
     for name in wanted.rights:
         group = group_named(name)

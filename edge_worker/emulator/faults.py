@@ -19,7 +19,7 @@ class Fault(BaseModel):
     For API calls, `path` is compared with the path after /client/v4, or with the whole path. For a Worker's own fetches
     (egress_…), it is compared with the URL; for D1 bindings (d1_…), with the database's id.
 
-    slow executes the call after `delay_s`, and hold executes it once all faults are cleared.
+    Kinds of faults: slow executes the call after `delay_s`, and hold executes it once all faults are cleared.
     fail_after executes the call but responds with an error (500 unless `status` is given). d1_end_… ends the invocation
     that makes the call: it receives no result, and its remaining work is not done. d1_slow runs the statement after
     `delay_s`. d1_silent neither runs the statement nor responds. Its connection is closed once no D1 fault remains.
@@ -66,7 +66,9 @@ class Faults:
 
     @property
     def for_bindings(self) -> bool:
-        """True if a fault for D1 bindings is active. Only then does the edge ask about statements."""
+        """Return True if a fault for D1 bindings is active. Otherwise, the edge does not have to ask for a fault before
+        each statement.
+        """
         return any(fault.kind in D1_KINDS for fault in self.waiting)
 
     def match(self, kinds: frozenset[str], method: str, *targets: str) -> Fault | None:
@@ -88,7 +90,7 @@ class Faults:
 
 
 def shown(fault: Fault | None) -> dict[str, Any] | None:
-    """Return a fault in the format that the edge expects."""
+    """Return the fault in the format that the emulated edge expects."""
     if fault is None:
         return None
     return {"kind": fault.kind, "status": fault.status or 503, "body": fault.body, "delay_s": fault.delay_s}

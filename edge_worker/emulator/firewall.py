@@ -1,7 +1,7 @@
 """The firewall in front of the platform's own API: it rejects bodies that resemble an attack, from any client.
 
 The platform's rules are not public. The patterns match common attacks. Sources: workers-sdk #13312, #14922, #14923
-(uploads and API calls that were always rejected with a page because of their content), #13574 (the page's format).
+(uploads and API calls that the firewall rejected because of their content), #13574 (the page's format).
 """
 
 from __future__ import annotations

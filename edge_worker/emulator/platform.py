@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from edge_worker.emulator.state import World
 
 KEPT_LOG = 20_000
-# Permissions that a token can grant. all_zones: any permission, but on a single zone only the creator's own. held: only
-# the creator's own. silent: as held, but other permissions are omitted from the new token without an error. surplus: as
-# all_zones, and the token gets an additional permission.
+# Permissions that a token can grant. all_zones: any permission on the account and on all zones, but on a single zone
+# only permissions that the creating token has. held: only permissions that the creating token has. silent: like held,
+# but other permissions are omitted without an error. surplus: like all_zones, and the new token gets an additional
+# permission.
 Minting = Literal["all_zones", "held", "silent", "surplus"]
 
 
-# Error for a call on a zone outside the account, which varies by product: 403/10000 or 403/9109; 400/1003; 404/7003.
-# All of them occur in practice; none is documented.
+# Error for a call on a zone outside the account, as status/code: refused is 403/10000 or 403/9109, invalid is 400/1003,
+# unroutable is 404/7003. All of them occur in practice, depending on the product, and none is documented.
 ZoneGone = Literal["refused", "invalid", "unroutable"]
 
 # Response to a new route in an inactive zone: 400, 403/10000, or success. Cloudflare docs
@@ -33,7 +34,9 @@ InactiveZone = Literal["refuses", "forbids", "accepts"]
 
 @dataclass
 class Window:
-    """A token's calls in the current window, and the end of its block (real epoch ms)."""
+    """A token's calls in the current window, and the time until which the token is blocked (epoch ms of the real
+    clock).
+    """
 
     began_at: int
     calls: int = 0
@@ -51,10 +54,10 @@ class Platform:
     real_now: Callable[[], int]  # epoch ms
     token_delay_ms: int  # a new value is rejected for this time, as if not yet distributed
     token_spread_ms: int  # after that, some calls are rejected, because not all locations have the value yet
-    minting: Minting  # permissions that a token can grant to a new one
+    minting: Minting  # permissions that a token can grant to a new token
     slow_one_in: int  # one in N responses is slow; 0: none
     slow_ms: int  # delay of a slow response
-    refuse_one_in: int  # one in N calls is rejected as if its token were invalid; 0: none
+    refuse_one_in: int  # one in N calls with a valid token is rejected; 0: none
     firewall: bool  # True: bodies that resemble an attack are rejected
     firewall_also: str = ""  # additional pattern to reject
     renamed_permission: str = ""  # the permission with this name is listed under another one
@@ -62,9 +65,10 @@ class Platform:
     cron_delay_s: float = 900  # a new cron starts within this time (Cloudflare docs: cron-triggers)
     cron_missed_one_in: int = 200  # one in N cron runs is skipped; 0: none
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
-    zone_gone: ZoneGone = "refused"  # response to calls on a zone of another account, or of none
+    zone_gone: ZoneGone = "refused"  # response to calls on a zone that is not in the token's account
     inactive_zone: InactiveZone = "refuses"  # response to a new route in an inactive zone
-    rate_limit: int = 1200  # calls per token and window; above it, the token is blocked for rate_window_s; 0: no limit
+    # calls per token and window; a token that exceeds it is blocked for rate_window_s; 0: no limit
+    rate_limit: int = 1200
     rate_window_s: float = 300
     windows: dict[str, Window] = field(default_factory=dict)  # by token id
     requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value

@@ -42,9 +42,8 @@ async def open_emulator(
 
     The output of the emulator and its Workers goes to this process's stderr.
 
-    `local_egress`: its Workers can reach this host, for example a service under test. `no_runtime`: uploads are stored
-    but not executed.
-    Raises RuntimeError if it does not start.
+    `local_egress`: the Workers can reach this host, for example a service under test. `no_runtime`: uploads are stored
+    but not executed. Raises RuntimeError if the emulator does not start.
     """
     command = ["-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
     command += [f"--token-delay-ms={token_delay_ms}", f"--slow-one-in={slow_one_in}"]

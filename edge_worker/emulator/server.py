@@ -1,6 +1,7 @@
 """The emulator's HTTP servers.
 
-One port is for the API, the control interface and the edge's queries, another for origin pages.
+One port serves the API, the control interface, and queries of the emulated edge. Another port serves the pages of the
+customers' origin servers.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[
     """Wait for the whole body. Return a `receive` that replays the body but reports no disconnect, and the body itself.
 
     The body is read first because hypercorn 0.18 leaves a connection hanging if the response is sent before the body
-    has arrived. This happens if a header is sufficient to reject the call. Disconnects are not reported because the
+    has arrived. This happens if the API rejects a call because of its headers. Disconnects are not reported because the
     framework would then cancel the handler. The platform completes a call even if the client has disconnected, so that
     no change remains incomplete.
     """
@@ -150,7 +151,7 @@ class FaultInjector:
         return Fault(kind="throttle", delay_s=blocked_s) if blocked_s else None
 
     def _stray_refusal(self, path: str) -> Fault | None:
-        """Occasionally return a fault that rejects a valid token, as the platform does."""
+        """Occasionally return a fault that rejects a call despite its valid token, as the platform does."""
         one_in = self._platform.refuse_one_in
         if not one_in or self._platform.dice.randrange(one_in):
             return None
@@ -226,8 +227,8 @@ class Origin:
 async def serve_on(listener: socket.socket, app: Any) -> None:
     """Serve an ASGI application on a listening socket until cancelled.
 
-    Dropping a response requires the connection, which hypercorn's own `serve` does not pass to the application.
-    This function therefore accepts connections itself, and passes each to hypercorn's TCPServer (0.18; the version is
+    To drop a response, the application needs the connection, which hypercorn's own `serve` does not pass on. This
+    function therefore accepts connections itself, and passes each to hypercorn's TCPServer (0.18; the version is
     pinned).
     """
     config = Config()

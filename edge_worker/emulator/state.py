@@ -74,10 +74,11 @@ class Usage(BaseModel):
     rows_written: int = 0
     read_queries: int = 0
     write_queries: int = 0
-    pages_requests: int = 0  # to Pages Functions, set by control; they also count towards the limit
-    size: int | None = None  # of the account's first database in bytes, set by control
+    # requests to Pages Functions, set through the control interface; they also count towards the limit
+    pages_requests: int = 0
+    size: int | None = None  # of the account's first database in bytes, set through the control interface
     measured_sizes: dict[str, int] = Field(default_factory=dict)  # database → its real size when last measured
-    # host → page views and visits in Web Analytics, set by control
+    # host → page views and visits in Web Analytics, set through the control interface
     web_views: dict[str, tuple[int, int]] = Field(default_factory=dict)
     sample_interval: float = Field(default=1, ge=1)  # analytics keep one in this many events of the day
     scripts: dict[str, dict[str, int]] = Field(default_factory=dict)  # name → requests, errors, subrequests
@@ -98,7 +99,7 @@ class Token(BaseModel):
     expires_at: int | None = None
     not_before_at: int | None = None
     live_at: int = 0  # real epoch ms at which the platform begins to accept the value
-    bootstrap: bool = False  # created by control, not through the API
+    bootstrap: bool = False  # created through the control interface and not through the API
 
 
 class DnsRecord(BaseModel):
@@ -113,13 +114,13 @@ class DnsRecord(BaseModel):
     created_at: int = 0
 
     def backend(self) -> str:
-        """Return `past` if the record is not proxied, `nothing` for an address without a route, otherwise `origin`."""
+        """Return `past` if the record is not proxied, `nothing` if no server has its address, otherwise `origin`."""
         if not self.proxied:
             return "past"
         try:
             return "origin" if ipaddress.ip_address(self.content).is_global else "nothing"
         except ValueError:
-            return "origin"  # another name
+            return "origin"  # the record points to another name
 
 
 class Route(BaseModel):
@@ -221,7 +222,7 @@ class Schedule(BaseModel):
     cron: str
     created_at: int
     modified_at: int
-    begins_at: int = 0  # epoch ms before which it does not fire automatically
+    begins_at: int = 0  # epoch ms; before this time, the cron does not fire automatically
 
 
 class Script(BaseModel):

@@ -1,4 +1,4 @@
-"""Install the Worker in an account of the emulated platform, with a receiver in place of the service."""
+"""Installs the Worker in an account of the emulated platform, with a receiver of its pushes in place of the service."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LONGEST_RUN_OF_CRONS = 2_000
 
 
 class Receiver:
-    """Receives pushes in place of the service, so that tests can compare totals.
+    """Receives pushes in place of the service, and stores their totals for comparison.
 
     Applies a push by the rules in docs/develop/push.md.
     """
@@ -58,7 +58,7 @@ class Receiver:
     def apply(self, body: dict[str, Any]) -> None:
         """Apply a push.
 
-        Its numbers replace the stored numbers, except a day's numbers that are older than the stored ones.
+        Its numbers replace the stored numbers. However, older numbers of a day do not replace newer ones.
         """
         jsonschema.validate(body, {"$ref": "#/$defs/push", "$defs": SCHEMA["$defs"]})
         for part in body["parts"]:
@@ -83,7 +83,7 @@ class Receiver:
 
 
 def first_log_id(at: int) -> int:
-    """Return the smallest possible event log id of the minute that contains `at` (epoch ms)."""
+    """Return the smallest event log id that the minute of `at` (epoch ms) can have."""
     return at // MINUTE_MS * int(VOCABULARY["log_slots"])
 
 
@@ -125,7 +125,7 @@ class InstalledWorker:
         self.emulator, self.receiver, self.customer, self._client = emulator, receiver, customer, client
         self.database = ""
         self.version = 0
-        self.push_second = 17 * 60  # second of the hour
+        self.push_second = 17 * 60  # second of the hour at which the Worker pushes
 
     async def clock(self, offset_s: float) -> int:
         """Set the platform's clock to `offset_s` seconds after its start, and return the new time (epoch ms)."""
@@ -146,7 +146,7 @@ class InstalledWorker:
         return rows
 
     async def install(self, bundle: Path) -> None:
-        """Create the database, its schema, the script, the cron trigger and the routes, as the service does."""
+        """Create the database with its schema, the script, the cron trigger and the routes, as the service does."""
         manifest = json.loads((bundle / "manifest.json").read_text())
         self.database = (await self.api("POST", "/d1/database", json={"name": SCRIPT}))["uuid"]
         batch = [{"sql": text, "params": []} for texts in manifest["migrations"] for text in texts]
@@ -184,7 +184,7 @@ class InstalledWorker:
         await self.api("PUT", f"/workers/scripts/{SCRIPT}", files=files)
 
     async def configure(self, rows: dict[str, Any]) -> None:
-        """Write configuration rows as the service does. None removes a row."""
+        """Write rows of the configuration, as the service does. For the value None, delete the row."""
         self.version += 1
         upsert = (
             "insert into config(key, version, body) values (?, ?, ?) "

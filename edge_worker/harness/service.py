@@ -65,7 +65,9 @@ class Program:
 
 @dataclass
 class Service:
-    """A running `svc serve`. `folder` contains its database, key file, emails and log. `kill_command`: see Program."""
+    """A running `svc serve`. `folder` contains its database, key file, emails and log. `kill_command` is
+    `Program.kill`.
+    """
 
     url: str
     process: trio.Process | Fork
@@ -127,7 +129,7 @@ class Service:
         return await eventually(poll)
 
     async def synced(self, *paths: str) -> None:
-        """Wait until all of these sites and links are in the Worker's database and their routes exist."""
+        """Wait until the Worker's database contains all of these sites and links, and their routes exist."""
         for path in paths:
 
             async def poll(path: str = path) -> bool | None:
@@ -141,7 +143,7 @@ class Service:
             await eventually(poll)
 
     async def kill(self) -> None:
-        """Send SIGKILL, which simulates a power failure."""
+        """Kill the service with SIGKILL, as a power failure would."""
         if self.kill_command:
             await trio.run_process(self.kill_command)
         else:
@@ -192,9 +194,10 @@ async def open_service(
     *,
     arguments: Sequence[str] = ("-m", "svc", "serve"),
 ) -> AsyncIterator[Service]:
-    """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`, and send SIGTERM at the end.
+    """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`. Send SIGTERM when the block
+    ends.
 
-    `bundle`: the folder with its Worker bundle (None: the package's). `program`: the program to run (None: these
+    `bundle`: the folder with the Worker bundle (None: that of the package). `program`: the program to run (None: these
     sources, with `python <arguments>`).
 
     Raises AssertionError if the service does not start, or ends with an error status.
@@ -223,7 +226,8 @@ async def open_service(
                 process.send_signal(signal.SIGTERM)
             status = await process.wait()
             await _close(process)
-    if status not in (0, -signal.SIGKILL, 128 + signal.SIGKILL):  # the last is a container runtime's status
+    # the last is a container runtime's status after SIGKILL
+    if status not in (0, -signal.SIGKILL, 128 + signal.SIGKILL):
         raise AssertionError(f"svc serve ended with status {status}:\n{(folder / 'log').read_text()}")
 
 

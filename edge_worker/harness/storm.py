@@ -1,4 +1,6 @@
-"""Send requests to a Worker while its database is slow, silent, failing or healthy. Some visitors disconnect early."""
+"""Send requests to a Worker while its database is slow, silent, failing or healthy. Some visitors disconnect before
+they get the response.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ KNOWN_LINK = {"target": "lnk_a", "url": "https://example.net/"}
 LINKS = 400
 _REQUESTS_PER_SECOND = 50
 _HANG_UP_ONE_IN = 25
-# Once an isolate's configuration is a minute old, requests wait for a read.
+# A phase is longer than a minute, because an isolate with configuration older than a minute makes requests wait for a
+# read.
 _PHASE_S = 67
 # 150 requests take three seconds, which is longer than the Worker waits for a read.
 _REQUESTS_PER_PHASE = 150
@@ -51,14 +54,17 @@ def _phases(chance: random.Random) -> Iterator[Phase]:
 
 @dataclass(frozen=True)
 class Response:
-    """The response to one visitor. `known`: the isolate had already responded to a request for the same target."""
+    """The response to one visitor.
+
+    `known`: the isolate had already responded to a request for this site or link.
+    """
 
     phase: str
     target: str
     status: int
     took_s: float
     known: bool
-    first: bool  # sent before any visitor of a known target had waited for a read in this phase
+    first: bool  # in this phase, no visitor of a known target had waited for a read when the request was sent
 
 
 @dataclass
@@ -71,17 +77,17 @@ class Storm:
 
     @property
     def statuses(self) -> Counter[int]:
-        """The number of responses by status."""
+        """Return the number of responses by status."""
         return Counter(response.status for response in self.responses)
 
     @property
     def counted(self) -> Counter[str]:
-        """The number of views and clicks that got a response, by target."""
+        """Return the number of views and clicks that got a response, by target (site or link)."""
         return Counter(response.target for response in self.responses if response.status in (302, 204))
 
 
 async def run_storm(worker: InstalledWorker, requests: int, chance: random.Random) -> Storm:
-    """Send `requests` requests, phase by phase. At the end, no fault remains."""
+    """Send `requests` requests, phase by phase. Then remove all faults."""
     storm = Storm()
     rows = {f"link:code{i}": {"target": f"lnk_{i}", "url": f"https://example.net/{i}"} for i in range(LINKS)}
     await worker.configure(rows)
@@ -140,7 +146,9 @@ def _request(method: str, host: str, path: str, body: str = "") -> bytes:
 
 
 async def views_counted(worker: InstalledWorker, at: int) -> Counter[str]:
-    """Run the cron job until everything is sent, and return the number of views per target that were received."""
+    """Run the cron job until the Worker has sent everything. Return the number of views per target that the receiver
+    has got.
+    """
     await worker.crons_until_quiet(at)
     views: Counter[str] = Counter()
     for (target, _), (count, _, _) in worker.receiver.hours.items():

@@ -1,6 +1,7 @@
 """Generates visits, and counts independently the numbers that reports must show for these visits.
 
-This module uses no code of the Worker. Each agent is listed with the breakdown keys that a person would expect.
+This module uses no code of the Worker, so an error in the Worker cannot hide itself. Each user agent is listed with the
+browser, system and device that a person would expect in the report.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class Agent:
-    """A browser: its user agent and the expected breakdown keys."""
+    """A browser: its user agent, and the keys under which breakdowns must count it."""
 
     user_agent: str
     device: str
@@ -27,7 +28,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Bot:
-    """A bot: its request, and the reason that the Worker must detect."""
+    """A bot: its request, and the reason for which the Worker must count it as a bot."""
 
     reason: str
     user_agent: str
@@ -74,7 +75,7 @@ BOTS = (
     Bot("list", "curl/8.14.1"),
     Bot("headless", _CHROME.replace("Chrome/", "HeadlessChrome/")),
 )
-# Bots that follow links. Only this list contains prefetches, because a prefetched page does not run the snippet until a
+# Bots that follow links. Only bots in this list prefetch: a prefetched page with the snippet sends no view until a
 # person sees the page.
 CLICK_BOTS = (
     *BOTS,
@@ -83,7 +84,7 @@ CLICK_BOTS = (
 )
 PAGES = ("/", "/shop", "/shop/shoes", "/about", "/blog/hello")
 COUNTRIES = ("DE", "FR", "US", "JP", "BR")
-# Referrers as browsers send them, and the resulting sources.
+# Referrers as browsers send them, with the source that the report must show.
 REFERRERS = (
     ("", ""),
     ("https://www.google.com/", "google.com"),
@@ -103,11 +104,11 @@ class Hit:
     referrer: str
     source: str
     page: str = ""  # a link's page is always empty
-    scanned: bool = False  # a click with ?q
+    scanned: bool = False  # a click with ?q, which QR codes contain
     query: str = ""  # the parameters that name the campaign
     campaign: str = ""
-    served: str = ""  # the target of a click on a link with rules
-    outside: str = ""  # why a click is outside of its link's period; it is then not a view
+    served: str = ""  # the URL to which a link with rules redirected the click
+    outside: str = ""  # why a click is outside of its link's period ("" for none); such a click is not a view
 
     @property
     def user_agent(self) -> str:
@@ -175,7 +176,7 @@ class Tally:
         return {name: sum(day[name] for day in counted) for name in ("views", "bots", "visitors")}
 
     def top(self, name: str, first: int, last: int) -> Counter[str]:
-        """Return one breakdown over the UTC days (day numbers) from `first` to `last`."""
+        """Return the largest entries of one breakdown over the UTC days (day numbers) from `first` to `last`."""
         return sum((self.breakdowns.get((name, day), Counter()) for day in range(first, last + 1)), Counter[str]())
 
     def _key(self, name: str, at: int, key: str) -> None:

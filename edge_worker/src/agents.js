@@ -41,8 +41,8 @@ export const BROWSERS = [
 ];
 
 /**
- * Matches browsers on an iPad that requests desktop pages. It does not match Safari, which then sends the user agent of
- * a Mac.
+ * Matches browsers on an iPad that requests desktop pages. It does not match Safari, which sends the user agent of a
+ * Mac in this case.
  */
 export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 
@@ -67,8 +67,8 @@ export const SYSTEMS = [
   ["Linux", /Linux|X11|Ubuntu/],
 ];
 
-// Most of these words also match inside longer names, such as "SKY PAD8", "La_tab_link" and "MagentaTV". The patterns
-// exclude "DTV" (a TV receiver in a phone) and "Tablet PC" (an old Windows edition).
+// Most of these words also match within longer names, such as "SKY PAD8", "La_tab_link" and "MagentaTV". The patterns
+// exclude "DTV" (a TV receiver in a phone) and "Tablet PC" (an old Windows edition), which are other devices.
 export const CONSOLE = /PlayStation|Nintendo|\bXbox/i;
 export const TV =
   /(?<![DM])TV(?![A-Za-z])|\bTV|Smart-?TV|HbbTV|BRAVIA|CrKey|Chromecast|Roku|\bAFT[A-Z]|[Ww]eb0S|NetCast|VIDAA|\bOMI\/|BrightSign|LED\d\d|(?:[ _-]|MI|Hi|TV)[Bb](?:ox|OX)(?![A-Za-z])/;

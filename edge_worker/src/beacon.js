@@ -13,7 +13,7 @@ export const PAGE_CHARS = 200;
 /** The characters of a valid `location.pathname`. Browsers percent-encode all other characters (URL standard). */
 const PATH = /^\/[!#-[\]-~]*$/;
 
-/** Matches a comma that the snippet has inserted between two parameters, but not a comma within a value. */
+/** Matches a comma that the snippet has inserted between two parameters. It does not match commas within a value. */
 const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
 
 /**
@@ -39,7 +39,7 @@ async function readStream({ body }) {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  // The end of the loop cancels the stream.
+  // When the loop ends, the stream is cancelled.
   for await (const chunk of body) {
     bytes += chunk.byteLength;
     if (bytes > BEACON_BYTES) return "";
@@ -57,7 +57,7 @@ export function parseBeacon(body) {
   if (!PATH.test(path)) return null;
   const end = path.search(/[?#]/);
   const page = (end < 0 ? path : path.slice(0, end)).slice(0, PAGE_CHARS);
-  // Replace these commas with "&", so that the parameters can be read like those of a query.
+  // Replace the snippet's commas with "&", so that the parameters can be parsed like those of a query.
   return { page, referrer, search: query.replaceAll(BETWEEN, "&"), driven: driven === "true" };
 }
 

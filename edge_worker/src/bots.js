@@ -13,7 +13,7 @@ import { isbot } from "isbot";
 
 export const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|\bspectron/i;
 
-/** Programs that fetch a preview of a link when a person shares the link. */
+/** Programs that fetch a preview of a link that a person has posted. */
 export const PREVIEW =
   /facebookexternalhit|facebookcatalog|twitterbot|slackbot|slack-imgproxy|whatsapp\/|telegrambot|discordbot|linkedinbot|skypeuripreview|viberbot|redditbot|pinterestbot|iframely|embedly|^(?:http\.rb|mastodon)\/|bluesky cardyb|snapchat ?url ?preview|google-pagerenderer|vkshare|\bpreview/i;
 
@@ -23,7 +23,7 @@ export const MORE =
 
 /**
  * Parts of user agents that make `isbot` take people for bots: Android models (Discovery, CUBOT, Newsday, Spider),
- * operating systems, and a few apps. A match is replaced with its capture group. The remaining text is then checked
+ * operating systems, and a few apps. A match is replaced with its capture group before `isbot` checks the user agent
  * again.
  */
 export const HARMLESS = new RegExp(
@@ -53,7 +53,7 @@ export function agentReason(ua) {
   if (HEADLESS.test(ua)) return "headless";
   if (PREVIEW.test(ua)) return "preview";
   if (!isbot(ua) && !MORE.test(ua)) return "";
-  // Only a few user agents need this second check, and most of them are bots.
+  // This second check is slow, but only a few user agents need it, most of which are bots.
   const rest = ua.replace(HARMLESS, "$1");
   return rest === ua || isbot(rest) || MORE.test(rest) ? "list" : "";
 }

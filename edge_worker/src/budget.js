@@ -1,8 +1,8 @@
 /**
  * The write budget: the number of database rows that the account may write per day. The level (0 to 3) depends on how
- * many of them are already written today. At level 1, no hourly totals are written. At level 2, the details of events
- * are also omitted. At higher levels, isolates (running instances of the Worker) write less often. Daily totals are
- * always written.
+ * many rows have been written today. At level 1, no hourly totals are written. At level 2, the details of events are
+ * also omitted. At higher levels, isolates (running instances of the Worker) write less often. Daily totals are always
+ * written.
  */
 
 /** Rows that an account can write per day (Cloudflare docs: D1 pricing, free plan; enforced since 2026-09-01). */
@@ -12,13 +12,14 @@ export const ROWS_PER_DAY = 100_000;
 const SHARES = [0.6, 0.8, 0.9];
 
 /**
- * Above this share of the rows per day, months wait for the next day. The rest is for hourly totals, which cannot wait.
+ * Above this share of the rows per day, the sums of months are written on a later day. The remaining rows are for
+ * hourly totals, which cannot wait.
  */
 const MONTHS_SHARE = 0.5;
 
 /**
- * How long an isolate buffers events at each level. The write, which may first wait for the previous one, must end 30 s
- * after the response, when waitUntil ends (Cloudflare docs).
+ * How long an isolate buffers events at each level. The write then waits for the previous write, and must end within
+ * 30 s after the response, because Cloudflare cancels waitUntil work after this time (Cloudflare docs).
  */
 const WINDOWS_MS = [1_500, 5_000, 12_000, 20_000];
 

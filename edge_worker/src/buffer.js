@@ -56,7 +56,7 @@ const WRITE_LOST_MS = 15 * SECOND_MS;
 /** Pause before the next attempt when Cloudflare's daily limit was reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** The write budget's level that determines the window if only dropped requests have to be recorded. */
+/** The write budget's level that determines how long a flush waits if it contains only counts of dropped requests. */
 const DROPS_LEVEL = 3;
 
 /** D1's error text for a value of more than 2 MB. */
@@ -74,7 +74,7 @@ const TOO_BIG = "SQLITE_TOOBIG";
  * @property {import("./ledger.js").Tally} dropped counts of the events that are not in `lines`
  * @property {string} tally both tallies, encoded
  * @property {number} id of the event log row used in the last attempt
- * @property {number} tries number of attempts; an attempt without a response may still be executed by the database
+ * @property {number} tries number of attempts; the database may still execute an attempt that got no response
  * @property {number} triesBefore number of attempts with earlier rows, which are known to have stored nothing
  * @property {number} triedAt epoch ms of the last attempt; 0 after it failed
  * @typedef {{db: D1Database, level: number}} Sink the database to write to, and the write budget's level

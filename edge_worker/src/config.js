@@ -79,7 +79,7 @@ export class Config {
   /** @type {Set<() => void>} callbacks that wake the requests waiting for a read */
   waiting = new Set();
 
-  /** The name of the link host. */
+  /** The hostname of the link host. */
   get host() {
     return this.linkHost?.host;
   }
@@ -97,15 +97,16 @@ export class Config {
   /** @param {Address} url @param {number} at epoch ms when the request arrived @returns {Need} */
   needOf(url, at) {
     const first = url.pathname.slice(1);
-    // Check this for every host, because a host may have become the link host since the last read.
+    // Check this not only for the known link host, because another host may have become the link host since the last
+    // read.
     const isLink = CODE.test(first) && findSite(this, url, at) === null;
     return { url, code: isLink ? first : "", at };
   }
 
   /**
    * Returns true if everything that a request needs is known as of `version`, and records the time of use. An unknown
-   * code or site path may have been created since the last read. Only a read that began after the request arrived shows
-   * that it does not exist.
+   * code or site path may have been created since the last read. Only a read that began after the request arrived can
+   * show that the code or path does not exist.
    * @param {Need} need
    */
   isCurrent({ url, code, at }) {

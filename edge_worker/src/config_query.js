@@ -2,11 +2,12 @@
 
 import { dayOf } from "./time.js";
 
-/** Pause before the only retry of a failed batch. */
+/** If a batch fails, it is retried once after this pause. */
 const REPEAT_AFTER_MS = 100;
 
 /**
- * @typedef {{root_url?: string, not_found_url?: string}} Fallbacks where to redirect `/`, and paths without a link
+ * @typedef {{root_url?: string, not_found_url?: string}} Fallbacks URLs to which requests for `/` and for paths without
+ *   a link are redirected
  * @typedef {Fallbacks & {host: string}} LinkHost
  *
  * @typedef {object} Found result of one read

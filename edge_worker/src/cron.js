@@ -1,10 +1,9 @@
 /**
  * The cron job, which runs once a minute. It sorts the events of the event log into pages. It then folds pages, which
  * means that it adds their events to the totals of days and hours. To close an hour or day that has ended, it writes
- * the totals to the outbox. Finally, it pushes the outbox to the service. Every five minutes, a run without such work
- * adds up a step of
- * the last month. Each run does a limited amount of work, because the free plan allows 10 ms of CPU time and 50 queries
- * (Cloudflare docs). The next run continues.
+ * the totals to the outbox. Finally, it pushes the outbox to the service. If a run has no such work, it adds up a part
+ * of the last month, at most once in five minutes. Each run does a limited amount of work, because the free plan allows
+ * 10 ms of CPU time and 50 queries (Cloudflare docs). The next run continues.
  */
 
 import { keepsHours, levelOf, mayAddMonths } from "./budget.js";
@@ -42,7 +41,7 @@ const HOUR_GRACE_MS = 2 * MINUTE_MS;
 /** A day is closed only after this grace period, so that writes still count if an outage at midnight delays them. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
-/** If there is nothing else to write, the time of a run is recorded at this interval. */
+/** If a run has nothing else to write, it records its time at this interval. */
 const RAN_EVERY_MS = 5 * MINUTE_MS;
 
 /**
@@ -86,7 +85,7 @@ export async function tick(db, env, now, pause) {
     if (run.schema < vocabulary.schema) throw new Error(`the database has schema ${run.schema}`);
     if ((await sort(run)) && (await fold(run)) && (await close(run))) await recordRun(run);
   } catch (error) {
-    // Send the push in this case, too, because it reports the failure.
+    // Send the push even after an error, because the push reports the error.
     failure = `cron: ${String(error)}`;
     console.error(failure);
     Object.assign(run, await begin(db, now));
@@ -199,7 +198,7 @@ async function sort(run) {
 }
 
 /**
- * Folds one page. If the page is too large for one run, folds a part of it.
+ * Folds one page, or a part of it if the page is too large for one run.
  * @param {Run} run
  * @returns {Promise<boolean>} false if another run has changed the state
  */
@@ -240,7 +239,7 @@ async function fold(run) {
  */
 async function close(run) {
   const { state, pages, now } = run;
-  // Pages can contain events of any hour.
+  // Pages can contain events of any hour, so no hour can be closed before all pages are folded.
   const first = pages > 0 ? 0 : run.waiting.first;
   const day = state.day + 1;
   const dayEnd = (day + 1) * DAY_MS;
@@ -278,8 +277,8 @@ async function closeHours(run, until) {
 }
 
 /**
- * Closes the hours before `until` without hourly totals, because too little of the write budget remains. The events of
- * these hours stay in the event log until the end of the day.
+ * Closes the hours before `until` without writing their hourly totals, because too little of the write budget remains.
+ * The events of these hours stay in the event log until the end of the day.
  * @param {Run} run @param {number} until
  */
 async function refuseHours(run, until) {
@@ -322,7 +321,7 @@ async function closeDay(run, day) {
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
     next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, expired: state.dropped.expired + gone },
-    // This includes one row per target for its visitors, and all deleted rows, also of old ledger entries.
+    // This number includes one row of visitors per target and all deleted rows, including old ledger entries.
     written: addWritten(state, 2 * parts.length + targets + rows + expired.rows + gone + 6, now),
   };
   return advance(run, next, [
@@ -336,7 +335,7 @@ async function closeDay(run, day) {
 
 /**
  * Records the level and the time of this run. Isolates read them with their configuration. The same batch adds up a
- * step of the last month. There is enough CPU time for the step, because this run has folded and closed nothing.
+ * part of the last month. There is enough CPU time for this, because this run has folded and closed nothing.
  * @param {Run} run
  */
 async function recordRun(run) {

@@ -1,6 +1,7 @@
 /**
- * The format of the event log, with row ids, event lines, write names and drop lines. The log has one row per minute
- * and slot, with events in the order in which they were written. This module does no I/O.
+ * The format of the event log, with row ids, event lines, write names and drop lines. Each row contains the events of
+ * one minute, in the order in which they were written. If a row is full, the next events of the minute are in another
+ * row (slot). This module does no I/O.
  */
 
 import { MINUTE_MS } from "./time.js";
@@ -51,7 +52,10 @@ export const splitClient = (client) => client.split(CLIENT_MARK);
 const NOT_ASCII = /[\u0080-\uffff]/g;
 const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** @param {string} text @returns {string} JSON in ASCII, so that SQLite and JavaScript count the same characters */
+/**
+ * @param {string} text
+ * @returns {string} JSON in ASCII, because SQLite and JavaScript count characters outside of ASCII differently
+ */
 const quote = (text) => JSON.stringify(text).replace(NOT_ASCII, escapeOf);
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Pages of events. Before events are folded (added to daily and hourly totals), the database sorts them into pages by
  * target, which is a site or link. A fold writes two rows per target, so all events of a target should be folded
- * together. A page is small, so that a cron run can fold it within the CPU time limit, whatever the page contains.
+ * together. A page is so small that a cron run can fold any page within the CPU time limit.
  */
 
 import { firstIdAt, readLines, writesIn } from "./event_log.js";
@@ -13,7 +13,7 @@ import { MINUTE_MS } from "./time.js";
 export const PAGE_CHARS = 64_000;
 /**
  * Weight of a line in a page, in characters. The fold of a long line takes little more time than that of a typical
- * line, so most of its additional characters do not count.
+ * line, so only a quarter of its additional characters count.
  */
 const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
 /** Limits on the work of one run: the number of (target, day) pairs, and the characters already stored for them. */
@@ -104,7 +104,7 @@ const SORT =
   "select e.value as line, case when e.type = 'array' then e.value ->> 0 end as target, event_log.id as id, " +
   `e.key as i from event_log, json_each(${ARRAY}) e where event_log.id <= ?1 and json_valid(${ARRAY}))) group by page`;
 
-// Another program has changed these rows. Their valid lines still count.
+// If another program has changed these rows and made lines invalid, their valid lines still count.
 const KEEP_BROKEN =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + row_number() over (order by id), lines from event_log ` +
   `where id <= ?1 and not json_valid(${ARRAY})`;

@@ -1,4 +1,4 @@
-/** Adds up events by target, day and hour. Does no I/O. */
+/** Adds up events by target (site or link), day and hour. This module does no I/O. */
 
 import { splitClient } from "./event_log.js";
 import { countEvent } from "./ledger.js";
@@ -17,8 +17,8 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {Breakdown} devices @property {Breakdown} browsers @property {Breakdown} os
  * @property {Breakdown} bots by reason; their sum is the number of bot requests
  * @property {Breakdown} [campaigns] @property {Breakdown} [entries]
- * @property {Breakdown} [arrivals] @property {Breakdown} [targets] these four are missing in a row that an older Worker
- *   wrote; otherwise, they are complete
+ * @property {Breakdown} [arrivals] @property {Breakdown} [targets] these four are missing in a row of an older Worker,
+ *   and complete in all other rows
  * @property {Breakdown} [outside] clicks outside of a link's period by reason, if there are any
  *
  * @typedef {{target: string, day: number, hour: number, views: number, bots: number, visitors: Set<string>}} HourSum
@@ -65,7 +65,7 @@ export function daysOf(lines, closedDay, most) {
   let before = null;
   for (; end < lines.length; end += 1) {
     const line = lines[end] ?? null;
-    // Lines of the same target and hour are usually adjacent.
+    // Skip lines with the same target and hour as the line before, which is the usual case.
     if (line === null || (before !== null && line[0] === before[0] && line[1] === before[1])) continue;
     before = line;
     const day = dayOfHour(line[1]);
@@ -108,7 +108,8 @@ export function addLines(sums, lines, closedDay) {
       addOutside(sums, line, closedDay);
       continue;
     }
-    // Lines of the same target and hour are usually adjacent.
+    // Look up the sums only if the target or the hour changes, because lines of the same target and hour are usually
+    // adjacent.
     if (
       hourSum === undefined ||
       daySum === undefined ||
@@ -135,7 +136,7 @@ export function addLines(sums, lines, closedDay) {
     addOne(daySum.pages, page ?? OTHER);
     addOne(daySum.sources, source ?? OTHER);
     addOne(daySum.clients, client ?? OTHER);
-    // A link has no pages, and details can be missing.
+    // The page is empty for links, and for events without details.
     if (page && source !== INTERNAL) addOne(daySum.arrivals, `${source}${ARRIVAL_MARK}${page}`);
     if (campaign) addOne(daySum.campaigns, campaign);
     if (served) addOne(daySum.targets, served);
@@ -217,7 +218,10 @@ export function mergeCapped(known, added, cap) {
 
 const ASCII = /^[\0-\x7f]*$/;
 
-/** @param {string} key @returns {number} its size in UTF-8, rounded up: UTF-8 needs at most 3 bytes per UTF-16 unit */
+/**
+ * @param {string} key @returns {number} an upper limit of its size in UTF-8, which needs at most 3 bytes per UTF-16
+ *   unit
+ */
 export const bytesOf = (key) => (ASCII.test(key) ? key.length : 3 * key.length);
 
 /** @param {Breakdown} counts @param {string} key @param {number} n */

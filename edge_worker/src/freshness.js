@@ -21,10 +21,12 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
 /** Configuration up to this age is served without a read. */
 export const FRESH_MS = 10 * SECOND_MS;
 
-/** While the database is responding, older configuration than this is not served. */
+/** While the database responds, configuration older than this is not served. */
 export const STALE_MS = vocabulary.live_after_s * SECOND_MS;
 
-/** Maximum time that a visitor waits for a read. A longer read counts as failed until it completes. */
+/**
+ * Maximum time that a visitor waits for a read. A read that takes longer counts as failed, unless it completes later.
+ */
 const WAIT_MS = 2 * SECOND_MS;
 
 /** Minimum pause between a failed read and the next one. */
@@ -48,8 +50,8 @@ function failedAt(config, now) {
 /** @param {Config} config @param {number} now @returns {boolean} true if a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // If the previous read succeeded, the late read may have been cancelled together with its request. A second read
-  // shows whether the database is failing.
+  // The read in progress is late. If the read before it succeeded, the late one may only have been cancelled together
+  // with its request. A second read shows whether the database is failing.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);
   return failed === 0 || now >= failed + RETRY_MS;
@@ -85,7 +87,7 @@ export function ensure(config, db, ctx, url, now) {
 /**
  * Adds the configuration that one request needs to the next read, and waits for this read. If another read is in
  * progress, the first waiting request starts a read for all waiting requests when the current read ends. An isolate
- * therefore has only one read at a time, however many codes are requested, including made-up codes.
+ * therefore has only one read at a time, even if visitors request many codes that do not exist.
  * @param {Config} config @param {D1Database} db @param {ExecutionContext} ctx @param {Need} need
  */
 async function waitForConfig(config, db, ctx, need) {

@@ -35,8 +35,8 @@ const NEARLY_FULL = [
 
 /**
  * Maximum number of days whose rows are deleted when a day is closed. Deleted rows count as written rows. An account
- * can write 100,000 rows per day (Cloudflare docs: D1 pricing, free plan). If the setting was lowered, the other rows
- * are deleted when the next days are closed.
+ * can write 100,000 rows per day (Cloudflare docs: D1 pricing, free plan). If the account lowers its setting and more
+ * days expire, their rows are deleted when the next days are closed.
  */
 const DAYS_AT_ONCE = 2;
 
@@ -58,7 +58,7 @@ export const isNearlyFull = (size) => NEARLY_FULL.some(([from = 0, to = 0]) => s
 
 /**
  * @param {unknown} body of the row in `config`
- * @returns {{days: number, months: number}} number of days to keep, and of months before the current month
+ * @returns {{days: number, months: number}} how many days, and how many months before the current month, are kept
  */
 export function retentionOf(body) {
   // An invalid setting must not delete data early, so the defaults are the maximum.
@@ -90,7 +90,7 @@ export const expiredStatements = (db, day) => [
  * @param {D1Result | undefined} setting @param {D1Result | undefined} oldest results of `expiredStatements`
  * @param {number} day epoch day that is closed
  * @param {{kept_from: number, months: import("./months.js").MonthState}} state kept_from: the first day that has not
- *   been deleted so far
+ *   been deleted until now
  * @param {boolean} full true if the database is nearly full, so that days do not wait for their month
  * @returns {Expired}
  */
@@ -116,7 +116,7 @@ export function deleteExpired(db, { keptFrom, rows, months }) {
   if (rows === 0) return [];
   const statements = [db.prepare("delete from day where day < ?").bind(keptFrom)];
   if (months.day !== 0) return statements;
-  // The row of the target whose days will be added again.
+  // Delete the row of this target, because the target's remaining days will be added again.
   const { month, target } = months;
   return [...statements, db.prepare("delete from month where month = ? and target = ?").bind(month, target)];
 }

@@ -50,7 +50,7 @@ export function dropEvent(tally, why, { target, day, reason }) {
 const viewOrBot = (reason) => (reason === "" ? { views: 1, bots: 0 } : { views: 0, bots: 1 });
 
 /**
- * Counts received events as dropped.
+ * Counts several received events as dropped.
  * @param {Tally} tally updated in place
  * @param {DropReason} why
  * @param {Omit<Count, "entry">} events
@@ -95,8 +95,8 @@ const merged = (how) =>
   "case when case when json_valid(ledger.counts) then json_type(ledger.counts) end = 'object' then " +
   `(select case when length(whole) < ${COUNTS_CHARS} then whole else ledger.counts end from (` +
   "select json_group_object(target, json_array(views, bots)) as whole from (" +
-  // Another program may have written integers that are too large. `sum` would then fail permanently, but `total` does
-  // not.
+  // Another program may have written very large integers. `sum` would then fail with an overflow in every run, but
+  // `total` returns a floating-point number.
   `select one.key as target, cast(${how}(one.value ->> 0) as integer) as views, ` +
   `cast(${how}(one.value ->> 1) as integer) as bots ` +
   // Do not use `union`, because the firewall of Cloudflare's API takes it for an attack and rejects the upload.
@@ -140,14 +140,14 @@ export function addLate(db, late) {
   return [db.prepare(ADD_LATE).bind(JSON.stringify([...days]))];
 }
 
-// If another program has written a part, the part may not be valid JSON. The service rejects such a part, and it is
-// removed from the outbox like all others.
+// A part may not be valid JSON if another program has written it. The service rejects such a part. The ledger ignores
+// its numbers, and the part is removed from the outbox like all others.
 const OURS = "case when json_valid(part) then part else '{}' end";
 const ROW = "case when one.type = 'array' then one.value end";
 
 // The numbers in a part are totals of a day, and only grow. The largest number is therefore the newest, even if parts
-// arrive twice or late. ?1 the parts that leave the outbox, ?2 those that the service accepted, ?3 targets that the
-// service does not know
+// arrive twice or late. Parameters: ?1 ids of the parts that leave the outbox, ?2 ids of the parts that the service
+// accepted, ?3 ids of the targets that the service does not know.
 const ADD_PUSHED =
   "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
   `select unixepoch(${OURS} ->> 'day') / 86400 as day, ` +
@@ -171,6 +171,7 @@ export function addPushed(db, { gone, accepted, unknown }) {
 
 /** @param {D1Database} db @param {number} day epoch day that is closed @returns {D1PreparedStatement} */
 export function clearLedger(db, day) {
-  // The ledger and the outbox are kept for the same time, so the ledger still contains the day of a part that expires.
+  // The ledger and the outbox are kept for the same time, so the ledger still contains a day when the last parts of
+  // this day expire.
   return db.prepare("delete from ledger where day <= ?").bind(day - PARTS_KEPT_DAYS);
 }

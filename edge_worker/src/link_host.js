@@ -12,7 +12,8 @@ export const redirectTo = (location) =>
   new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 
 /**
- * Redirects to the owner's fallback URL, or returns the page for unknown codes. The URL does not depend on the request.
+ * Redirects to the owner's fallback URL, or returns the page for unknown codes. The visitor's query is not added to the
+ * fallback URL.
  * @param {Request} request GET or HEAD @param {Fallbacks} fallbacks
  * @returns {Response} to a code without a link, or to another path that does not exist
  */

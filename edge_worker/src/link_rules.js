@@ -22,7 +22,8 @@ import { hasParameter } from "./link_query.js";
  */
 
 /**
- * Returns the first rule whose conditions all match. Values that no condition needs are not computed.
+ * Returns the first rule whose conditions all match. The device, language and parameters of the click are computed only
+ * if a condition needs them.
  * @param {LinkRule[]} rules @param {Click} click
  * @returns {LinkRule | undefined}
  */

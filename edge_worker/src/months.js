@@ -99,8 +99,8 @@ export function withoutDays(months, keptFrom) {
     first_days[month] = first;
     hasChanged = true;
   }
-  // An incomplete row would otherwise lack days in its middle, so its days are added again from the first remaining
-  // day.
+  // If a target's row is incomplete, add its days again from the first remaining day. Otherwise, the row would lack the
+  // deleted days between those already added and those added later.
   return hasChanged ? { ...months, first_days, day: months.day === null ? null : 0 } : months;
 }
 
@@ -117,9 +117,9 @@ export function withoutMonths(months, first) {
   return { ...months, from, first_days: Object.fromEntries(left), expired: true };
 }
 
-// Only the first target can be incomplete. If its rows exceed the limit, the step contains only some of its days. The
-// frame of `upto_target` ends with the target's last row, because rows with the same target are peers. Rows of other
-// programs are skipped.
+// If the rows of the first target exceed the limit, the step contains only some of its days. `upto_target` is the size
+// up to the target's last row, because rows with the same target are peers in the window. Rows that are not valid,
+// because another program wrote them, are skipped.
 const DAYS =
   "select target, day, totals, upto_target > upto as more from (select target, day, totals, " +
   "row_number() over (order by target, day) as i, dense_rank() over (order by target) as nth, " +
@@ -144,7 +144,10 @@ const EXPIRED = `from month where month < ?1 order by month, target limit ${EXPI
  */
 export const readStep = async (db, state) => (await readDays(db, state)) ?? (await readExpiredRows(db, state.months));
 
-/** @param {D1Database} db @param {MonthState} months @returns {Promise<Step | null>} null if there are no such rows */
+/**
+ * @param {D1Database} db @param {MonthState} months @returns {Promise<Step | null>} null if no rows of deleted months
+ *   remain
+ */
 async function readExpiredRows(db, months) {
   if (months.expired !== true) return null;
   const [found] = await db.batch([db.prepare(`select count(*) as n from (select 1 ${EXPIRED})`).bind(months.from)]);
@@ -247,7 +250,7 @@ const utf8 = new TextEncoder();
 /**
  * @param {MonthSum} sum @param {string} target
  * @param {boolean} unfinished true if other days of this target will be added later
- * @returns {string} the totals as JSON; a list is missing if it is empty
+ * @returns {string} the totals as JSON, without empty lists
  */
 export function encodeSum(sum, target, unfinished) {
   const { bytes, lists } = target.startsWith("lnk_") ? LIMITS.link : LIMITS.site;

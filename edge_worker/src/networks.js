@@ -1,7 +1,7 @@
 /** Parses IP addresses and networks, and finds the network that contains an address. */
 
 /**
- * @typedef {number[]} Words an address as signed 32-bit words: one for IPv4, four for IPv6
+ * @typedef {number[]} Words an address as signed 32-bit integers: one for IPv4, four for IPv6
  * @typedef {{words: Words, mask: Words}} Network
  */
 

@@ -9,8 +9,8 @@ import { pageIn } from "./opt_out_page.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
- * The path of the opt-out page, relative to the site's path. The names of scripts end with ".js", so no script has this
- * path.
+ * The path of the opt-out page, relative to the site's path. It cannot be the path of the site's script, which ends
+ * with ".js".
  */
 export const OPT_OUT_PATH = "/off";
 
@@ -30,9 +30,10 @@ const cookieOf = (path, isOff) =>
   `__Secure-uncounted=${isOff ? "1" : ""}; Path=${path}; HttpOnly; Secure; SameSite=Lax; Max-Age=${isOff ? MAX_AGE_S : 0}`;
 
 /**
- * Returns true if the opt-out page itself sent the request. Pages from other origins must not change the choice.
- * SameSite does not prevent this, because browsers also store cookies from the response to another site's form. The
- * check uses Origin, because browsers send it with every POST. Older browsers do not send Sec-Fetch-Site.
+ * Returns true if the opt-out page itself sent the request. Pages from other origins must not change the choice. The
+ * cookie attribute SameSite does not prevent this: if a form of another site sends the request, the browser still
+ * stores the cookie of the response. Browsers send the header Origin with every POST. Older browsers do not send
+ * Sec-Fetch-Site, so it is checked only if present.
  * @param {Request} request
  */
 function isSameOrigin({ headers, url }) {

@@ -12,8 +12,8 @@ const PART_CHARS = 120_000;
 const ROW_CHARS = 60;
 
 /**
- * Maximum number of parts that are built when hours or a day are closed. The reason for the limit is that a run can
- * make only 50 queries (Cloudflare docs: D1 limits, free plan).
+ * Maximum number of parts that are built when hours or a day are closed. A run can make only 50 queries (Cloudflare
+ * docs: D1 limits, free plan).
  */
 const CLOSING_PARTS = 15;
 
@@ -21,9 +21,9 @@ const CLOSING_PARTS = 15;
 export const PARTS_KEPT_DAYS = 35;
 export const PARTS_KEPT_MS = PARTS_KEPT_DAYS * DAY_MS;
 
-// ?1 id, ?2 made_at, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last hour
-// covered, ?10 ?11 limit and offset of the targets. json(…) is needed because a subquery returns its JSON as text. The
-// casts are needed because numbers are bound as reals.
+// Parameters: ?1 id, ?2 made_at, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last
+// hour covered, ?10 and ?11 limit and offset of the targets. json(…) is needed because a subquery returns its JSON as
+// text. The casts are needed because D1 binds numbers as floating-point numbers.
 const INSERT_PART = `insert into outbox(id, made_at, part)
 with named(target) as (
   select target from hour where day = ?3 and (?6 = 'true' or hour in (select value from json_each(?7)))
@@ -97,7 +97,7 @@ export function clearStatements(db, day, now) {
         "update day set totals = json_set(totals, '$.visitors', (" +
           "select count(distinct list.value) from hour, json_each(hour.visitors) list " +
           "where hour.target = day.target and hour.day = day.day)) " +
-          // Find the rows by key, because a scan would read the rows of all days.
+          // Find the rows by their key, because a scan of the table would read the rows of all days.
           "where day = ?1 and target in (select target from hour where day = ?1)",
       )
       .bind(day),

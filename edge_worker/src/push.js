@@ -2,7 +2,10 @@
 
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
 
-/** Limits of one push. The service accepts up to 1 MiB, but a run has only 10 ms of CPU time. */
+/**
+ * Maximum number and size of the parts in one push. The service accepts up to 1 MiB, but a run has only 10 ms of CPU
+ * time.
+ */
 export const MAX_PARTS = 20;
 export const PUSH_CHARS = 240_000;
 
@@ -29,7 +32,7 @@ const slotOf = (env) => (Number(env.PUSH_SECOND) || 0) * SECOND_MS;
 
 /**
  * @param {number} now @param {PushEnv} env
- * @returns {number} epoch ms of the next hourly push after now
+ * @returns {number} epoch ms of the next hourly push after `now`
  */
 export function nextSlot(now, env) {
   const slot = now - (now % HOUR_MS) + slotOf(env);
@@ -37,8 +40,9 @@ export function nextSlot(now, env) {
 }
 
 /**
- * Returns the time at which a cron run has to push. All cron jobs start at the beginning of a minute, so each account
- * delays its pushes to its own second. This also spreads the pushes after an outage of the service.
+ * Returns the time at which a cron run has to push. All cron jobs start at the beginning of a minute, so the pushes of
+ * all accounts would arrive at the same time. Each account therefore delays its pushes to a different second. This also
+ * spreads the pushes after an outage of the service.
  * @param {number} now @param {PushEnv} env
  * @returns {number} epoch ms, within this minute
  */
@@ -76,7 +80,7 @@ export function pushBody(env, { state, schema, now }, rows, queue, error, errorK
     error_kind: errorKind,
     dropped: state.dropped,
   };
-  // The parts are already JSON, so they are inserted without parsing.
+  // Insert the parts without parsing them, because they are already JSON.
   const parts = rows.map(({ id, part }) => `{"id":${id},${part.slice(1)}`);
   return `${JSON.stringify(head).slice(0, -1)},"parts":[${parts.join(",")}]}`;
 }

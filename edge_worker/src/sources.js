@@ -1,6 +1,6 @@
 /**
  * Derives the source and the campaign of a visit, as short keys. The source "" means a direct visit. The campaign ""
- * means that there is none.
+ * means a visit without a campaign.
  */
 
 import { clean } from "./text.js";
@@ -11,10 +11,10 @@ import { clean } from "./text.js";
  */
 export const SOURCE_CHARS = 100;
 
-/** A name in a URL is truncated to this length before it is decoded. */
+/** A name in a URL is truncated to this many characters before it is decoded. */
 export const NAMED_CHARS = 1_000;
 
-// A referrer is truncated to this length. This is sufficient for its host name, which has at most 253 characters (URL
+// A referrer is truncated to this many characters. The host name, which has at most 253 characters, always fits (URL
 // standard: browsers send it in ASCII).
 export const REFERRER_CHARS = 400;
 export const REFERRER = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]{1,253})(?:[:/?#]|$)/i;
@@ -41,8 +41,8 @@ export function referrerHost(referrer) {
 }
 
 /**
- * Normalizes a name in a URL: decodes, trims and lowercases it, and removes control characters. Returns "" for a value
- * that could identify a person (an email address).
+ * Normalizes a name of a source or campaign: decodes, trims and lowercases it, and removes control characters. Returns
+ * "" for a value that could identify a person (an email address).
  * @param {string} value decoded or not
  * @returns {string}
  */

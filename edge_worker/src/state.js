@@ -32,13 +32,13 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {number} kept_from epoch day: the first day that was not deleted from `day` because of its age; 0 if none
  *   was deleted
  * @property {import("./months.js").MonthState} months which months are added up
- * @property {number} since epoch ms at which this database started counting
+ * @property {number} since epoch ms from which this database contains counts
  * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts
  * @property {number[]} dirty epoch hours whose changed totals are not in the outbox yet
  * @property {{day: number, rows: number}} written number of rows written on this UTC day, except in the unsorted part
  *   of the event log
  * @property {number} level of the write budget
- * @property {number} ran_at epoch ms of a recent run, at most RAN_EVERY_MS (cron.js) older than the last run
+ * @property {number} ran_at epoch ms of a recent run; the last run is at most RAN_EVERY_MS (cron.js) later
  * @property {number} next_part id of the next part of a push
  * @property {boolean} visit_lists true if a Worker that counts campaigns, entries, arrivals and targets has run here
  * @property {Dropped} dropped
@@ -80,7 +80,7 @@ export function readState(text, now, since = now) {
   const stored = /** @type {Partial<State>} */ (JSON.parse(text));
   if (stored.day !== undefined) fresh.months = firstMonths(stored.day, stored);
   const state = { ...fresh, ...stored };
-  // An older Worker, for example after a rollback, deletes days that are not added up yet.
+  // If an older Worker has run here, for example after a rollback, it has deleted days that were not added up yet.
   return { ...state, months: withoutDays(state.months, state.kept_from) };
 }
 
@@ -122,8 +122,8 @@ export function failWhen(db, condition, values) {
 }
 
 /**
- * Executes `statements` and stores the new state in one transaction. If the stored state is no longer `seen`, nothing
- * is changed.
+ * Executes `statements` and stores the new state in one transaction. If the stored state is no longer equal to `seen`,
+ * nothing changes.
  * @param {D1Database} db
  * @param {string} seen
  * @param {State} next

@@ -6,7 +6,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 const PRINTABLE = /^[ -~]*$/;
 
 /**
- * Truncates a header. The result is a copy, because a slice would keep the whole text in memory.
+ * Truncates a header. The result is a copy, because a slice would keep the whole header in memory.
  * @param {string} text
  * @param {number} limit maximum length in UTF-16 units
  * @returns {string}

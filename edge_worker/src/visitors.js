@@ -4,7 +4,10 @@
  * is deleted when the day is closed.
  */
 
-/** Number of digest bytes to keep. With 100,000 visitors per day, two visitors share a hash once in 56,000 days. */
+/**
+ * Number of digest bytes to keep. With 100,000 visitors per day, two visitors of the same day share a hash about once
+ * in 56,000 days.
+ */
 const HASH_BYTES = 6;
 const SALT_BYTES = 32;
 

@@ -60,7 +60,7 @@ const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 const addressOf = (headers) => headers.get("cf-connecting-ip") ?? "";
 
 /**
- * Counts one request. Call this when the response is determined.
+ * Counts one request. Call this function once the response is determined.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
  * @param {{target: string, page: string, driven: boolean, ua: string, country: string, search: string,
  *   source: () => string, served?: string, outside?: import("./link_period.js").Outside}} seen search: the query that
@@ -140,7 +140,8 @@ function redirect(request, env, ctx, url, code, link, fallbacks) {
   }
   /** @param {string} target */
   const lead = (target) => {
-    // All clicks on a link without rules and without a split have the same destination.
+    // All clicks on a link without rules and without a split have the same destination, so their destination is not
+    // counted.
     const served = link.rules === undefined && link.split === undefined ? "" : servedKey(target);
     count(env, ctx, request, { ...seen, source, served });
     return redirectTo(link.forward_query ? withQuery(target, search) : target);
@@ -216,8 +217,8 @@ function answer(request, env, ctx, url, now) {
     return notFound();
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);
-  // The host's configuration is unknown. Visitors who may have requested a link are asked to retry. Other requests go
-  // to the site.
+  // The host's configuration is unknown. If the path could be a link's code, respond with 503, so that the visitor
+  // tries again. Other requests go to the site.
   if (config.sitesOf(url.hostname) === undefined && CODE.test(url.pathname.slice(1))) return unavailable();
   return fetch(request);
 }

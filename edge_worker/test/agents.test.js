@@ -155,7 +155,7 @@ test("a bot keyword in the name of a device or app does not make its user a bot"
   ]) {
     assert.equal(agentReason(ua), "", ua);
   }
-  // Elsewhere, the same words indicate a bot. So does a URL after a harmless word.
+  // In other places, the same words indicate a bot. A URL after a harmless word also indicates a bot.
   for (const word of ["Googlebot/2.1", "spider", "Discovery", "AppleNewsBot", "x@taobao.com"]) {
     assert.equal(agentReason(`${android("Pixel 9", phone)} (${word})`), "list", word);
   }

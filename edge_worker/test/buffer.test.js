@@ -43,12 +43,14 @@ class Platform {
     return me;
   }
 
-  /** Ends a request: nothing that it awaits ever resolves. @param {object} request */
+  /** Ends a request. Nothing that the request awaits resolves after this. @param {object} request */
   end(request) {
     this.#ended.add(request);
   }
 
-  /** The request's binding. All code that runs after one of its responses is part of that request's work. */
+  /**
+   * Returns a database binding for one request. Code that runs after a response of the binding belongs to that request.
+   */
   #databaseOf(/** @type {object} */ me) {
     const { d1 } = this.database;
     const answered = async (/** @type {() => Promise<unknown>} */ call) => {
@@ -72,12 +74,13 @@ class Platform {
     });
   }
 
-  /** Waits until nothing more happens without advancing the clock. */
+  /** Waits until all work that needs no advance of the clock is done. */
   async #settle() {
     let before = "";
     for (let same = 0; same < 5; same += 1) {
       await new Promise((resolve) => void setImmediate(resolve));
-      // The buffer's cryptography runs on other threads. These digests are queued behind it.
+      // The buffer computes its hashes on other threads. These digests are queued after those computations, so waiting
+      // for them waits for both.
       const last = [1, 2, 3, 4, 5, 6, 7, 8].map(() => crypto.subtle.digest("SHA-256", new Uint8Array(1)));
       await Promise.all(last);
       const state = JSON.stringify([
@@ -92,7 +95,7 @@ class Platform {
     }
   }
 
-  /** Advances the clock. @param {number} ms */
+  /** Advances the clock, and runs the work that becomes due. @param {number} ms */
   async pass(ms) {
     const until = this.now + ms;
     for (;;) {
@@ -182,7 +185,8 @@ test("ending a request before its write does not stop later writes", async () =>
 test("ending a request while it reads the salt or writes neither loses nor duplicates events", async () => {
   for (let round = 0; round < 4; round += 1) {
     const first = visit(`/a${round}`);
-    // The database executes the call, but the request never gets the response: first for the salt, then for the write.
+    // The database executes the call, but the request never gets the response. This first happens to the call for the
+    // salt, and then to the write.
     platform.unanswered.add(first);
     await platform.pass(10 * SECOND_MS);
     visit(`/b${round}`);
@@ -312,7 +316,7 @@ test("events beyond the buffer limit are tallied as accepted and dropped", async
     visits += 1;
     await platform.pass(60 * SECOND_MS);
   }
-  // Ten events were dropped, and so was the next one, whose request emptied the buffer.
+  // Ten events were dropped. The next event, whose request emptied the buffer, was dropped as well.
   assert.deepEqual(tallied(), { accepted: visits, budget: 10, busy: 1 });
   assert.equal(platform.pages().length, visits - 11);
 });

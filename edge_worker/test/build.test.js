@@ -47,7 +47,7 @@ test("the manifest's statements create the database with its schema number, and 
   const database = new DatabaseSync(":memory:");
   for (const statement of [...migrations(), ...migrations()].flat()) {
     database.exec(statement);
-    // Each text contains one statement, because the platform's API accepts only one.
+    // Each text contains one statement, because the platform's API accepts only one statement per text.
     assert.doesNotMatch(statement, /;/);
   }
   const tables = database.prepare("select name from sqlite_schema where type = 'table' order by name").all();

@@ -50,7 +50,7 @@ test("a cron reports no error if another one has already sorted the event log", 
   const now = HOUR + HOUR_MS + 4 * MINUTE_MS;
   let others = 0;
   const { d1 } = database;
-  // The other cron runs completely between this one's first and second read.
+  // The other run starts and ends between the first and the second read of this run.
   const interrupted = /** @type {D1Database} */ ({
     ...d1,
     prepare(sql) {
@@ -72,7 +72,7 @@ test("a cron reports no error if another one has already sorted the event log", 
       return statement;
     },
   });
-  // A new upload reports its state immediately.
+  // After a new upload, a run reports its state immediately.
   await tick(interrupted, { ...env, INSTALL: "j" }, now);
   assert.equal(others, 1);
   assert.deepEqual(

@@ -158,7 +158,7 @@ test("a day's row has a maximum size for any input", () => {
     assert.ok(Buffer.byteLength(keys.join("")) <= bytes, name);
   }
   assert.equal(day.arrivals?.[OTHER], 500 - (Object.keys(day.arrivals ?? {}).length - 1));
-  // The caps of pages and sources alone allow 55,000 bytes of keys.
+  // The limits of pages and sources alone allow 55,000 bytes of keys.
   assert.ok(Buffer.byteLength(JSON.stringify(day)) < 85_000);
 });
 
@@ -267,6 +267,7 @@ test("the smaller the remaining budget, the longer events are buffered", () => {
     windows,
     [...windows].sort((a, b) => a - b),
   );
-  // The platform ends waitUntil 30 s after the response. The previous write and this one must fit into the rest.
+  // The platform ends waitUntil 30 s after the response. After this window, the previous write and this write must end
+  // within the remaining time.
   assert.ok(/** @type {number} */ (windows[3]) <= 20_000);
 });

@@ -8,18 +8,19 @@ import { newMonths } from "../src/months.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dateText, hourOf } from "../src/time.js";
 import { Database } from "../tools/database.js";
 
-/** The last closed day, and the number of days before it that have rows. */
+/** The last closed day, and the number of days with rows before it. */
 const CLOSED = 20_000;
 const AGE = 40;
 const SITES = 3;
-// The discard port refuses connections. No push is accepted, and these tests need none.
+// Pushes fail, because no server listens on this port. These tests do not need pushes.
 const ENV = { PUSH_URL: "http://127.0.0.1:9/", WORKER_KEY: "k", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "420" };
 
 /** @typedef {{day: number, kept_from?: number, written: {day: number, rows: number}}} State */
 
 /**
  * @param {{days?: number[], setting?: unknown, state?: Partial<State>}} [options]
- * @returns {Database} database of a Worker that has closed the day CLOSED. No day waits for its month
+ * @returns {Database} database of a Worker that has closed the day CLOSED. All months are already added up, so no day
+ *   has to be kept for its month
  */
 function databaseOf({ days = daysBetween(CLOSED - AGE, CLOSED), setting, state } = {}) {
   const database = new Database();
@@ -97,7 +98,7 @@ test("a lowered setting deletes two days per night and records exactly which are
     assert.deepEqual(storedDays(database), daysBetween(oldest, CLOSED + nights), `after ${nights} nights`);
     assert.equal(stateOf(database).kept_from, oldest);
   }
-  // The new retention is reached. From here on, each closeNextDay deletes one day.
+  // The new retention is reached. From now on, each closeNextDay deletes one day.
   assert.equal(oldest, CLOSED + 21 - 14);
   await closeNextDay(database);
   assert.deepEqual(storedDays(database), daysBetween(oldest + 1, CLOSED + 22));
@@ -227,7 +228,7 @@ test("a run that crashes at any call, or loses a response, deletes the same days
       await tick(d1, ENV, closingOf(CLOSED + 1) + MINUTE_MS);
       assert.deepEqual(outcome(database), outcome(undisturbed), `after ${survived} calls`);
     }
-    // The calls: state, expired days, closing, push, outcome of the push.
+    // The runs make at least five calls: state, expired days, closing, push, outcome of the push.
     assert.ok(crashes >= 5, `${crashes} crashes`);
   }
 });

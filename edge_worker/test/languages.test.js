@@ -14,7 +14,7 @@ test("the language with the highest weight is selected", () => {
     "pt-BR": "pt",
     "it;q=0,es;q=0.001": "es",
     "it;q=0": "en",
-    "nl,de": "nl", // a tie
+    "nl,de": "nl", // the weights are equal, so the first language wins
     "de;q=1.5,de;q=abc,;q=1,,": "en", // invalid ranges
     "constructor,__proto__,toString": "en",
     "no-de,de_DE": "en",
@@ -25,6 +25,7 @@ test("the language with the highest weight is selected", () => {
 test("only the first 500 characters of the header are read, and no incomplete range", () => {
   assert.equal(languageOf(`fr;q=0.1,${"x".repeat(100_000)},de`), "fr");
   assert.equal(languageOf(`${"sv;q=0.9,".repeat(11_000)}de`), "en");
-  assert.equal(languageOf(`${"sv,".repeat(166)}de;q=0.1,fr`), "en"); // the limit is in the range for German
+  // the header is truncated within the range for German, which is then ignored
+  assert.equal(languageOf(`${"sv,".repeat(166)}de;q=0.1,fr`), "en");
   assert.equal(languageOf(`${"sv,".repeat(160)}de;q=0.1,${"sv,".repeat(100)}`), "de");
 });

@@ -116,7 +116,7 @@ test("invalid data in the ledger or in a tally does not stop the cron", async ()
     await log(database, `["site_a",${DAY + i},1,0]\n`);
     assert.deepEqual(ledger(database)[`${DAY + i} accepted`], { site_a: [1, 0] });
   }
-  // This number is too large to add to another.
+  // A sum with this number exceeds 64 bits.
   const huge = 2n ** 63n - 1n;
   database.run(`update ledger set counts = '{"site_a":[${huge},${huge}]}' where day = ${DAY}`, []);
   await log(database, `["site_a",${DAY},1,1]\n`);

@@ -12,7 +12,10 @@ import { hasOptedOut } from "../src/opt_out.js";
 import { campaignOf, hasMarker, namedSource, referrerHost, sourceName } from "../src/sources.js";
 import { clean } from "../src/text.js";
 
-/** Functions that process text from visitors. Their cost must be at most linear in the original length of the text. */
+/**
+ * Functions that process text from visitors. Their CPU time must grow at most linearly with the length of the text that
+ * the visitor sent.
+ */
 const READERS = {
   agentReason,
   readAgent,
@@ -65,7 +68,10 @@ function fragments() {
   return [...new Set([...words.map((word) => word.trim()), ...signs, " "])].filter((fragment) => fragment !== "");
 }
 
-/** @param {(text: string) => unknown} read @param {string} text @returns {number} CPU µs, minimum of several tries */
+/**
+ * @param {(text: string) => unknown} read @param {string} text @returns {number} CPU µs, the minimum of several
+ *   measurements
+ */
 function cpuUs(read, text) {
   let least = Infinity;
   for (let n = 0; n < 3; n += 1) {
@@ -80,8 +86,8 @@ function cpuUs(read, text) {
 const CHARS = 4_000;
 
 /**
- * Returns the factor by which the cost grows for four times the length: 4 if it is linear, 16 if it is quadratic. The
- * result is the minimum of several tries, because other processes disturb the measurement.
+ * Returns the factor by which the CPU time grows if the text is four times as long: 4 for linear growth, 16 for
+ * quadratic growth. The result is the minimum of several measurements, because other processes disturb the measurement.
  * @param {(text: string) => unknown} read @param {string} fragment @param {string} start
  */
 function growth(read, fragment, start) {
@@ -89,7 +95,7 @@ function growth(read, fragment, start) {
   let least = Infinity;
   for (let tries = 0; tries < 6 && least >= 7; tries += 1) {
     const once = cpuUs(read, text(CHARS));
-    // Times below a tenth of a millisecond cannot be compared.
+    // Times below a tenth of a millisecond are too imprecise to compare.
     const fourfold = cpuUs(read, text(4 * CHARS));
     least = Math.min(least, fourfold < 400 ? 0 : fourfold / Math.max(once, 1));
   }

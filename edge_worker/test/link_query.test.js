@@ -49,6 +49,6 @@ test("parameters after the last that fits are not read", () => {
     parsed(() => assert.equal(withQuery(target, `?${first}${"&%62=1".repeat(500)}`), full)),
     0,
   );
-  // A parameter that does not fit does not prevent a shorter one.
+  // A parameter that does not fit does not prevent a shorter one after it from being added.
   assert.equal(withQuery(target, `?${first.slice(3)}&${"c".repeat(9)}&b`), `${target}?${first.slice(3)}&b`);
 });

@@ -11,7 +11,7 @@ import { Database } from "../tools/database.js";
 const MONTH = 2026 * 12 + 2;
 const FIRST = firstDayOf(MONTH);
 const NEXT = firstDayOf(MONTH + 1);
-// The discard port refuses connections. No push is accepted, and these tests need none.
+// Pushes fail, because no server listens on this port. These tests do not need pushes.
 const ENV = { PUSH_URL: "http://127.0.0.1:9/", WORKER_KEY: "k", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "420" };
 const LISTS = ["pages", "sources", "countries", "devices", "browsers", "os", "bots"];
 const VISIT_LISTS = ["campaigns", "entries", "arrivals", "targets"];
@@ -112,7 +112,7 @@ function fill(database, targets) {
 }
 
 /**
- * Stores days of which the maximum number of targets fits into a step.
+ * Stores days that are so small that a step can contain the maximum number of targets.
  * @param {Database} database @param {number} targets
  */
 function fillWithSmallDays(database, targets) {
@@ -156,11 +156,12 @@ test("a target whose days exceed a step is added in several steps and has an exa
   await addUp(database);
   const expected = plainSum(days);
   const row = rowsOf(database).get("site_large");
-  // The source is longer than its list can be.
+  // The source "sss…" is too long for the list, so it is counted under "(other)".
   const { [`${"s".repeat(9_000)}`]: other, ...sources } = expected.sources;
   assert.deepEqual(row, { from: FIRST, ...expected, sources: { ...sources, "(other)": other } });
   assert.equal(rowsOf(database).get("site_next")?.views, 1);
-  // The table shows that more than one step was necessary, and that complete targets are written once.
+  // The number of written rows shows that more than one step was necessary, and that complete targets were written
+  // once.
   assert.ok(stateOf(database).written.rows >= 3 + 5, `${stateOf(database).written.rows} rows`);
 });
 
@@ -317,7 +318,7 @@ test("a step writes at most nine rows, and none once half of the day's rows are 
   for (let run = 2; run < 6; run += 1) await tick(database.d1, ENV, NEXT * DAY_MS + run * STEP_MS);
   assert.equal(rowsOf(database).size, 8);
   assert.equal(writtenOf(), 50_004, "each run is still recorded");
-  // Two runs close the hour and the day.
+  // The first two of these runs close the hour and the day.
   for (let run = 1; run < 4; run += 1) await tick(database.d1, ENV, (NEXT + 1) * DAY_MS + run * STEP_MS);
   assert.equal(rowsOf(database).size, 16, "continues on the next day");
 });
@@ -484,8 +485,8 @@ async function runDay(database, runs = 280, d1 = database.d1) {
 // rule W5, Y10
 test("months before the kept months are deleted in steps of 32 rows, after reports no longer use them", async () => {
   const database = databaseOfMonths(20, { days: 35, months: 6 });
-  // The first run closes the day, and the third is the first that deletes rows, because runs record the time at most
-  // every five minutes.
+  // Rows are deleted by runs that record their time, which they do at most every five minutes. The first run closes the
+  // day, so the third run is the first that deletes rows.
   await runDay(database, 1);
   assert.equal(stateOf(database).months.from, MONTH + 1 - 6);
   assert.equal(stateOf(database).months.expired, true);
@@ -554,7 +555,7 @@ test("a run that crashes at any call, or loses a response, deletes exactly the e
       ...d1,
       batch: async (statements) => {
         calls += 1;
-        // An irregular third of the calls, so that no kind of call always fails.
+        // About a third of the calls fail, without a regular pattern, so that no kind of call always fails.
         if ((1_000 * Math.abs(Math.sin(calls))) % 1 > 0.3) return d1.batch(statements);
         if (lost) await d1.batch(statements);
         throw new Error("Network connection lost.");

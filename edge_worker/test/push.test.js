@@ -44,8 +44,8 @@ test("the hourly push has a fixed second, and waits a limited time for the hour 
   assert.equal(nextSlot(NOW, envAt(20)), Date.UTC(2026, 10, 21, 11, 20));
   assert.equal(nextSlot(NOW, envAt(20, 1)), Date.UTC(2026, 10, 21, 10, 20, 1));
   assert.equal(nextSlot(NOW, envAt(21)), Date.UTC(2026, 10, 21, 10, 21));
-  // The second is the same in every minute, even if the cron run starts late. Once it has passed, the push is not
-  // delayed.
+  // A push waits for the account's second of the current minute, even if the cron run starts late. If that second has
+  // passed, the push is sent immediately.
   assert.equal(ownSecond(NOW, envAt(17, 42)), NOW + 42_000);
   assert.equal(ownSecond(NOW + 30_000, envAt(17, 42)), NOW + 42_000);
   assert.equal(ownSecond(NOW + 50_000, envAt(17, 42)), NOW + 50_000);

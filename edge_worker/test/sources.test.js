@@ -55,7 +55,7 @@ test("utm_campaign names the campaign, within the limits of a source", () => {
   assert.equal(campaignOf("?utm_campaign=a%00%0Ab%7F%C2%85c%E2%80%A8d"), "abcd");
   assert.equal(campaignOf(`?utm_campaign=${"x".repeat(5_000)}`).length, 100);
   assert.equal(campaignOf(`?utm_campaign=${"%C3%A9".repeat(100)}`), "é".repeat(50));
-  // A campaign is a name, so it can have the form of a host or URL.
+  // A campaign is a name and not a source, so a name that looks like a URL is not reduced to its host.
   assert.equal(campaignOf("?utm_campaign=https%3A%2F%2Fwww.a.example%2Fx"), "https://www.a.example/x");
 });
 
@@ -141,7 +141,7 @@ test("the line of an event has a maximum length for any input", () => {
       const event = { target: `site_${"a".repeat(20)}`, hour: 500_000, reason: /** @type {""} */ (""), page, source };
       const client = { country: "DE", device: "desktop", browser: "Internet Explorer", os: "Windows Phone" };
       const campaign = campaignOf(`?utm_campaign=${named}`);
-      // A site's event has a page, and a link's event a target URL. No event has both.
+      // An event of a site has a page, and an event of a link has a target URL. No event has both.
       for (const [shown, served] of [
         [page, ""],
         ["", servedKey(`https://${"x".repeat(2_000)}`)],

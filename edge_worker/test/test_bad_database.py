@@ -57,7 +57,8 @@ async def test_read_that_outlives_its_request_causes_no_error(worker: InstalledW
 async def test_result_of_a_slow_read_is_stored(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": KNOWN_LINK})
     await worker.emulator.fault("d1_slow", delay_s=3)
-    # A visitor waits at most two seconds. The read continues, so the next visitor does not need a new one.
+    # A visitor waits at most two seconds. The read continues after that, so the next visitor's request does not start
+    # another read.
     assert (await worker.click("abc")).status == 503
     await worker.emulator.settled()
     await worker.emulator.fault("d1_silent", times=None)

@@ -1,5 +1,5 @@
-"""The write budget: as the account approaches its daily limit on written rows, detail is omitted, but totals
-are kept.
+"""The write budget: as the number of written rows approaches the account's daily limit, the Worker omits details, but
+keeps totals.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from edge_worker.test.test_exact import send_views
 
 
 async def use_up(worker: InstalledWorker, rows: int) -> None:
-    """Make the Worker believe that it has written this number of rows today."""
+    """Change the Worker's state, so that it counts this number of rows as written today."""
     state = await worker.state()
     state["written"]["rows"] = rows
     await worker.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))
@@ -64,7 +64,7 @@ async def test_events_folded_with_the_end_of_the_previous_day_have_hours(worker:
     midnight = now - now % DAY_MS + DAY_MS
 
     async def crons_until(minutes: int) -> None:
-        """Run the three crons that precede this minute (counted from midnight)."""
+        """Run the crons of three minutes, the last of which is `minutes` after midnight."""
         for late in (2, 1, 0):
             at = midnight + (minutes - late) * MINUTE_MS
             await worker.clock((at - now) / 1000)
@@ -76,9 +76,9 @@ async def test_events_folded_with_the_end_of_the_previous_day_have_hours(worker:
     await use_up(worker, 65_000)
     await crons_until(6)
     assert (await worker.state())["level"] == 1
-    await send_views(worker, 3, 3)  # before the end of the previous day, which is folded at any level
+    await send_views(worker, 3, 3)  # folded with the end of the previous day, at any level
     await crons_until(66)
-    await send_views(worker, 2, 2)  # after it
+    await send_views(worker, 2, 2)  # after the previous day was closed
     await crons_until(126)
     assert worker.receiver.refused_hours == [midnight + HOUR_MS]
     counted = {hour: counts for (_, hour), counts in worker.receiver.hours.items() if hour >= midnight}
@@ -92,7 +92,7 @@ async def test_level_ends_with_its_day_without_a_cron_run(worker: InstalledWorke
     await use_up(worker, 85_000)
     await worker.cron(now + MINUTE_MS)
     assert (await worker.state())["level"] == 2
-    # When the second group of views arrives, requests have already done part of the crons' work.
+    # When the second group of views arrives, the cron job is overdue, and requests have already done part of its work.
     for days in (3, 3.1):
         await worker.clock(days * DAY_MS / 1000)
         await send_views(worker, 5, 2)

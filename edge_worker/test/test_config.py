@@ -11,7 +11,7 @@ from edge_worker.harness.installed import CHROME, DAY_MS, LINK_HOST, SITE_HOST, 
 from edge_worker.harness.sampling import EVERYTHING
 
 FRESH_S, STALE_S = 10, 60
-# The maximum per account, or enough links for the test to fail if all of them were read.
+# The maximum number of links per account. A sample is large enough for the test to fail if a request read all links.
 LINKS = 10_000 if EVERYTHING else 2_000
 
 
@@ -77,7 +77,7 @@ async def test_new_isolate_serves_copies_while_the_database_fails(worker: Instal
     if first == "site":
         assert (await worker.view()).status == 204
     assert (await worker.click("abc")).headers["location"] == "https://example.net/1"
-    # At this time, the Worker does not know whether these are links.
+    # During the outage, the Worker cannot find out whether these codes have links.
     for code in ("never", "none"):
         assert (await worker.click(code)).status == 503
     assert (await worker.view()).status == 204
@@ -111,7 +111,7 @@ async def test_no_copy_restores_a_deleted_link_or_an_old_target(worker: Installe
     assert (await worker.click("xyz")).status == 302
     await worker.emulator.settled()
     await worker.configure({"link:abc": None, "link:xyz": link("https://example.net/new")})
-    await worker.emulator.new_isolates()  # which do not know these links
+    await worker.emulator.new_isolates()  # the new isolates do not know these links
     assert (await worker.click("abc")).status == 404
     assert (await worker.click("xyz")).headers["location"] == "https://example.net/new"
     await worker.emulator.settled()
@@ -175,7 +175,7 @@ async def test_request_ended_during_its_read_delays_others_only_briefly(worker: 
                 nursery.start_soon(visitor, i)
     assert sorted(statuses) == [302] * 9 + [500]
     assert (await worker.click("code0")).status == 302
-    # The same applies to a read that continues after a response: the next visitor's request starts a new one.
+    # If a read that continues after a response is ended, the next visitor's request also starts a new read.
     await worker.configure({"link:code0": link("https://example.net/new")})
     await worker.emulator.fault("d1_end_before")
     await worker.clock(FRESH_S + 1)
@@ -216,13 +216,15 @@ async def test_all_of_many_links_work_despite_requests_for_invented_codes(worker
             nursery.start_soon(visitor)
     assert wrong == []
     await worker.emulator.settled()
-    # 100,000 requests a day, each for a code that is new to its isolate, read less than half of 5,000,000 rows.
+    # On the free plan, 100,000 requests and 5,000,000 read rows a day are allowed. At this rate, requests for codes
+    # that are new to their isolates read less than half of these rows.
     assert await rows_read(worker) - before < 20 * len(clicks) * 2
     before = await rows_read(worker)
     for code in (clicks[0], clicks[-1]):
         assert (await worker.click(code)).status == 302
     assert await rows_read(worker) == before
-    # A code that is requested again may have become a link. For a day's requests, checking this reads 600,000 rows.
+    # If a code is requested again, the Worker checks whether a link with this code was created. With 100,000 such
+    # requests a day, this check reads 600,000 rows.
     for code in (made_up[0], made_up[-1]):
         assert (await worker.click(code)).status == 404
     assert await rows_read(worker) - before <= 6 * 2
@@ -230,7 +232,7 @@ async def test_all_of_many_links_work_despite_requests_for_invented_codes(worker
 
 @pytest.mark.rule("Y2")
 async def test_new_code_redirects_from_its_first_click(worker: InstalledWorker) -> None:
-    # A visitor clicks before the sync.
+    # A visitor clicks before the service has written the link to the database.
     assert (await worker.click("abc")).status == 404
     await worker.configure({"link:abc": link("https://example.net/1")})
     assert (await worker.click("abc")).headers["location"] == "https://example.net/1"
@@ -249,7 +251,7 @@ async def test_the_first_click_on_another_link_host_is_counted(worker: Installed
     await worker.configure({"link:abc": link("https://example.net/1")})
     await worker.route(f"{SITE_HOST}/*", "svc-edge")
     assert (await worker.click("abc")).status == 302
-    assert (await worker.emulator.visit(SITE_HOST, "/page")).status == 404  # the origin's response
+    assert (await worker.emulator.visit(SITE_HOST, "/page")).status == 404  # the response of the origin server
     await worker.configure({"host": {"host": SITE_HOST}})
     response = await worker.emulator.visit(SITE_HOST, "/abc", headers={"user-agent": CHROME})
     assert (response.status, response.headers.get("location")) == (302, "https://example.net/1")
@@ -272,7 +274,7 @@ async def test_new_isolate_reads_few_rows_for_any_number_of_sites_and_links(work
         await worker.emulator.new_isolates()
         before = await rows_read(worker)
         assert (await visit()).status in (302, 204)
-        # Measured before its event is written.
+        # This is measured before the event of the request is written.
         assert await rows_read(worker) - before <= 10
         await worker.emulator.settled()
         assert await rows_read(worker) - before < 30

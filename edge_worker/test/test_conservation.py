@@ -1,4 +1,4 @@
-"""Many events over three days: the service's final numbers equal an independent count."""
+"""Many events over three days: the final numbers that the service receives equal an independent count."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ ROWS_PER_DAY, ROWS_READ_PER_DAY = 100_000, 5_000_000
 
 
 class Expected:
-    """An independent count by the test."""
+    """An independent count of the events that the test sends."""
 
     def __init__(self) -> None:
         self.excluded = 0
-        self.opted_out: set[int] = set()  # the people who have the cookie
-        self.not_counted = 0  # views with the cookie, except by excluded people
+        self.opted_out: set[int] = set()  # numbers of the people whose browsers have the opt-out cookie
+        self.not_counted = 0  # number of views with the opt-out cookie, except those by excluded visitors
         self.views: Counter[tuple[str, int]] = Counter()
         self.bots: Counter[tuple[str, int]] = Counter()
         self.hour_people: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
         self.day_people: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
 
     def add(self, target: str, person: int, at: int, *, bot: bool, off: bool) -> None:
-        """Count one event, unless it is a view by a visitor that the site excludes, or who sent the cookie (`off`)."""
+        """Count one event, unless it is a view by an excluded visitor, or a view with the opt-out cookie (`off`)."""
         if target == "site_a" and (person // 256 in {1, 2, 3} or person % 10 in EXCLUDED_DIGITS):
             self.excluded += 1
             return
@@ -91,7 +91,9 @@ class Expected:
 
 
 async def burst(worker: InstalledWorker, expected: Expected, chance: random.Random, events: int, at: int) -> None:
-    """Send the events concurrently over several connections to the edge, all within the hour of `at`."""
+    """Send the events concurrently over several connections to the emulated edge, all within the hour of `at` (epoch
+    ms).
+    """
 
     def requests() -> Iterator[tuple[str, str, str, int, bool]]:
         for _ in range(events):
@@ -108,7 +110,8 @@ async def burst(worker: InstalledWorker, expected: Expected, chance: random.Rand
     port = int(worker.emulator.edge.rsplit(":", 1)[1])
 
     async def connection() -> None:
-        # Plain sockets, because an HTTP client takes longer than the Worker. These responses have no body.
+        # Use plain sockets, because an HTTP client takes more CPU time than the Worker. Reading the response is simple,
+        # because it has no body.
         stream = await trio.open_tcp_stream("127.0.0.1", port)
         async with stream:
             for method, host, path, person, bot in todo:
@@ -116,7 +119,8 @@ async def burst(worker: InstalledWorker, expected: Expected, chance: random.Rand
                 off = person in expected.opted_out
                 switches = path.endswith("/off")
                 if switches:
-                    path += "?on" if off else "?off"  # the form's action depends on the cookie
+                    # the form on the page sends one or the other, depending on the cookie
+                    path += "?on" if off else "?off"
                 cookie = f"cookie: theme=dark; {COOKIE}\r\n" if off else ""
                 await stream.send_all(
                     f"{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {CURL if bot else CHROME}\r\n"

@@ -1,4 +1,4 @@
-"""Counting, from the visitor to the push."""
+"""Counting, from the visitor's request to the push."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IPHONE = (
 
 
 def next_hour(now: int) -> int:
-    """Return the time at which the current hour is closed."""
+    """Return the time (epoch ms) at which the Worker can close the current hour."""
     return now - now % HOUR_MS + HOUR_MS + 4 * MINUTE_MS
 
 
@@ -167,7 +167,7 @@ async def test_excluded_visitors_write_nothing(worker: InstalledWorker) -> None:
     assert await worker.sql("select * from salt") == []
 
     await worker.click("abc", ip="192.0.2.255", cf={"country": "FR", "asn": 64496})
-    await worker.view("/", ip="192.0.2.255")  # the other site has no such list
+    await worker.view("/", ip="192.0.2.255")  # the other site excludes no networks
     for ip, cf in [
         ("192.0.3.0", {}), ("2001:db8:0:1::", {"country": "XX", "asn": 64497}), ("unknown", None), ("198.51.100.1", {}),
     ]:  # fmt: skip
@@ -239,7 +239,7 @@ async def test_endless_body_is_read_only_up_to_the_limit(worker: InstalledWorker
         async with trio.open_nursery() as nursery:
 
             async def send() -> None:
-                # The body never ends, so only a response to a part of it can end this test.
+                # The body never ends, so the test ends only if the Worker responds before it has read the whole body.
                 with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                     while True:
                         await stream.send_all(b"2\r\n/x\r\n" + chunk)

@@ -1,4 +1,4 @@
-"""Exact counts despite concurrent crons, lost responses, restarts, rejections and the end of a day."""
+"""Exact counts despite concurrent crons, lost responses, restarts, rejected pushes and the end of a day."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def rows_used(worker: InstalledWorker, what: str) -> int:
 
 
 async def stored_views(worker: InstalledWorker) -> int:
-    """Return the number of views in the database, folded or not."""
+    """Return the number of views in the database, including those that are not folded yet."""
     rows = await worker.sql(
         "select (select coalesce(sum(totals ->> 'views'), 0) from day) as folded, "
         "(select coalesce(sum(length(lines) - length(replace(lines, char(10), ''))), 0) "
@@ -69,7 +69,7 @@ async def test_events_of_an_already_folded_minute_are_counted(worker: InstalledW
     await send_views(worker, 10, 5)
     await worker.cron(next_hour(now))
     assert await worker.sql("select * from event_log") == []
-    # A data center with a clock that is an hour slow.
+    # Simulate a data center whose clock is an hour slow.
     await worker.clock(-3600)
     await send_views(worker, 10, 5)
     await worker.clock(3600)
@@ -93,8 +93,8 @@ async def test_large_input_is_folded_in_pages(worker: InstalledWorker) -> None:
         people[target].add(visitor)
         return json.dumps([target, hour, "", visitor, page, "", "DE|mobile|Chrome|Android"]) + "\n"
 
-    # Two bodies near the maximum size of a row: one has more lines and targets than fit in a page, the other has enough
-    # different paths to reach the caps.
+    # The first two rows are near the maximum size. One has more lines and targets than fit in a page, and the other has
+    # more different paths than a breakdown can keep.
     bodies = [
         "".join(line(i, f"lnk_{i % 150:03}", "") for i in range(9_000)),
         "".join(line(i, f"site_{i % 8}", f"/{i}/{'x' * 180}") for i in range(4_000)),
@@ -110,7 +110,7 @@ async def test_large_input_is_folded_in_pages(worker: InstalledWorker) -> None:
         async with trio.open_nursery() as nursery:
             for _ in range(3):
                 nursery.start_soon(worker.cron, at)
-        # A write of the same minute arrives in between.
+        # Before the next concurrent crons, another write for the same minute arrives.
         await worker.view("/late")
         await worker.emulator.settled()
         expected["site_a"] += 1
@@ -158,7 +158,7 @@ async def test_twenty_thousand_visitors_of_one_page_cost_a_few_reads_each(worker
     people = 20_000
     for minute in range(10):
         numbers = range(minute * people // 10, (minute + 1) * people // 10)
-        # Each visitor comes twice, in different rows and pages.
+        # Each visitor comes twice, and the two views are in different rows and pages.
         lines = [
             json.dumps(
                 ["site_a", hour // HOUR_MS, "", f"v{i * 13 % (people // 2):07}", "/", "", "DE|mobile|Chrome|iOS"]
@@ -242,7 +242,7 @@ async def test_request_ended_during_its_write_neither_loses_nor_duplicates_event
     # This request reads the configuration, so that the first statement of the next view is part of that view's write.
     assert (await worker.emulator.visit(SITE_HOST, SITE_PATH)).status == 404
     await worker.emulator.settled()
-    # The request is ended first while it is reading the day's salt, then while it is writing.
+    # End the request, first while it reads the day's salt, and in the second round while it writes.
     for number in range(2):
         await worker.emulator.fault(kind)
         await worker.view("/ended")
@@ -287,7 +287,7 @@ async def test_salt_and_hashes_are_deleted_when_the_day_is_closed(worker: Instal
     for table in ("meta", "config", "event_log", "event_page", "day", "outbox"):
         text = json.dumps(await worker.sql(f"select * from {table}"))
         assert not [known for known in hashes if known in text]
-    # The same people again: yesterday's hashes cannot be recreated.
+    # The same people visit again on the next day. Their hashes differ, because yesterday's salt is deleted.
     await send_views(worker, 10, 5)
     body = (await worker.sql("select lines from event_log"))[0]["lines"]
     assert hashes.isdisjoint(json.loads(line)[3] for line in body.splitlines())

@@ -36,7 +36,7 @@ async def test_lowered_retention_costs_two_days_of_rows_per_night_and_frees_spac
     oldest = today - 36
     for night in range(1, 4):
         midnight = (today + night) * DAY_MS
-        # Finish closing the previous day before measuring the closing of the next day.
+        # The previous day is closed completely before the closing of the next day is measured.
         before, size = await rows_used(worker, "rows_written"), await size_bytes(worker)
         known = (await worker.state())["written"]
         at = midnight + 12 * MINUTE_MS
@@ -48,7 +48,7 @@ async def test_lowered_retention_costs_two_days_of_rows_per_night_and_frees_spac
         assert await worker.sql("select min(day) as first, count(*) as n from day where target like 'lnk_%'") == [
             {"first": oldest, "n": (today - oldest) * TARGETS}
         ]
-        # The Worker's own count must not be too low. On a new day, it starts at 0.
+        # The number of rows that the Worker counts as written must not be too low. It starts at 0 on each day.
         written = await rows_used(worker, "rows_written") - before
         counted = state["written"]["rows"] - (known["rows"] if known["day"] == state["written"]["day"] else 0)
         assert 2 * TARGETS < written <= counted < 2 * TARGETS + 200

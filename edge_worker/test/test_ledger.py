@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def ledger(worker: InstalledWorker, day: int) -> dict[str, dict[str, list[int]]]:
-    """Return the ledger of an epoch day: entries, each with views and bots by target."""
+    """Return the ledger of an epoch day: for each entry, the numbers of views and bots by target."""
     rows = await worker.sql("select entry, counts from ledger where day = ?", day)
     return {row["entry"]: json.loads(row["counts"]) for row in rows}
 
@@ -82,7 +82,7 @@ async def test_event_after_its_day_was_closed_is_accepted_and_too_old(worker: In
     at = midnight + 12 * MINUTE_MS
     await worker.clock((at - now) / 1000)
     await worker.crons_until_quiet(at)
-    # A data center with a slow clock writes into a minute that is still open.
+    # A data center with a slow clock writes an event of the closed day into the row of a minute that is still open.
     line = json.dumps(["site_a", midnight // HOUR_MS - 1, "", "v", "/", "", "DE|mobile|Chrome|iOS"]) + "\n"
     await worker.sql(
         "insert into event_log(id, lines, writes, tally) values (?, ?, 'AAAAAAAA,', ?)",
@@ -150,8 +150,8 @@ async def test_ledger_costs_a_few_rows_per_hour_and_none_per_event(worker: Insta
     assert await ledger(worker, hour // DAY_MS) == {
         entry: {f"lnk_{i:03}": [4, 0] for i in range(links)} for entry in ("accepted", "pushed")
     }
-    # The rows written are hours, days, and some event rows and pages. The ledger adds one row for accepted events and
-    # one per push. In this test, each event has a separate tally, so the ledger's cost is as high as possible: 3 to 4
-    # rows read per event.
+    # Without the ledger, the Worker writes the rows of hours and days, and a few event log rows and pages. The ledger
+    # adds one row for accepted events and one per push. In this test, each event has a separate tally, so the ledger's
+    # cost is as high as possible: 3 to 4 rows read per event.
     assert await rows_used(worker, "rows_written") - written < 2 * links + 150
     assert await rows_used(worker, "rows_read") - read < 14 * 4 * links

@@ -20,7 +20,7 @@ ROOT_URL = "https://www.example.com/?from=links#top"
 NOT_FOUND_URL = "https://www.example.com/gone"
 FALLBACKS = {"host": LINK_HOST, "root_url": ROOT_URL, "not_found_url": NOT_FOUND_URL}
 CODES = 10_000 if EVERYTHING else 3_000
-# Paths that cannot be codes, or that could confuse the search for one.
+# Paths that cannot be codes of links, or from which a wrong code could be read.
 ODD_PATHS = (
     "/ab",
     "/a/b",
@@ -132,7 +132,8 @@ async def test_thousands_of_unknown_codes_write_no_row_and_read_few(worker: Inst
     port = int(worker.emulator.edge.rsplit(":", 1)[1])
 
     async def visitor() -> None:
-        # Plain sockets, because an HTTP client takes longer than the worker. These responses have no body.
+        # Use plain sockets, because an HTTP client takes more CPU time than the Worker. Reading the response is simple,
+        # because it has no body.
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             for code in todo:
                 request = f"GET /{code} HTTP/1.1\r\nhost: {LINK_HOST}\r\nuser-agent: {CHROME}\r\n\r\n"
@@ -150,9 +151,11 @@ async def test_thousands_of_unknown_codes_write_no_row_and_read_few(worker: Inst
             nursery.start_soon(visitor)
     assert await counted(worker) == 0
     assert await rows_written(worker) == written
-    # 100,000 such requests a day read less than a fifth of the day's 5,000,000 rows.
+    # The free plan allows 100,000 requests and 5,000,000 read rows a day. At this rate, such requests read at most a
+    # fifth of these rows.
     assert await rows_read(worker) - read <= 10 * CODES
-    # Paths that cannot be codes need no read, except for the one in the background every ten seconds.
+    # For paths that cannot be codes, the Worker reads nothing except the configuration version, in the background and
+    # every ten seconds.
     read = await rows_read(worker)
     paths = ("/", *ODD_PATHS, "/robots.txt", "/favicon.ico") * 3
     for path in paths:
@@ -169,5 +172,5 @@ async def test_new_isolate_knows_the_redirects_while_the_database_fails(worker: 
     await worker.emulator.new_isolates()
     for path, location in (("/", ROOT_URL), ("/a/b", NOT_FOUND_URL)):
         assert (await ask(worker, path)).headers["location"] == location
-    assert (await ask(worker, "/none")).status == 503  # it may be a link
+    assert (await ask(worker, "/none")).status == 503  # the code may have a link, but the Worker cannot read it
     await worker.emulator.clear_faults()

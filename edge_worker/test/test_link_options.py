@@ -140,7 +140,7 @@ async def test_visitor_gets_the_same_variant_in_every_isolate_and_while_the_data
     chosen = {person: await variant(person) for person in range(PEOPLE)}
     counts = Counter(chosen.values())
     assert counts.keys() == {"https://example.net/a", "https://example.net/b"}
-    # The probability of fewer than 10 or more than 60 of 120 people is below one in a million.
+    # The probability that fewer than 10 or more than 60 of 120 people get this variant is below one in a million.
     assert counts["https://example.net/a"] in range(10, 61)
     assert [await variant(person, method="HEAD") for person in range(5)] == [chosen[person] for person in range(5)]
     assert await variant(0, cf={"country": "FR"}) == "https://example.net/fr"
@@ -163,7 +163,7 @@ async def test_visitor_gets_the_same_variant_in_every_isolate_and_while_the_data
     served = Counter(chosen.values()) + Counter(chosen[person] for person in range(30))
     assert found["targets"] == {**served, "https://example.net/fr": 1}
     await worker.clock(120)
-    # Other days and other links have other buckets.
+    # On other days and for other links, the visitor is in other buckets.
     await worker.configure({"link:ghi": {"target": "lnk_g", "url": URL, "split": SPLIT}})
     others = [(await worker.click("ghi", ip=f"198.51.100.{person}")).headers["location"] for person in range(PEOPLE)]
     assert others != list(chosen.values())

@@ -31,7 +31,7 @@ def first_day_of(month: int) -> int:
 
 
 async def begin_with(worker: InstalledWorker, month: int) -> None:
-    """Make the worker add up a month that has already ended."""
+    """Change the worker's state, so that it adds up a month that has already ended."""
     state = await worker.state()
     state["months"] = {"from": month, "month": month, "target": "", "day": None, "first_days": {}}
     await worker.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))
@@ -63,7 +63,7 @@ async def fill(worker: InstalledWorker, first: int, last: int) -> None:
 
 
 async def plain_sums(worker: InstalledWorker, first: int, last: int) -> dict[str, dict[str, Any]]:
-    """Add up the days of each target in SQL."""
+    """Return the sums of the days of each target, computed in SQL."""
     totals = await worker.sql(
         "select target, sum(totals ->> 'views') as views, sum(totals ->> 'visitors') as visitors from day "
         "where day between ? and ? group by target",
@@ -114,13 +114,14 @@ async def test_month_of_many_targets_costs_one_row_each(worker: InstalledWorker)
     assert {target: _without_zeros(row) for target, row in found.items()} == {
         target: _without_zeros(row) for target, row in expected.items()
     }
-    # One row for each target, one for most runs, and a few for closed hours. The worker does not count the write of its
+    # One row for each target, one for most runs, and a few for closed hours. The Worker's own count omits one row: its
     # state after a push without parts.
     own = sum(counted.values()) - before
     pushes = len(worker.receiver.pushes)
     assert TARGETS < written <= own + pushes <= TARGETS + 2 * runs + 200
     assert runs >= TARGETS / 8
-    # The window functions read the rows of a step several times. At 288 steps a day, this is a seventh of the limit.
+    # The window functions read the rows of a step several times. With 288 steps a day, the reads are a seventh of the
+    # daily limit.
     assert read < 2_500 * runs
 
 
@@ -148,7 +149,7 @@ async def test_month_equals_the_sum_of_its_days_in_the_ledger(worker: InstalledW
         await worker.emulator.settled()
     at = end * DAY_MS + 12 * MINUTE_MS
     await worker.clock((at - now) / 1000)
-    # The ledger keeps a day for 35 days, and all of these days are in this month.
+    # The ledger still contains all of these days, because it keeps a day for 35 days.
     at = await worker.crons_until_quiet(at)
     await add_up(worker, at + STEP_MS, month)
     counted: Counter[tuple[str, int]] = Counter()

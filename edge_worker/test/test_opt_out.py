@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from edge_worker.emulator.client import Visit
 
-# Headers that differ between requests for other reasons.
+# Headers that can differ between two responses for other reasons than the opt-out. They are not compared.
 VOLATILE = ("connection", "content-length", "date", "transfer-encoding")
 COOKIE = "__Secure-uncounted=1"
 SITE: dict[str, Any] = {"target": "site_b", "script": "k3f", "visitor_opt_out": True}
@@ -34,7 +34,7 @@ async def ask(worker: InstalledWorker, method: str = "GET", path: str = f"{PATH}
 
 
 async def view(worker: InstalledWorker, page: str, path: str = PATH, **headers: str) -> tuple[Any, ...]:
-    """Send a beacon, and return the response without its time."""
+    """Send a beacon, and return the response without the headers in VOLATILE."""
     visit = await worker.emulator.visit(
         SITE_HOST, path, method="POST", headers={"user-agent": CHROME, **headers}, body=f"{page}\n"
     )
@@ -70,7 +70,8 @@ async def test_view_with_the_cookie_is_answered_like_any_other_and_writes_nothin
     odd = ("__Secure-uncounted=0", "__Secure-uncounted=", "x__Secure-uncounted=1", "__Secure-uncounted", ";;=;")
     responses += [await view(worker, "/odd", cookie=cookie) for cookie in odd]
     responses.append(await view(worker, "/on"))
-    responses.append(await view(worker, "/other", SITE_PATH, cookie=COOKIE))  # this site does not offer the page
+    # the other site does not offer the opt-out page
+    responses.append(await view(worker, "/other", SITE_PATH, cookie=COOKIE))
     assert await pages(worker) == sorted(["/odd"] * len(odd) + ["/on", "/other"])
     assert responses == [responses[0]] * len(responses), "the response shows whether the view was counted"
     assert responses[0][0] == 204
@@ -153,7 +154,7 @@ async def test_page_exists_only_while_the_site_offers_it(worker: InstalledWorker
 async def test_page_of_a_new_site_is_shown_by_an_isolate_that_does_not_know_the_site(worker: InstalledWorker) -> None:
     path = "/abcd/efgh"
     await worker.route(f"{SITE_HOST}{path}*", "svc-edge")
-    assert (await ask(worker, path=f"{path}/off")).status == 404  # the origin's response
+    assert (await ask(worker, path=f"{path}/off")).status == 404  # the response of the origin server
     await worker.configure({f"path:{SITE_HOST}{path}": SITE})
     assert (await ask(worker, path=f"{path}/off")).status == 200
     await worker.configure({f"path:{SITE_HOST}/ijklmnop": SITE})
@@ -165,7 +166,7 @@ async def test_page_of_a_new_site_is_shown_by_an_isolate_that_does_not_know_the_
 async def test_browser_sends_the_cookie_with_the_beacons_of_this_site_only(
     worker: InstalledWorker, bundle: Path
 ) -> None:
-    """A real browser with the real snippet, on a host where it accepts the cookie without TLS."""
+    """Run a real browser with the real snippet, on a host from which it accepts the cookie without TLS."""
     await configure_local_hosts(worker, bundle)
     page = f"http://{LOCAL_HOST}{SITE_PATH}/off"
     run = await drive(
@@ -226,7 +227,9 @@ async def test_no_other_site_can_set_the_cookie_or_show_the_page_in_a_frame(
 
 
 async def configure_local_hosts(worker: InstalledWorker, bundle: Path) -> None:
-    """Add a site with the page, on a host that also has the snippet of another path, and a host of another owner."""
+    """Add a site with the opt-out page, on a host that also has a page with the snippet of another path. Add a host of
+    another owner.
+    """
     zone_id = ""
     for host in (OTHER_HOST, LOCAL_HOST):
         zone_id = await worker.emulator.set_zone(worker.customer.account_id, host, dns=[{"name": "@", "proxied": True}])

@@ -13,7 +13,7 @@ async def ran_at(worker: InstalledWorker) -> int:
 
 
 async def view_at(worker: InstalledWorker, offset_s: float) -> int:
-    """Send a view at that time, wait for its background work, and return the time."""
+    """Send a view at `at` (epoch ms), wait for its background work, and return `at`."""
     now = await worker.clock(offset_s)
     assert (await worker.view()).status == 204
     await worker.emulator.settled()

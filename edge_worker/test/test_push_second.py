@@ -14,14 +14,16 @@ SECOND = 17 * 60 + 42
 
 
 async def hourly_push(worker: InstalledWorker, hour: int, minute: int) -> dict[str, int]:
-    """Run the cron at a minute of this hour (epoch ms). Return the number of pushes and the run's wait in ms."""
+    """Run the cron at a minute (epoch ms). Return the number of pushes, and how long the run waited in ms."""
     before = len(worker.receiver.pushes)
     run = await worker.cron(hour + minute * MINUTE_MS)
     return {"pushes": len(worker.receiver.pushes) - before, "waited_ms": run["waited_ms"]}
 
 
 async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> int:
-    """Set up a worker that pushes at this second of the hour, and count a view. Return the next hour (epoch ms)."""
+    """Set up a worker that pushes at this second of the hour, and count a view. Return the start of the next hour
+    (epoch ms).
+    """
     worker.push_second = second
     await worker.upload(bundle, json.loads((bundle / "manifest.json").read_text()), "install-2")
     began = await worker.clock(0)
@@ -30,7 +32,8 @@ async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> i
     # The push that confirms the upload does not wait, because the service is waiting for it.
     assert await hourly_push(worker, began, 0) == {"pushes": 1, "waited_ms": 0}
     hour = began - began % HOUR_MS
-    # If the worker has nothing to send, it waits ten minutes for the hour to be closed, and then for its second.
+    # If the worker has nothing to send, it waits up to ten minutes for the hour to be closed, and then until its second
+    # of the minute.
     assert await hourly_push(worker, hour, 26) == {"pushes": 0, "waited_ms": 0}
     assert await hourly_push(worker, hour, 27) == {"pushes": 1, "waited_ms": second % 60 * 1000}
     hour += HOUR_MS
@@ -51,7 +54,7 @@ async def test_every_push_except_the_first_is_sent_at_the_accounts_second(
     assert await hourly_push(worker, hour, 19) == {"pushes": 1, "waited_ms": 42_000}
     assert (await worker.state())["push"]["next_at"] == hour + HOUR_MS + SECOND * 1000
     assert worker.receiver.pushes[-1]["sent_at"] == hour + 19 * MINUTE_MS + 42_000
-    # If a run starts after its second has passed, it does not wait for the next minute, even with nothing to send.
+    # If a run starts after its second has passed, it does not wait for the next minute, even if it has nothing to send.
     assert await hourly_push(worker, hour + HOUR_MS + 50_000, 27) == {"pushes": 1, "waited_ms": 0}
 
 

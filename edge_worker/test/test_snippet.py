@@ -39,7 +39,9 @@ async def drive(worker: InstalledWorker, steps: Sequence[dict[str, Any]], *, dri
 async def site(
     worker: InstalledWorker, bundle: Path, policy: str = "script-src 'unsafe-inline' 'self'; connect-src 'self'"
 ) -> None:
-    """Add the customer's pages. They have the inline snippet; /tag has the script tag, and /ahead prerenders /two."""
+    """Add the customer's pages. They contain the inline snippet, except that /tag uses the script tag. /ahead
+    prerenders /two.
+    """
     code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
     head = f'<!doctype html><title>shop</title><meta http-equiv="content-security-policy" content="{policy}">'
     page = f'{head}<script>{code}</script><a id="go" href="/two">go</a>'
@@ -51,7 +53,7 @@ async def site(
 
 
 async def counted(worker: InstalledWorker) -> dict[str, Any]:
-    """Return the day's totals, with its visitors so far."""
+    """Return the day's totals, including the visitors until now."""
     await worker.emulator.settled()
     now = await worker.clock(0)
     await worker.cron(next_hour(now))
@@ -133,7 +135,7 @@ async def test_going_back_is_one_view_with_or_without_the_back_forward_cache(
             {"idle": True},
         ],
     )
-    # A headless browser without a window reloads the page. Every other browser restores it from its cache.
+    # A headless browser without a window reloads the page. Others restore it from the back/forward cache.
     kept = response["steps"][4]
     totals = await counted(worker)
     assert totals["pages"] == {"/": 2, "/two": 1}

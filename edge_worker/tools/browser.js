@@ -20,10 +20,11 @@ import { launch } from "puppeteer-core";
 
 const STEP_MS = 20_000;
 const IDLE_MS = 300;
-// The browser never reports the end of a beacon that outlives its page. The beacon would count as pending forever.
+// The browser never reports the end of a beacon if the page closes first. Up to this many requests may therefore still
+// be pending when the browser counts as idle.
 const UNHEARD_BEACONS = 10;
-// These are not the arguments that @sparticuz/chromium recommends: --single-process crashes occasionally, and visitors
-// do not use --disable-web-security.
+// The list omits two arguments that @sparticuz/chromium recommends: --single-process crashes occasionally, and
+// --disable-web-security would make the browser differ from those of visitors.
 const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"];
 
 /** @returns {Promise<string>} the path of the browser */
@@ -35,7 +36,7 @@ async function findBrowser() {
         accessSync(join(folder, name), constants.X_OK);
         return join(folder, name);
       } catch {
-        // not in this folder
+        // the browser is not in this folder
       }
     }
   }

@@ -68,7 +68,8 @@ const ADDITIONS = [
  * Returns the migrations that create the database's schema. Each file in the folder is one migration; 0001-….sql is
  * number 1.
  * @param {string} [source] folder of the Worker's source
- * @returns {string[][]} the statements of each migration, in order; in a file, each ends with ";" at the end of a line
+ * @returns {string[][]} the statements of each migration, in order. In a file, a line that ends with ";" ends a
+ *   statement
  * @throws {Error} if a number is missing or a statement is not allowed
  */
 export function migrations(source = SOURCE) {

@@ -24,7 +24,7 @@ function read({ link, country, ua: sent, language, search, method, at, bucket, n
   const { reason: byAgent, device, browser, os } = agentOf(ua);
   const reason = botReason({ method, purpose: "", driven: false, byAgent });
   const source = clickSource("", search, "go.example.com");
-  // Not `Headers`, which rejects characters that the generated texts contain.
+  // This is not a `Headers` object, because `Headers` rejects some characters of the generated texts.
   const headers = new Map([["accept-language", language]]);
   const outside = outsideOf(link, at);
   const target = targetOf(link, { country, ua, search, headers }) ?? splitTargetOf(link, bucket);

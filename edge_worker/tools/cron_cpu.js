@@ -4,7 +4,8 @@
  *
  * Runs the Worker's own code in an engine that has not compiled anything yet. The database is a real SQLite database.
  * As on the platform, the time spent in the database is excluded, but the client's conversion of values to and from
- * JSON is included. Inside the whole runtime, a run could only be measured together with the emulated edge.
+ * JSON is included. This program does not use the whole runtime, because a run could then only be measured together
+ * with the emulated edge.
  */
 
 import { Database, cpuMs } from "./database.js";
@@ -15,7 +16,8 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, firstDayOf, hourOf, monthOf } from "
 
 const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
 const ENV = { PUSH_URL: "http://service/push", WORKER_KEY: "key", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "240" };
-// One hour's share of the free plan's daily limit, spread over many targets with large breakdowns.
+// The events of one hour if the free plan's daily number of requests is spread evenly. They belong to many targets with
+// large breakdowns.
 const EVENTS = 4_200;
 const TARGETS = 1_000;
 const KEYS = 60;
@@ -166,7 +168,8 @@ const WORK = {
 const [, , name = ""] = process.argv;
 const now = /** @type {() => number} */ (WORK[name])();
 globalThis.fetch = acceptPush;
-// Node compiles these on first use. On the platform they are part of the runtime.
+// Node compiles these functions when they are first used. On the platform, they are part of the runtime, so their
+// compilation is not measured.
 await (await fetch("", { signal: AbortSignal.timeout(1) })).text();
 globalThis.gc?.();
 database.sqlMs = 0;

@@ -1,4 +1,7 @@
-/** A partial implementation of the platform's database binding, on an in-memory SQLite database with our schema. */
+/**
+ * A partial implementation of the platform's database binding, on an in-memory SQLite database with the Worker's
+ * schema.
+ */
 
 import { DatabaseSync } from "node:sqlite";
 
@@ -14,7 +17,10 @@ export function cpuMs() {
 
 export class Database {
   sqlite = new DatabaseSync(":memory:");
-  /** CPU time spent in SQLite. On the platform, the database runs on another machine. */
+  /**
+   * CPU time spent in SQLite, in ms. It does not count for the Worker, because the database runs on another machine on
+   * the platform.
+   */
   sqlMs = 0;
   /** @type {D1Database} */
   d1;

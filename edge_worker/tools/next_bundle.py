@@ -14,7 +14,7 @@ _WORKER = Path(__file__).parents[1]
 
 
 def build_next_bundle(folder: Path) -> None:
-    """Build the current worker with one additional migration into `folder`. Blocks for a few seconds."""
+    """Build the current worker with one additional migration into `folder`. This blocks for a few seconds."""
     with tempfile.TemporaryDirectory(prefix="next-worker-") as name:
         source = Path(name) / "src"
         shutil.copytree(_WORKER / "src", source)

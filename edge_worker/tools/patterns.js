@@ -1,4 +1,7 @@
-/** The Worker's patterns and limits as data. The service uses them to predict how the Worker classifies a visit. */
+/**
+ * The Worker's patterns and limits as data. The service uses them to predict what a click on a link does and how the
+ * Worker counts it.
+ */
 
 import { getPattern } from "isbot";
 
@@ -16,7 +19,10 @@ const shown = ({ source, flags }) => [source, flags];
 /** @param {readonly (readonly [string, RegExp])[]} list @returns {[name: string, ...Pattern][]} */
 const named = (list) => list.map(([name, pattern]) => [name, ...shown(pattern)]);
 
-/** In `browsers` and `systems`, the first match gives the name. Other keys are named after the Worker's constants. */
+/**
+ * In the lists `browsers` and `systems`, the first pattern that matches determines the name. Other keys have the names
+ * of the Worker's constants.
+ */
 export const patterns = {
   ua_chars: agents.UA_CHARS,
   source_chars: sources.SOURCE_CHARS,

@@ -1,6 +1,6 @@
 /**
  * Simulates two years of many accounts, and compares their months with a plain count. `node tools/two_years.js ACCOUNTS
- * TARGETS` prints the number of months' rows, of differences, and of cron runs as JSON.
+ * TARGETS` prints three numbers as JSON: the rows of months, the rows that differ, and the cron runs.
  *
  * The Worker's own code closes the days, adds up the months and deletes the days. Nothing is pushed.
  */
@@ -32,7 +32,7 @@ function randomOf(seed) {
 /**
  * @typedef {Record<string, number | Record<string, number>>} Totals
  * @param {() => number} random @param {boolean} isLink
- * @returns {Totals} of a day; all keys of a month fit into a row
+ * @returns {Totals} totals of one day; the keys of a whole month fit into a row
  */
 function dayOf(random, isLink) {
   const views = Math.floor(random() * 40);

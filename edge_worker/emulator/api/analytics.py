@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 routes = Blueprint("analytics", __name__)
-Row = dict[str, Any]  # "dimensions", "sum", "max", "avg" → field → value; "kept", "variance" of each sum; "count"
+Row = dict[str, Any]  # keys "dimensions", "sum", "max", "avg", "kept", "variance": field → value; key "count": a number
 _LEVEL = 0.95
 _DEVIATIONS = 1.96
 
@@ -42,7 +42,7 @@ def _invocations(day: str, usage: Usage, account: Account) -> list[Row]:  # noqa
         named += counts["requests"]
         dimensions = {"date": day, "scriptName": script, "status": "success"}
         rows.append({"dimensions": dimensions, "sum": dict(counts)})
-    if usage.requests > named:  # set by control, or counted for deleted scripts
+    if usage.requests > named:  # requests set through the control interface, or of deleted scripts
         other = {"requests": usage.requests - named, "errors": 0, "subrequests": 0}
         rows.append({"dimensions": {"date": day, "scriptName": "other", "status": "success"}, "sum": other})
     return rows
@@ -91,7 +91,9 @@ def _page_loads(day: str, usage: Usage, account: Account) -> list[Row]:  # noqa:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset: the function that returns its rows of one day, its retention, and the longest range of a query."""
+    """A dataset: the function that returns its rows for one day, its retention, and the longest range that a query may
+    have.
+    """
 
     rows: Callable[[str, Usage, Account], list[Row]]
     oldest_days: int
@@ -112,7 +114,9 @@ MAX_ROWS = 10_000
 
 
 def _check_range(account: Account, condition: dict[str, Any], dataset: Dataset) -> None:
-    """Check that the dataset can be queried for these days. The messages are the platform's (source: user reports)."""
+    """Check that the dataset can be queried for these days. The error messages are those of the platform, taken from
+    user reports.
+    """
     first = next((_moment(value) for key, value in condition.items() if key.endswith(("_geq", "_gt"))), None)
     last = next((_moment(value) for key, value in condition.items() if key.endswith(("_leq", "_lt"))), None)
     now = platform().now()
@@ -146,9 +150,9 @@ def _weeks(days: int) -> str:
 
 
 def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
-    """Return a filter as a function of a row's dimensions.
+    """Return a function that checks a row's dimensions against a filter.
 
-    Times are compared by day, because usage is stored by day.
+    It compares times by day, because usage is stored by day.
     """
 
     def fits(dimensions: dict[str, Any]) -> bool:
@@ -178,7 +182,7 @@ def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
 
 
 def _merge(rows: list[Row], dimensions: list[Field]) -> list[Row]:
-    """Merge rows whose selected dimensions are equal, as the platform does if a query omits dimensions."""
+    """Merge rows whose selected dimensions are equal, as the platform does if a query selects only some dimensions."""
     merged: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         try:
@@ -258,7 +262,9 @@ def _count(row: Row) -> int:
 
 
 def _sampled(row: Row, interval: float) -> Row:
-    """Return a row as sampled analytics report it: one in `interval` events, each counted `interval` times."""
+    """Return a row as sampled analytics report it: they keep one in `interval` events, and count each kept event
+    `interval` times.
+    """
     if "sum" not in row:
         return row
     kept = {name: round(value / interval) for name, value in row["sum"].items()}

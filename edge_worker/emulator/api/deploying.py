@@ -17,9 +17,7 @@ KEPT_VERSIONS = 20
 
 
 def _refusal(error: StartFailed, running: Running) -> ApiError:
-    """Convert workerd's output about the script to the platform's validation error, without the emulator's
-    own names.
-    """
+    """Return the platform's validation error for workerd's output, without names that exist only in the emulator."""
     text = str(error).replace(f"service {running.service}: ", "")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith('Worker "front"')]
     return invalid("\n".join(lines[:8]) or "the script did not start", 10021)
@@ -40,7 +38,7 @@ async def deploy(
     annotations: dict[str, str] | None = None,
     also: Callable[[], None] | None = None,
 ) -> Deployment:
-    """Deploy the version to 100 %. `also` makes other changes to the script in the same step.
+    """Make the version the deployed one. `also` makes other changes to the script in the same step.
 
     Raises ApiError 10021 if the version does not start. In that case, nothing changes.
     """

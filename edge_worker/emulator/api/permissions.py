@@ -101,7 +101,7 @@ def _covers(policy: dict[str, Any], scope: str, account_id: str, zone_id: str | 
 
 
 def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str | None) -> bool:
-    """Return True if the token has one of these groups for the account, or for the zone if the group is a zone's.
+    """Return True if the token has one of these groups for the account, or for the zone if the group applies to zones.
 
     Cloudflare docs: an explicit deny wins over an explicit allow; the default is deny.
     """
@@ -117,7 +117,9 @@ def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str |
 
 
 def holds_all_zones(token: Token, name: str, account_id: str) -> bool:
-    """Return True if the token has the zone group for every zone of the account, as the bulk route call requires."""
+    """Return True if the token has the zone group for all zones of the account, which replacing all routes at once
+    requires.
+    """
     return allows(token, (name,), account_id, None)
 
 

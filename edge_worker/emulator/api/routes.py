@@ -17,7 +17,7 @@ routes = Blueprint("routes", __name__)
 READ = ("Workers Routes Read", "Workers Routes Write")
 WRITE = "Workers Routes Write"
 MAX_ROUTES = 1000
-# `*` is allowed only at the start of the host and at the end of the path; no query.
+# `*` is allowed only at the start of the host and at the end of the path. A pattern has no query.
 PATTERN = re.compile(r"(?:https?://)?(\*?[a-zA-Z0-9.-]+)(/[^*?]*\*?)?")
 
 
@@ -131,7 +131,9 @@ def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/routes")
 @for_account("Workers Scripts Write")
 async def replace_all(account: Account, name: str) -> Response:
-    """Replace all routes of a script. Requires the permission on all zones; without it, wrangler uses single calls."""
+    """Replace all routes of a script. This requires the permission on all zones; without it, wrangler changes single
+    routes.
+    """
     if not holds_all_zones(identify()[1], WRITE, account.id):
         raise ApiError(403, 10000, "Authentication error")
     if name not in account.scripts:

@@ -204,7 +204,9 @@ async def account_subdomain(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/workers/subdomains/<wanted>")
 @for_account(*READ)
 async def subdomain_availability(account: Account, wanted: str) -> Response:
-    """Return the account's own subdomain. Any other name is an error, even if free (wrangler: registerSubdomain)."""
+    """Return the account's own subdomain. For any other name, return an error, even if the name is available, as
+    wrangler's registerSubdomain expects.
+    """
     if account.subdomain == wanted:
         return envelope({"subdomain": wanted})
     _check_free(account, wanted)
@@ -238,7 +240,7 @@ def _secrets(version: Version) -> list[dict[str, str]]:
 
 
 async def _with_bindings(account: Account, script: Script, bindings: list[dict[str, Any]], text: str) -> None:
-    """Deploy a new version with the same code, so that changed secrets appear as a deployment."""
+    """Deploy a new version with the same code, because the platform shows a change of secrets as a deployment."""
     before = active_of(script)
     number = max(version.number for version in script.versions) + 1
     annotations = {"workers/triggered_by": text}

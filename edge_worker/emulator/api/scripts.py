@@ -29,7 +29,9 @@ def script_of(account: Account, name: str) -> Script:
 
 
 def tails_to(account: Account, name: str) -> list[str]:
-    """Return the names of the scripts that send their logs to this one. The emulator has no other kind of reference."""
+    """Return the names of the scripts that send their logs to this one. Other references between scripts do not exist
+    in the emulator.
+    """
     return [
         script.name
         for script in account.scripts.values()
@@ -38,7 +40,7 @@ def tails_to(account: Account, name: str) -> list[str]:
 
 
 def check_unused(account: Account, script: Script) -> None:
-    """Check that no other script refers to this one, unless `force` is set. Raises ApiError 10142 (Cloudflare docs)."""
+    """Check that no other script refers to this one, unless `force` is set. Otherwise raises ApiError 10142."""
     others = [name for name in tails_to(account, script.name) if name != script.name]
     if others and request.args.get("force") != "true":
         raise invalid(f"Cannot delete this Worker as it is still referenced by other Workers: {others}.", 10142)

@@ -84,8 +84,8 @@ def _covers_policy(creator: Token, account: Account, group_id: str, resources: d
 def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the policies that the new token gets for the requested policies. Raises ApiError 400/1001.
 
-    Sources disagree about the permissions that a token can grant; `minting` selects a behavior. The default follows a
-    user's measurement with a token that could only write tokens (terraform-provider-cloudflare #7241).
+    Sources disagree about the permissions that a token can grant, so `minting` selects a behavior. The default follows
+    a user's measurement with a token that could only write tokens (terraform-provider-cloudflare #7241).
     """
     minting, granted = platform().minting, []
     for policy in policies:
@@ -168,7 +168,7 @@ def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
 def make_token(
     account: Account, body: dict[str, Any], now: int, *, live_at: int, creator: Token | None = None
 ) -> Token:
-    """Create a token of the account from the body of a create call. If control creates it, all permissions are granted.
+    """Create a token of the account from the body of a create call. The control interface can grant any permission.
 
     Raises ApiError if the platform would reject it.
     """
@@ -285,7 +285,7 @@ async def get(account: Account, token_id: str) -> Response:
 @routes.put("/accounts/<account_id>/tokens/<token_id>")
 @for_account(WRITE)
 async def replace(account: Account, token_id: str) -> Response:
-    """Replace a token's name, policies, condition, status and times."""
+    """Replace a token's name, policies, condition, status and validity period."""
     token, body = _token_of(account, token_id), await body_object()
     status = body.get("status", token.status)
     if status not in ("active", "disabled"):

@@ -52,7 +52,9 @@ def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
 
 
 async def read_form(part: str) -> tuple[dict[str, Any], list[Module]]:
-    """Read the form's JSON part and its modules. Modules are named by FILE name, because part names vary by client."""
+    """Read the form's JSON part and its modules. A module's name is the file name of its part, because the names of
+    parts vary by client.
+    """
     form, files = await request.form, await request.files
     text: str | bytes | None = form.get(part)
     modules = []
@@ -110,8 +112,8 @@ def _bindings(account: Account, metadata: dict[str, Any], before: Version | None
     names = {binding["name"] for binding in bindings}
     if len(names) < len(bindings):
         raise invalid("a binding name is used twice", 10053)
-    # An upload keeps secrets that it does not name (wrangler's plain deploy relies on this). It keeps bindings of other
-    # kinds only on request.
+    # Secrets that an upload does not name are kept, as `wrangler deploy` expects. Other bindings are kept only if the
+    # upload requests this.
     kept_kinds = {SECRET, *(metadata.get("keep_bindings") or [])}
     if before is not None:
         bindings += [b for b in before.bindings if b["type"] in kept_kinds and b["name"] not in names]

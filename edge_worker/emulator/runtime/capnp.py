@@ -40,7 +40,7 @@ def as_json(value: Any) -> str:
 
 
 def service_name(account: Account, script: Script) -> str:
-    """Return the name that a script has as a service of the process and as a binding of the edge."""
+    """Return the name of a script's service in the process. The edge has a binding with the same name."""
     return f"s_{account.id}_{script.name}"
 
 
@@ -54,7 +54,7 @@ class Running:
 
     @property
     def service(self) -> str:
-        """Return its service's name."""
+        """Return the name of the script's service."""
         return service_name(self.account, self.script)
 
 
@@ -68,15 +68,12 @@ def _binding(run: Running, binding: dict[str, Any]) -> str:
             return f'(name={name}, wrapped=(moduleName="cloudflare-internal:d1-api", innerBindings=[{inner}]))'
         case "json":
             return f"(name={name}, json={as_json(binding['json'])})"
-        case _:  # plain_text and secret_text: uploads.py rejects all other kinds
+        case _:  # plain_text or secret_text, because uploads.py rejects all other kinds
             return f"(name={name}, text={quote(str(binding['text']))})"
 
 
 def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str:
-    """Return the service of one uploaded script.
-
-    Writes the script's modules into `folder`, together with the emulator's entry module.
-    """
+    """Write the script's modules and the emulator's entry module into `folder`. Return the script's service."""
     place = folder / run.service
     place.mkdir()
     main = json.dumps("../" + run.version.main_module.removeprefix("./"))
@@ -90,7 +87,7 @@ def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str
     ]
     for number, module in enumerate(run.version.modules):
         kind = KINDS.get(module.content_type)
-        if kind is None:  # source maps and the like: stored, not executed
+        if kind is None:  # for example a source map, which is not executed
             continue
         (place / str(number)).write_bytes(base64.b64decode(module.body))
         name = quote(module.name.removeprefix("./"))

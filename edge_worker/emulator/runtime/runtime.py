@@ -2,8 +2,8 @@
 
 An upload starts a new scripts process next to the old one, on the same listening socket. The old process accepts no
 more connections, completes its requests, and ends when none of its scripts is working (Cloudflare docs: in-flight
-requests get a grace period of 30 s). No request is refused during the change. If a script does not start, nothing
-changes.
+requests get a grace period of 30 s). No request is refused during this change. If a script does not start, the old
+process continues to run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CronEvent:
 
 @dataclass
 class _Scripts:
-    """A scripts process, and the part of its counts that has been added to the world."""
+    """A process that runs the scripts, and the counts of this process that the world's usage already contains."""
 
     workerd: Workerd
     client: httpx.AsyncClient
@@ -57,7 +57,7 @@ class _Scripts:
     running: list[Running]
     counted: dict[str, Any] = field(default_factory=dict)
     draining: trio.Event = field(default_factory=trio.Event)  # accepts no new requests
-    has_final_counts: bool = False  # its final counts have arrived or are lost; do not query it again
+    has_final_counts: bool = False  # if True, its final counts have arrived or are lost, so it is not queried again
     ended: trio.Event = field(default_factory=trio.Event)
 
     async def ask(self, command: str, body: dict[str, Any] | None = None) -> Any:
@@ -114,9 +114,10 @@ class Runtime:
         without: tuple[str, str] | None = None,
         commit: Callable[[list[str]], None] | None = None,
     ) -> None:
-        """Run the deployed scripts, except `without` (account id, name). `instead` replaces its predecessor.
+        """Run the deployed scripts, except `without` (account id, name). The script `instead` replaces the deployed
+        version of the same name.
 
-        After all scripts have started, `commit` is called with the handlers of `instead`, and changes the world. If a
+        After all scripts have started, `commit` is called with the handlers of `instead`, and updates the world. If a
         script does not start, raises StartFailed with the runtime's output, and nothing changes. If the emulator does
         not execute scripts, `commit` gets an empty list.
         """
@@ -193,7 +194,7 @@ class Runtime:
         if last is not None:
             self._add_counts(old, last)
         await old.workerd.stop()
-        old.draining.set()  # also if it did not respond in time
+        old.draining.set()  # even if the process did not respond in time
         await old.client.aclose()
         self._retiring.remove(old)
         old.ended.set()
@@ -205,7 +206,7 @@ class Runtime:
         return {"offset_ms": round(self.world.offset_s * 1000), "max_d1_queries": account.limits.d1_queries}
 
     def _init(self, running: Sequence[Running]) -> dict[str, Any]:
-        """Return the edge's complete configuration. An update sends the same configuration without the services."""
+        """Return the edge's complete configuration. Updates of a running process omit the services."""
         services = {run.service: {"account": run.account.id, "script": run.script.name} for run in running}
         return {
             "offset_ms": round(self.world.offset_s * 1000),
@@ -257,7 +258,7 @@ class Runtime:
     async def update(self) -> None:
         """Send changes of the world to the processes: routes, zones, limits, clock, databases.
 
-        They apply to every request and statement that starts after this returns.
+        The changes apply to every request and statement that starts after this call returns.
         """
         async with self._lock:
             await self._update()
@@ -291,11 +292,12 @@ class Runtime:
     async def _collect_counts(self, process: _Scripts, command: str = "/counts") -> None:
         try:
             response = await process.ask(command)
-        except httpx.TransportError:  # it is shutting down; its response to /drain has the other counts
+        # the process is shutting down; its response to /drain contains the remaining counts
+        except httpx.TransportError:
             if process is self._current:
                 raise
             return
-        if not process.has_final_counts:  # otherwise this response is older than its final counts
+        if not process.has_final_counts:  # otherwise, this response is older than the final counts
             self._add_counts(process, response)
 
     def _add_counts(self, process: _Scripts, response: dict[str, Any]) -> None:
@@ -377,9 +379,11 @@ class Runtime:
         return stats
 
     async def _wait_until_known(self, database: str) -> None:
-        """Wait until the processes know the database, which the API lists as soon as it is created."""
+        """Wait until the processes know the database. The API lists a database as soon as it is created, which may be
+        earlier.
+        """
         if database not in self._known:
-            async with self._lock:  # the update with the database holds the lock, or is ahead in its queue
+            async with self._lock:  # the update that adds the database has the lock, or is waiting for it
                 pass
 
     async def destroy_database(self, database: str) -> None:

@@ -1,4 +1,4 @@
-"""Finds the workerd binary, starts it with listening sockets of this process, watches it, and ends it."""
+"""Finds the workerd binary, starts it with listening sockets of this process, monitors it, and ends it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MACHINES = {"x86_64": "64", "AMD64": "64", "aarch64": "arm64", "arm64": "arm64"}
 START_S = 20
 STOP_S = 3
 KEPT_LINES = 500
-_POLL_S = 0.001  # one or two polls are sufficient on an idle host
+_POLL_S = 0.001  # on an idle host, the first or second poll is sufficient
 
 
 class StartFailed(Exception):
     """Raised if workerd ends before it listens because its configuration or a script is invalid.
 
-    The message is its output.
+    The message is the output of workerd.
     """
 
 
@@ -93,7 +93,7 @@ class Workerd:
             [*arguments, str(config)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             pass_fds=[write_end, *(listener.fileno() for listener in sockets.values())],
-            start_new_session=True,  # only this process receives Ctrl-C, and then shuts the child down cleanly
+            start_new_session=True,  # Ctrl-C reaches only this process, which then shuts the child down cleanly
             preexec_fn=_end_with_parent(),
         )  # fmt: skip
         os.close(write_end)
@@ -143,7 +143,7 @@ class Workerd:
     async def _watch(self) -> None:
         """Reap the process when its end of the control pipe is closed.
 
-        Raises RuntimeError if this class did not end it.
+        Raises RuntimeError if workerd has ended for another reason than a call of `stop` or `terminate`.
         """
         async for _ in self._control:
             pass
@@ -162,14 +162,16 @@ class Workerd:
         self._process.terminate()
 
     async def stop_listening(self, listener: socket.socket) -> None:
-        """Terminate workerd, and wait until it stops listening on `listener`, which another process has open."""
+        """Terminate workerd, and wait until it no longer listens on `listener`. The socket stays open in another
+        process.
+        """
         self.terminate()
         file = f"socket:[{os.fstat(listener.fileno()).st_ino}]"
         while self._has(file):  # noqa: ASYNC110 (there is no event for it)
             await trio.sleep(_POLL_S)
 
     def _has(self, file: str) -> bool:
-        """Return True if the process has this file open, according to Linux. Return False on other systems."""
+        """Return True if, according to Linux, the process has this file open. Return False on other systems."""
         try:
             return any(str(link.readlink()) == file for link in Path(f"/proc/{self.pid}/fd").iterdir())
         except OSError:  # the process has ended, or has closed one of its files

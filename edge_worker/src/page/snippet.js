@@ -1,9 +1,9 @@
 /*
- * The snippet for web pages. It counts a page view when a page is shown; a prerendered page is not counted until then.
- * It counts another view for each new path in a single-page application, and for each return from the back/forward
- * cache. The body has four lines: the path, the referrer, the parameters that name the source and the campaign, and
- * "true" if a program controls the browser. If no page was loaded since the previous view, the path of that view is the
- * referrer. The snippet stores nothing. __PATH__ is the site's path.
+ * The snippet for web pages. It counts a page view when a page is shown, so a prerendered page is counted only when the
+ * visitor opens it. It counts another view for each new path in a single-page application, and for each return from the
+ * back/forward cache. The body of a beacon has four lines: the path, the referrer, the parameters that name the source
+ * and the campaign, and "true" if a program controls the browser. If no page was loaded since the previous view, the
+ * path of that view is the referrer. The snippet stores nothing. __PATH__ is the site's path.
  */
 {
   let /** @type {string | undefined} */ shown,
@@ -32,8 +32,8 @@
     // One listener covers pushState, replaceState and history navigation. Browsers released before 2026 do not have it,
     // so the snippet polls the path there.
     self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
-    // No page has the path "//", so the page is counted again. As a referrer, "//" means this site, because it begins
-    // with "/".
+    // A page that returns from the back/forward cache must be counted again. "//" is passed as the previous path,
+    // because no page has this path. The Worker takes it for a page of this site, because it begins with "/".
     // @ts-expect-error -- show takes no argument; the argument resets `shown` so that the restored page counts.
     addEventListener("pageshow", (event) => event.persisted && show((shown = "//")));
     doc.$v = doc.onprerenderingchange = show;

@@ -1,6 +1,6 @@
-// Backend of the Cache API. There is one cache per zone, data center and name (`caches.open`; "" is `caches.default`,
-// the zone's own). Caches are in memory and survive uploads, as on the platform. workerd accesses them by HTTP: GET,
-// PURGE, and PUT with a complete response as its body.
+// Backend of the Cache API. There is one cache per zone, data center and name (`caches.open`; "" is the zone's default
+// cache, `caches.default`). Caches are in memory and survive uploads, as on the platform. workerd accesses them by
+// HTTP: GET, PURGE, and PUT with a complete response as its body.
 /**
  * @typedef {{status: number, headers: Headers, body: Uint8Array}} Parsed
  * @typedef {Parsed & {until: number}} Kept until: emulated epoch ms

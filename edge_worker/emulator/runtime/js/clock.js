@@ -1,5 +1,5 @@
-// Shifts `Date` to the emulated time. Its types and methods are the same for the script. Imported before the script.
-export const settings = __SETTINGS__; // {offset_ms, max_d1_queries}; changed while running
+// Shifts `Date` to the emulated time without changing its types and methods. This module is imported before the script.
+export const settings = __SETTINGS__; // {offset_ms, max_d1_queries}; changed while the process runs
 
 const Real = Date;
 

@@ -19,7 +19,7 @@ const exceeded = (what) =>
  *   databases: database id → account id
  */
 
-/** @type {World} settings from Python, and our counters */
+/** @type {World} settings from Python, and the counters of this process */
 const world = { offset_ms: 0, databases: {}, accounts: {}, ...env.INIT };
 
 const today = () => Math.floor((Date.now() + world.offset_ms) / DAY_MS);
@@ -67,7 +67,8 @@ export class D1Object extends DurableObject {
   #columns = new Map();
 
   /**
-   * Enforces the 2 MB limit for values that SQL itself builds (`body || ?`). The parameters do not reveal their size.
+   * Enforces the 2 MB limit for values that SQL itself builds, such as `body || ?`. The size of the parameters is not
+   * sufficient for this check.
    * @param {string} sql
    */
   #refuseGrownValues(sql) {

@@ -1,5 +1,5 @@
-// The module that wraps an uploaded script. It is workerd's main module. It imports the script's own main module after
-// shifting `Date`, which is the only difference visible to the script.
+// The module that wraps an uploaded script. It is workerd's main module. It shifts `Date` and then imports the script's
+// own main module. The script can notice no other difference.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { settings } from "./clock.js";
 import * as script from "__MAIN__";
@@ -75,7 +75,7 @@ function invoke(ctx, kind, body) {
 }
 
 /**
- * Passes a result on to the invocation, unless the invocation has been ended in the meantime.
+ * Passes a result on to the invocation, unless the invocation has ended since then.
  * @template T @param {T} answer @returns {Promise<T>}
  */
 function passOn(answer) {
@@ -99,9 +99,10 @@ scheduler.wait = async (ms, options) => {
   return passOn(await wait(0, options));
 };
 
-// Every statement of a D1 binding passes through these two methods of the runtime's own client (workerd 2026-11: the
-// fetcher itself is private). They count the queries of each invocation. The free plan allows 50, and each statement of
-// a batch counts (platform docs). They do not parse bodies, because that would distort the script's measured CPU time.
+// Every statement of a D1 binding passes through these two methods of the runtime's own client (in workerd of November
+// 2026, because its fetcher is private). The methods here count the queries of each invocation. The free plan allows
+// 50, and each statement of a batch counts (platform docs). They do not parse bodies, because that would distort the
+// script's measured CPU time.
 let counting = false;
 
 /** @param {Record<string, any>} env of the script */

@@ -41,7 +41,7 @@ const world = {
   ...env.INIT,
 };
 let table = compile(world.zones);
-let open = 0; // requests without a response so far
+let open = 0; // requests without a response until now
 /** @type {Record<string, Keyed<{requests: number, scripts: Record<string, ScriptCounts>}>>} */
 const counts = {}; // by account and emulated day, since this process started
 
@@ -95,13 +95,13 @@ async function origin(request) {
 }
 
 /**
- * Returns the request as a worker sees it: with `cf` and the edge's headers, without our own headers.
+ * Returns the request as a Worker sees it: with `cf` and the edge's headers, without the emulator's headers.
  * @param {Request} request
  */
 function asWorkersSeeIt(request) {
   const headers = new Headers(request.headers);
   const asked = headers.get("x-emulator-cf");
-  // null: nothing is known about the visitor
+  // null: the edge knows nothing about the visitor's location
   const cf = asked === null ? { colo: world.place, ...CF } : (JSON.parse(asked) ?? {});
   const ip = headers.get("x-emulator-ip") ?? "127.0.0.1";
   headers.delete("x-emulator-cf");
@@ -184,7 +184,7 @@ async function fault(call) {
 
 const LOST = "Network connection lost.";
 const lost = () => Response.json({ success: false, error: LOST });
-/** Returns a response that signals to our entry module that the platform ends the invocation here. */
+/** Returns a response that signals to entry.js that the platform ends the invocation here. */
 const ended = () => Response.json({}, { headers: { "x-emulator-ended": "1" } });
 const PRIVATE_NAME = /^[^.]*$|\.(localhost|local|internal|lan|home\.arpa|invalid|test)$/;
 
