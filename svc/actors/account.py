@@ -71,8 +71,8 @@ class AccountActor:
 
     A request that changes something at Cloudflare is passed to the actor with `ask`. The actor completes the work even
     if the client disconnects. All other requests only read, or change only the store. They run in the HTTP request's
-    task (`actors.requests`), and are cancelled if the client disconnects. They do not wait for an operation, such as an
-    install that takes a minute, because the store resolves conflicts.
+    task (`actors.requests`), and are cancelled if the client disconnects. They can run during an operation, such as an
+    install that takes a minute, because transactions in the store prevent conflicting changes.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class AccountActor:
     async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
         """Install or reinstall the Worker.
 
-        The method returns when the operation is recorded, and a duty then does the work.
+        The method only records the operation. A duty (recurring task) does the work afterwards.
         """
 
         async def work() -> R:
@@ -195,7 +195,11 @@ class AccountActor:
         by: float = math.inf,
         waits: bool = False,
     ) -> R:
-        """Remove the service's resources from Cloudflare, then delete the account (see `operations.disconnect`)."""
+        """Remove the service's resources from Cloudflare, then delete the account (see `operations.disconnect`).
+
+        `by`: the time at which the disconnect ends even if resources remain (monotonic seconds). `waits`: if True, the
+        method raises DisconnectDelayed when Cloudflare does not respond, and the caller retries later.
+        """
 
         async def work() -> R:
             return await disconnect.disconnect(self._context, user_id, account_id, commit, by, waits=waits)
@@ -223,7 +227,7 @@ class AccountActor:
         return await self.ask(run_check)
 
     def wake(self) -> None:
-        """Mark all duties as due now. The supervisor calls this after a commit that changed this account."""
+        """Run the duties as soon as possible. The supervisor calls this after a commit that changed this account."""
         self._woken = True
         self._start(self)
 
@@ -261,7 +265,7 @@ class AccountActor:
         for duty in self._duties:
             account = await self._context.store.read(accounts.account_by_edge_id(self.edge_account_id))
             if account is None:
-                # The account was deleted or never existed. If it is connected later, the actor needs new timers.
+                # The account was deleted or never existed. Its old timers must not apply if it is connected later.
                 self.timers = Timers(trio.current_time())
                 return math.inf
             self._check_scope = trio.CancelScope()

@@ -1,4 +1,4 @@
-"""The pause before work that fails repeatedly is retried."""
+"""Exponential backoff: the pause before a retry of failed work."""
 
 from __future__ import annotations
 

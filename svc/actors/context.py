@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# A function that adds statements to the transaction (Tx) of an effect, such as those that store the response to an HTTP
-# request. It receives a transaction with result T, and returns the transaction to run in its place, with result R. The
-# caller gets R. Callers that add nothing pass the identity function. The function can be called several times, for
+# A function that extends a transaction (Tx), for example with statements that store the response to an HTTP request. It
+# receives a transaction with a result of type T, and returns the extended transaction with a result of type R, which is
+# run in its place. Callers that add nothing pass the identity function. The function can be called several times, for
 # example if a random code is already taken.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
@@ -35,7 +35,7 @@ _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """Raised in place of the effect if the request has no stored response yet."""
+    """Raised instead of changing the store if the request has no stored response yet."""
 
 
 def _not_yet() -> Tx[Any]:
@@ -68,8 +68,7 @@ class Context:
     async def stored_response(self, commit: Commit[Any, R]) -> R | None:
         """Return the stored response if this request repeats an earlier one, otherwise None.
 
-        Call this before work that calls Cloudflare. Otherwise, only the transaction after the calls would find the
-        stored response.
+        Call this before the request's calls to Cloudflare, so that a repeated request does not repeat these calls.
         """
         try:
             return await self.store.read(commit(_not_yet()))
@@ -77,10 +76,10 @@ class Context:
             return None
 
     def access(self, account: Account) -> Access:
-        """Return access to the Cloudflare account with its working token.
+        """Return an object for API calls to the Cloudflare account with its working token.
 
-        A new token may not work everywhere at Cloudflare yet. Until the Worker is installed, and shortly after an
-        install or a renewal, refused calls are therefore retried for a while (`settling`).
+        For a while, some of Cloudflare's servers may refuse a new token. Until the Worker is installed, and shortly
+        after an install or a renewal, refused calls are therefore retried for longer (`Access.settling`).
 
         Raises ServiceError with the code credentials_missing or credentials_unreadable.
         """

@@ -30,7 +30,7 @@ class Timers:
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0
-    syncs_paid_until: float = 0  # for the rate limit; each sync moves this time forward by `_EVERY_S`
+    syncs_paid_until: float = 0  # limits the rate of syncs: each sync adds `configuration._EVERY_S` seconds
 
 
 # A function that does an account's due work. It returns the time of its next call (monotonic seconds), or math.inf if

@@ -109,7 +109,8 @@ class Supervisor:
     def wake(self, edge_account_id: str) -> None:
         """Run the account's duties now. The store calls this after each commit that changed the account.
 
-        The endpoint for link hosts also calls this method for requests that changed nothing.
+        The endpoint for link hosts calls this method even if a request changed nothing, so that a failed route is
+        retried.
         """
         self.account(edge_account_id).wake()
 
@@ -164,7 +165,7 @@ class Supervisor:
     async def watch_commands(self) -> None:
         """Continue work that a command in another process began, such as `svc import links` or `svc user delete`.
 
-        Accounts whose changes are not synced yet are woken. Runs until cancelled.
+        Also wakes the accounts whose changes were not written to their Workers yet. Runs until cancelled.
         """
         seen: dict[str, int] = {}
         while True:

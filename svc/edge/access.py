@@ -63,7 +63,7 @@ class Exchange:
 class Bearer:
     """The account and token of a call, and the limits that apply to it.
 
-    `user_id`: the call counts towards the limit on concurrent calls of this user, or of no user if None. `awaited`:
+    `user_id`: the user whose limit on concurrent calls applies, or None if only the account's limit applies. `awaited`:
     True if a user is waiting for the response. The call may then use the token's full rate limit (call_limits.py).
     """
 

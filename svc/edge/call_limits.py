@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Longer than five minutes, because this module counts a call when it is sent, but Cloudflare counts it later, on
 # arrival.
 _WINDOW_S = 310
-# The fraction of a token's calls that is reserved for requests that a user is waiting for.
+# One in this number of a token's calls is reserved for requests that a user is waiting for.
 _KEPT_ONE_IN = 8
 
 
@@ -45,7 +45,7 @@ class CallLimits:
         """Wait until the next call can be sent, usually only a few milliseconds."""
         async with self._leaving:
             await trio.sleep_until(self._next_at)
-            # After a pause, calls are not sent faster, because this would be a burst.
+            # Do not make up for time without calls, because this would cause a burst of calls.
             self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:

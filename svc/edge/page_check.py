@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BODY_BYTES = 2_000_000
 _OK = 200
 _REDIRECTS = range(300, 400)
-# Many first pages redirect, for example to a language.
+# Many first pages redirect, for example to the page in the visitor's language.
 _MAX_REDIRECTS = 3
 
 
@@ -46,7 +46,7 @@ async def find_snippet(visitor: Visitor, host: str, paths: Sequence[str]) -> Sni
 def _read(answer: Answer, paths: Sequence[str]) -> SnippetOnPage:
     if answer.status != _OK:
         return "unread"
-    # Templates may escape slashes, as HTML or in a string of a script.
+    # The page may contain the path with escaped slashes, either as HTML or in a JavaScript string.
     text = html.unescape(answer.body.decode(errors="replace")).replace("\\/", "/")
     if any(path in text for path in paths):
         return "present"

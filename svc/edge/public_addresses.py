@@ -16,7 +16,7 @@ import trio
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
-# Returns the addresses of a host as strings. Blocks. Raises socket.gaierror.
+# A function that returns the addresses of a host as strings, or raises socket.gaierror. It blocks its thread.
 Lookup = Callable[[str], list[str]]
 
 # Lookups have their own threads, so that a name server that does not respond cannot block other work. A lookup occupies
@@ -70,7 +70,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def system_lookup(host: str) -> list[str]:
-    """Return the addresses of the host, as the system's resolver returns them. Blocks. Raises socket.gaierror."""
+    """Return the addresses of the host from the system's resolver. Blocks the thread. Raises socket.gaierror."""
     # The final dot makes the name absolute, so the resolver does not try the search domains of the local network.
     results = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
     return [cast("str", address[0]) for _, _, _, _, address in results]

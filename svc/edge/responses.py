@@ -1,4 +1,4 @@
-"""Classifies responses from Cloudflare's API as results or failures, and decides whether to retry. No I/O."""
+"""Classifies responses from Cloudflare's API as results or failures, and decides whether to retry."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def read(
         envelope = None
     wait_s = seconds(response.retry_after)
     first = _first_error(envelope, secret)
-    if status == _HTTP_THROTTLED:  # Cloudflare docs: the status shows this, not a numeric code
+    if status == _HTTP_THROTTLED:  # Cloudflare documents this status for throttled calls, but no numeric code
         waits = None if wait_s is None else round(wait_s)
         return Failed(
             EdgeUnavailable(

@@ -25,12 +25,13 @@ TargetResult = TargetProblem | Literal["works", "unclear"]
 
 # Browsers follow at most 20 redirects. Targets rarely need more than three.
 _MAX_REDIRECTS = 10
-# The time for all requests of a visit.
+# The time limit for all requests of a visit, in seconds.
 _LONGEST_S = 60.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _BROKEN: dict[int, TargetProblem] = {404: "http_404", 410: "http_410"}
 _FIRST_ERROR = 400
-# Ports below this number, except the ports of HTTP, belong to other protocols.
+# Ports below this number, except the ports of HTTP, belong to other protocols. The service does not send requests to
+# them.
 _FIRST_USER_PORT = 1_024
 _HTTP_PORTS = (80, 443)
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
@@ -43,7 +44,7 @@ async def visit_target(
 ) -> TargetResult:
     """Request the URL, follow its redirects, and return what the last response shows.
 
-    `one_at_a_time`: returns a context manager that waits until no other request to this host is running.
+    `one_at_a_time`: receives a host, and returns a context manager that waits until no other request to it is running.
     """
     with trio.move_on_after(_LONGEST_S):
         for _ in range(_MAX_REDIRECTS + 1):
@@ -63,7 +64,10 @@ async def visit_target(
 
 
 def _place_of(url: str) -> tuple[Scheme, str, int | None, str] | None:
-    """Return the scheme, host, port (None: the scheme's) and path of a URL. None if the URL must not be requested."""
+    """Return the scheme, host, port and path of a URL, or None if the URL must not be requested.
+
+    The port is None if the URL contains no port.
+    """
     try:
         parts = httpx.URL(url)
         host = parts.raw_host.decode("ascii").lower().removesuffix(".")

@@ -174,7 +174,7 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
 def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
     """Return the permissions in these policies as (effect, group id, resource).
 
-    The result does not depend on how they are divided into policies.
+    The result does not depend on how the permissions are divided into policies.
     """
     return frozenset(
         (policy.effect, group_id, resource)
@@ -250,7 +250,7 @@ def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
 def _flat(wire: dict[str, str | dict[str, str]]) -> frozenset[str]:
     """Convert resources from Cloudflare's nested format.
 
-    A value other than "*" is appended to its resource. The result then differs from every resource that the service
+    A value other than "*" is appended to its resource, so that the result differs from the resources that the service
     requests.
     """
     flat = set()

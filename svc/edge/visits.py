@@ -50,7 +50,7 @@ class Answer:
     `location`, `policy`: the headers Location and Content-Security-Policy, "" if absent. `through_cloudflare`: True if
     the response passed through Cloudflare. `is_challenge`: True if Cloudflare sent a challenge page instead of the
     host's response. `body`, `content_type`: the beginning of the body and the header Content-Type, if the visitor reads
-    the body. `is_whole`: True if this is all of it.
+    the body. `is_whole`: True if `body` is complete.
     """
 
     status: int
@@ -67,7 +67,7 @@ class Answer:
 class NoAnswer:
     """The result if a host sent no HTTP response.
 
-    `said`: the private address, or the reason why the certificate is not valid.
+    `said`: details, such as the private address or the reason why the certificate is not valid.
     """
 
     reason: FailedBy
@@ -125,7 +125,10 @@ class Visitor:
     async def get_from(
         self, addresses: Sequence[str], host: str, path: str, *, scheme: Scheme = "https", port: int | None = None
     ) -> Answer | NoAnswer:
-        """Send the request to the first of these addresses that accepts a connection. The addresses are not checked."""
+        """Send the request to the first of these addresses that accepts a connection.
+
+        The caller must have checked that the addresses are public.
+        """
         failed = NoAnswer("unchecked", "no network")
         usual_port = self.port if scheme == "https" else self.plain_port
         named = host if port is None else f"{host}:{port}"
@@ -141,7 +144,7 @@ class Visitor:
     async def _ask(self, origin: str, host: str, path: str, named: str = "") -> Answer | NoAnswer:
         """Send the request to `origin`, an address with scheme and port. The certificate must be valid for `host`.
 
-        `named`: the host with its port, if the request names one.
+        `named`: the value of the header Host. The default is `host`.
         """
         headers = {
             "Host": named or host,
@@ -156,7 +159,8 @@ class Visitor:
         # httpcore uses `sni_hostname` in place of the URL's address for SNI and to check the certificate.
         extensions = {"sni_hostname": host, "timeout": timeout.as_dict()}
         request = httpx.Request("GET", f"{origin}{path}", headers=headers, extensions=extensions)
-        # A client would parse the header Location, and raise an error for a location that it does not support.
+        # Use a transport, because httpx's client would parse the header Location, and raise an error for a location
+        # that it does not support.
         async with httpx.AsyncHTTPTransport(verify=self.tls(), trust_env=False) as transport:
             try:
                 response = await transport.handle_async_request(request)
@@ -193,7 +197,7 @@ def _answer(response: httpx.Response) -> Answer:
 def _reason(error: httpx.HTTPError) -> NoAnswer:
     """Return the reason for a failed request.
 
-    The TLS library or the socket raises the error that contains the reason.
+    The reason is in the error that the TLS library or the socket raised, which is one of the causes of `error`.
     """
     refused = cause_of(error, ssl.SSLCertVerificationError)
     if refused is not None:
@@ -210,7 +214,7 @@ def _reason(error: httpx.HTTPError) -> NoAnswer:
 
 
 def cause_of(error: BaseException, kind: type[E], fits: Callable[[E], bool] = lambda _: True) -> E | None:
-    """Return the first of the error's causes that is of this kind, or None."""
+    """Return the error or the first of its causes that has the type `kind` and for which `fits` is True, or None."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, kind) and fits(cause):

@@ -97,7 +97,7 @@ class _Record(Shape):
         try:
             return not ipaddress.ip_address(self.content or "").is_global
         except ValueError:
-            return False  # a host name
+            return False  # the content is the host name of a CNAME record
 
 
 async def account_name(access: Access) -> str:

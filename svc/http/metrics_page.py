@@ -44,7 +44,8 @@ _POLL_WAIT_S = 1.0
 _STALE_S = 60.0
 # An account is behind if its Worker, which pushes once an hour, has not pushed for this long.
 _BEHIND_MS = 2 * HOUR_MS
-# An operation's `ended_at` is the time at which its last transaction began. The commit may be up to this much later.
+# Each poll also reads operations that ended up to this time before the newest known end. An operation's `ended_at` is
+# the time at which its last transaction began, so an operation can become visible later than its `ended_at`.
 _LATE_MS = 120_000
 _MAX_ENDED = 1_000
 # Maximum number of connections, which allows for two scrapers, a person, and a few idle connections.

@@ -1,4 +1,4 @@
-"""Creates emails about an unusual number of views from their stored content, in the recipient's language. No I/O.
+"""Creates emails about an unusual number of views from their stored content, in the recipient's language.
 
 `actors/service/alerts.py` writes the content.
 """

@@ -1,4 +1,4 @@
-"""Creates the plain text and HTML parts of an email from the same text. No I/O.
+"""Creates the plain text and HTML parts of an email from the same text.
 
 Empty lines in the text separate paragraphs. Other line breaks are kept. In HTML, a paragraph that consists only of a
 URL becomes a link, and all other text is escaped.

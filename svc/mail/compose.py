@@ -2,8 +2,8 @@
 
 Composing is a transaction. The transaction creates the token for a link and stores the token's digest, so the token's
 lifetime starts when the email is sent. Each retry creates another token. Earlier tokens stay valid, because an earlier
-copy of the email may have arrived. For an address without a user, the transaction runs the same statements, and the
-email is then discarded.
+copy of the email may have arrived. For an address without a user, the transaction runs the same statements, so that the
+timing does not reveal which addresses have users. The email is then discarded.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Terms:
 
     @property
     def service(self) -> Service:
-        """The URL and the name."""
+        """The service's URL and name, for the texts of emails."""
         return Service(self.service_url, self.service_name)
 
     def link(self, purpose: users.MailPurpose, token: str) -> Link:
@@ -106,8 +106,8 @@ def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
     row = yield from outbox.begin(mail_id, again_at)
     if row is None:
         return None
-    # The token no longer exists if the link was used (so an earlier copy of the email has arrived), or if a newer email
-    # has replaced this email.
+    # The email is no longer needed if its token does not exist. The user has then used the link in an earlier copy of
+    # the email, or a newer email has replaced this email.
     stale = row.attempts > 1 and row.kind in _WITH_LINK and not (yield from users.has_mail_token(row.id))
     composed = None if stale else (yield from _KINDS[row.kind](row, draft))
     if composed is None:
@@ -338,7 +338,10 @@ def _broken_targets(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _recipient_and_user(row: Waiting) -> Tx[tuple[Subscription | None, User | None]]:
-    """Return the recipient of an email report and the user who sends it. None: removed, disabled or being deleted."""
+    """Return the recipient of an email report and the user who sends it.
+
+    Both are None if the recipient was removed, or if the user is disabled or being deleted.
+    """
     if not (yield from mailings.lock_recipient(row.facts["recipient"])):
         return None, None
     found = yield from mailings.get_subscription(row.facts["recipient"])

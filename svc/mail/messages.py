@@ -1,4 +1,4 @@
-"""Creates each kind of email in the recipient's language. No I/O. The texts are in `english.py` and `german.py`."""
+"""Creates each kind of email in the recipient's language. The texts are in `english.py` and `german.py`."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _BATCH = 100
 # There are several senders, so that one slow email does not delay the others. The number is not higher, because some
 # servers accept only this many connections.
 _SENDERS = 4
-# Idle connections are closed after this time. Servers close idle connections after five minutes.
+# A connection that is idle for this time is closed. Mail servers allow up to five minutes.
 _IDLE_S = 5.0
 # The delay before an email is retried. The delay doubles with each retry, and varies randomly by a quarter, so that
 # retries are spread out.

@@ -1,4 +1,4 @@
-"""Creates email reports from their stored content, in the recipient's language. No I/O.
+"""Creates email reports from their stored content, in the recipient's language.
 
 `actors/service/mailings.py` writes the content. `report_page.py` turns a report into HTML.
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from svc.model import Language
 
 _MAX_NAME = 100
-# The Worker stores long paths, but most of them are recognizable by their beginning.
+# Paths and other keys are cut to this number of characters. Most of them are recognizable by their beginning.
 _MAX_KEY = 80
 _MAX_NOTE = 500
 _WEEK = 7
-# Facts of notes that are days.
+# The facts of a note that are dates.
 _DAYS = ("since", "until")
 
 

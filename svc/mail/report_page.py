@@ -1,4 +1,4 @@
-"""The HTML of an email report. No I/O.
+"""The HTML of an email report.
 
 The chart consists of table cells, because mail clients remove scripts and SVG, and hide images. The colors of texts and
 backgrounds are left to the mail client, so that dark mode works. The color of the bars is visible on light and on dark
@@ -31,7 +31,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of the chart. `label`: below the bar; may be "". `name`: the day as text. `part`: of the highest bar."""
+    """A bar of the chart.
+
+    `label`: the text below the bar, which may be "". `name`: the day as text. `part`: the height of the bar as a
+    fraction of the highest bar.
+    """
 
     label: str
     name: str

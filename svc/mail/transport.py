@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
-# Makes file names unique, because several files may be written within the same millisecond.
+# A counter that makes file names unique, because several files may be written within the same millisecond.
 _NUMBERS = itertools.count()
 
 
@@ -154,6 +154,7 @@ class _Smtp:
             await self._carry(connection, email.to, message)
         except ServerUnavailable:
             # Servers close connections after a certain number of emails or a certain time, and do so in various ways.
+            # If the connection was used before, try once more with a new one.
             if not connection.used:
                 raise
             await self.connect()

@@ -1,4 +1,4 @@
-"""Types for the texts of emails in one language, and for the language's number and date formats. No I/O.
+"""Types for the texts of emails in one language, and for the language's number and date formats.
 
 The texts are in `english.py` and `german.py`. Templates have named parameters.
 """
@@ -45,7 +45,10 @@ class Text(NamedTuple):
 
 
 class NoteText(NamedTuple):
-    """The text for a note that the service wrote. `ended`: the text for a note with the fact `until`; "": none."""
+    """The text for a note that the service wrote.
+
+    `ended`: the text to use if the note has the fact `until`, or "" if there is no such text.
+    """
 
     text: str
     ended: str = ""
@@ -54,10 +57,10 @@ class NoteText(NamedTuple):
 class ReportWords(NamedTuple):
     """The texts of email reports.
 
-    `titles`: by kind of report. `more`, `less`, `same`: the change of a count since the period before; `no_before`: the
-    text if nothing was counted then. `weekdays`: Monday first. `names`: the names of keys in lists; `reasons`: the
-    names of bots. `missing_day`, `missing_days`: days whose counts have not all arrived. `agrees`, `differs`: the
-    result of the statement of counts for the last day.
+    `titles`: the titles of reports, by kind. `more`, `less`, `same`: how a count has changed since the previous period.
+    `no_before`: the text if there were no counts in the previous period. `weekdays`: Monday first. `names`: the
+    displayed names of keys in lists. `reasons`: the displayed names of bots. `missing_day`, `missing_days`: sentences
+    about days with incomplete counts. `agrees`, `differs`: the result of the statement of counts for the last day.
     """
 
     titles: Mapping[MailingKind, str]

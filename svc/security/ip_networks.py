@@ -1,4 +1,4 @@
-"""Parsing of IP networks, without I/O."""
+"""Parsing of IP networks."""
 
 from __future__ import annotations
 

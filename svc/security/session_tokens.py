@@ -1,5 +1,4 @@
-"""The access and refresh tokens of a sign-in session. Each pair is derived from the previous pair. The module does no
-I/O.
+"""The access and refresh tokens of a sign-in session. Each pair is derived from the previous pair.
 
 The store contains only the digests of the tokens, and the salt of the newest pair. The newest pair can be derived from
 this salt together with the previous refresh token, but not from either alone. A client may exchange the same refresh

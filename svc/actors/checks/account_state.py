@@ -73,11 +73,9 @@ def check_state(account: Account, allowed: Collection[str], purpose: str) -> Non
 
 @asynccontextmanager
 async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
-    """Return a context manager that records errors of type EdgeRefused from its block with `record_refusal`.
+    """Return a context manager that passes the errors of calls in its block to `record_refusal`, then raises them.
 
-    The errors still propagate.
-
-    Use this in an HTTP request around calls to Cloudflare that use the working token.
+    Use it in HTTP requests around calls to Cloudflare with the working token.
     """
     try:
         yield

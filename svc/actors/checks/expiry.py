@@ -22,10 +22,7 @@ _EXPIRED = EdgeRefused("revoked", "The working token has expired.")
 
 
 async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Warn before the working token expires. When the token has expired, mark the account as `revoked`.
-
-    The function does not call Cloudflare.
-    """
+    """Warn before the working token expires. When the token has expired, mark the account as `revoked`."""
     del timers
     if account.token_expires_at is None or account.state not in working_tokens.EXPIRING:
         return math.inf

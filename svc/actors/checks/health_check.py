@@ -149,9 +149,10 @@ def count_repaired(checked: Sequence[Checked]) -> int:
 
 
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
-    """Return a transaction that returns the findings. It counts as a change only if this request repaired something.
+    """Return a transaction that returns the findings.
 
-    `is_own`: True if the check was started for this request. Repairs do not count if another request started the check.
+    The user's event is recorded only if the check repaired something for this request. `is_own`: True if the check was
+    started for this request and not for another one.
     """
     if not is_own or not count_repaired(checked):
         yield UNCHANGED
@@ -237,7 +238,7 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
 def _is_changing(operation: Operation | None) -> bool:
     """Return True if the operation is changing resources at Cloudflare.
 
-    An operation in its self-check does not change anything. It only waits for a push.
+    In its last step, the self-check, an operation only waits for the Worker's first push.
     """
     return operation is not None and operation.step != operation_rows.SELFCHECK
 

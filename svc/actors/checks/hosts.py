@@ -49,7 +49,7 @@ class _Routed:
 
 @dataclass(frozen=True)
 class _Retiring:
-    """A site's old path. It needs a route because the site's views on this path still count.
+    """A site's previous path. It still needs a route, because views that arrive on this path are counted.
 
     `make` returns the repair that creates the route again.
     """
@@ -203,10 +203,7 @@ def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
 
 
 async def _leave_to_duty() -> None:
-    """Do nothing.
-
-    The duty `routes.make_when_due` does the repair, because it runs after each health check with repairs.
-    """
+    """Do nothing: the duty `routes.make_when_due` runs after each health check with repairs, and creates the route."""
 
 
 async def _check_zone(
@@ -276,7 +273,7 @@ async def _without_zone(
     for routed in made:
         note = zone_not_found(routed.host).to_note()
         await context.store.run(routed.record("route_pending", routed.route_id, note, ()))
-        repair = None if zone is None else _leave_to_duty  # if the zone was added again, it has a new id
+        repair = None if zone is None else _leave_to_duty  # the zone was added again with a new id
         problems.append(Finding("route_gone", note.code, {"route": routed.pattern}, repair))
     return problems
 
@@ -298,7 +295,7 @@ def _reason(site: Site) -> ErrorNote | None:
 
 
 async def _update_warned(context: Context, site: Site, zone: Zone | None, records: HostRecords | None) -> Finding:
-    """Update the warnings of a site without a route, and return the finding. A duty creates the route."""
+    """Update the warnings of a site without a route. Return the finding about the missing route."""
     warnings = _warnings_now(site.host, site.warnings, zone, records)
     if warnings != site.warnings:
         await context.store.run(sites.set_warnings(site.id, warnings))

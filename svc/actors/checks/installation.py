@@ -67,7 +67,7 @@ async def script_settings(context: Context, access: Access, account: Account, *,
     seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
     install = seen.get("INSTALL")
     if install is not None and install.text != account.install_id and await is_unknown(context, install.text or ""):
-        return [unknown_upload(context, account)]  # the same code was uploaded with a different key
+        return [unknown_upload(context, account)]  # an unrecorded upload of the same code with a different key
     wrong = await _wrong_bindings(context, account, seen)
     if wrong:
         problems.append(Finding("bindings_differ", "resource_drift", {"bindings": ", ".join(wrong)}))

@@ -1,4 +1,4 @@
-"""The times of an account's health checks. No I/O.
+"""The times of an account's health checks.
 
 A push proves that the script, cron trigger, database and key are in place. A healthy account whose Worker pushes is
 therefore checked only once a day. The check covers what a push cannot prove: the token and its permissions, routes, DNS
@@ -73,6 +73,6 @@ def first_advice_s(due: Due, timing: TimingConfig, now: int) -> float:
 
 
 def _next_slot(edge_account_id: str, period_ms: float, after: int) -> float:
-    """Return the account's first scheduled check after `after` (both epoch ms). Each period has one check."""
+    """Return the time of the account's next scheduled check after `after` (both epoch ms), one check per period."""
     slot_at = after // period_ms * period_ms + spread(edge_account_id) * period_ms
     return slot_at if slot_at > after else slot_at + period_ms

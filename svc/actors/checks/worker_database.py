@@ -54,8 +54,8 @@ _COUNT = (
 class _State:
     """The contents of a Worker's database.
 
-    `is_complete`: True if the table `meta` has all keys. `meta`: the parsed values of that table, or None if they
-    cannot be parsed.
+    `is_complete`: True if the table `meta` has all keys in `_META_KEYS`. `meta`: the parsed values of that table, or
+    None if they cannot be parsed.
     """
 
     tables: set[str]
@@ -159,9 +159,8 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
 async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
     """Return True if the store has no record of the upload of the running Worker.
 
-    This happens if the store has lost commits. The code of the Worker does not show it, because it may be the same.
-
-    The store does not have the key of such a Worker either, so the service rejects its pushes.
+    This happens if the store has lost commits. The store then also lacks the key of that upload, so the service rejects
+    the Worker's pushes. Comparing the code is not enough, because two uploads can have the same code.
     """
     # A push before the last recorded install does not show which upload is running now.
     pushed_later = account.installed_at is not None and meta.next_push_at - HOUR_MS > account.installed_at
@@ -175,7 +174,7 @@ def _configuration(
         return []
     version = state.meta.config_version
     if recovery.is_behind(account, state.meta):
-        # a sync runs, because the configuration has a new version
+        # the new version makes a sync due, which repairs the difference
         repair = findings.repair_by(context, partial(bump_version, account.id))
         return [Finding("configuration_newer", "resource_drift", repair=repair)]
     if version < account.synced_version:

@@ -1,4 +1,7 @@
-"""Uses a bootstrap token: checks it, creates a working token, and deletes obsolete tokens and the bootstrap token.
+"""Checks a bootstrap token, creates a working token with it, and deletes both obsolete tokens and the bootstrap token.
+
+The user creates a bootstrap token, which is valid for a day, and enters it. With this token, the service creates the
+working token, which has only the permissions that the service needs.
 
 The name of a working token (`svc-<operation id>`) is stored in the operation's row before the token is created. The
 name stays there until the account uses the token, or the token is known to be deleted. The service therefore knows the
@@ -43,7 +46,7 @@ log = logging.getLogger(__name__)
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKEN_DAYS = 365  # the lifetime of a working token
 _TOKENS_WRITE = "Account API Tokens Write"
-# Codes of final refusals that do not delete the bootstrap token.
+# After final refusals with these codes, the bootstrap token still exists at Cloudflare.
 _LEAVES_BOOTSTRAP: tuple[Code, ...] = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -232,8 +235,8 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 
     The function finds them by id and by name.
 
-    A recently created token may not be in Cloudflare's list yet, so the operation's row keeps the token's name. Raises
-    ServiceError with the code orphan_not_deleted, or EdgeUnavailable.
+    A recently created token may not be in Cloudflare's list yet. The operation's row therefore keeps the token's name
+    for later attempts. Raises ServiceError with the code orphan_not_deleted, or EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
     if not lost:

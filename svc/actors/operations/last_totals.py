@@ -40,13 +40,13 @@ _TARGETS_A_PART = 1_000
 async def keep_last_totals(context: Context, access: Access, account_id: str, database_id: str) -> None:
     """Read and store the last totals. Repeated calls are safe.
 
-    Raises EdgeRefused or EdgeUnavailable. If the Worker did not write the data in the database, raises ValueError,
-    KeyError or TypeError.
+    Raises EdgeRefused or EdgeUnavailable. If the database contains data that the Worker cannot have written, raises
+    ValueError, KeyError or TypeError.
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()
-    # If the newest push covers the time up to exactly midnight, the store may not have the final totals of the
-    # preceding day.
+    # If the newest push covers the time up to exactly midnight, start with the preceding day, because the store may not
+    # have its final totals.
     first_day = day_of(now) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of - 1)
     for _ in range(_TRIES):
         before = await _state(access, database_id)

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 # user sees the failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
-# A token that makes more than 1,200 calls in five minutes is blocked for five minutes (Cloudflare's documentation,
+# The longest Retry-After that is followed: Cloudflare blocks a token after 1,200 calls in five minutes (documentation,
 # "Limits").
 _LONGEST_BLOCK_S = 300.0
 # Details of an error that mark it as temporary, so that the user knows that a later attempt may succeed.

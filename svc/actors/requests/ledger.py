@@ -35,8 +35,8 @@ _SPARE_S = 0.5
 class WorkerSide:
     """The numbers for a day from the Worker's database and from Cloudflare.
 
-    `day`: the Worker's numbers, or None if they are unavailable. `unavailable`: the reason why `day` is None.
-    `requests`: Cloudflare's count of the Worker's requests, or None if Cloudflare did not report a count.
+    `day`: the Worker's numbers, or None if they are unavailable. `unavailable`: the reason why they are unavailable.
+    `requests`: Cloudflare's count of the requests that the Worker received, or None if Cloudflare did not report it.
     """
 
     day: WorkerDay | None

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Reason = Literal["not_installed", "cloudflare", "rate_limited"]
-# The rows that each statement returned, in the order of the statements.
+# The results of a read: for each statement, the rows that it returned.
 Found = Sequence[Sequence[Row]]
 # (account id, database id, key of the read)
 _Key = tuple[str, str, Hashable]
@@ -153,7 +153,8 @@ class LiveReads:
         `key` identifies the read within the account. `kept_s`: how long to cache the result, or None for
         `report_cache_s`. `admit`: called before a new read. If it returns False, the result is unavailable
         (`rate_limited`). `read` receives the account's `Access` and the database id. It must not change the database.
-        It raises ValueError, KeyError or TypeError if the Worker did not write the data in the database.
+        If the database contains data that the Worker cannot have written, `read` raises ValueError, KeyError or
+        TypeError.
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000

@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
     from svc.edge.visits import Visitor
 
-# Workers count requests with this user agent as bots, in case the target is a short link or a page of this service.
+# The page can be a short link or a site of this service. Its Worker counts requests with this user agent as bots.
 USER_AGENT = "svc-title-bot/1.0"
 _MAX_REDIRECTS = 5
 # Pages have their title near the start. Some large pages have 100 kB of styles before it.
 _MAX_BYTES = 262_144
-# The time for all requests and redirects.
+# The time limit for one title, including all redirects.
 LONGEST_S = 10.0
 _AT_ONCE = 8
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HTML = ("text/html", "application/xhtml+xml")
-# `html.unescape` raises ValueError for a number with more than 4,300 digits. The form of 200 characters is shorter.
+# The text of a title element is cut to this length, because `html.unescape` raises ValueError for a character reference
+# with more than 4,300 digits. The title of a link is much shorter.
 _MAX_RAW_CHARS = 4_000
 _ELEMENTS = ("script", "style", "noscript", "svg", "title")
 _NEXT = re.compile(rf"<(!--|(?:{'|'.join(_ELEMENTS)})(?=[\s/>]))", re.IGNORECASE)
@@ -45,11 +46,12 @@ _ENCODINGS = re.compile(
 
 
 class PageTitles:
-    """Reads titles, a few at a time."""
+    """Reads the titles of web pages, at most `_AT_ONCE` at the same time."""
 
     def __init__(self, visitor: Visitor, parse_url: Callable[[str], str]) -> None:
         """`parse_url`: returns an https URL in ASCII, or raises ValueError."""
-        # Users choose these hosts. A name server that never responds must not block the service's other lookups.
+        # Use separate threads for these lookups. Users choose the hosts, and a name server that never responds would
+        # otherwise block the service's other lookups.
         threads = trio.CapacityLimiter(_AT_ONCE)
         self._visitor = replace(visitor, user_agent=USER_AGENT, body_bytes=_MAX_BYTES, threads=threads)
         self._parse_url = parse_url
@@ -84,7 +86,7 @@ class PageTitles:
 
 
 def title_of(answer: Answer) -> str | None:
-    """Return the title of a page, as a title for a link; None if the response is not a page with a title."""
+    """Return a page's title, shortened for use as a link's title. Return None if the response has no title."""
     if answer.status != 200 or answer.is_challenge or not answer.content_type.lower().startswith(_HTML):  # OK
         return None
     text = find_title(_decoded(answer.body, answer.content_type))
@@ -109,7 +111,7 @@ def find_title(page: str) -> str | None:
 
 
 def _decoded(body: bytes, content_type: str) -> str:
-    """Decode a page with the encoding of its header, or else of its first bytes; UTF-8 if it names none."""
+    """Decode a page with the encoding that its Content-Type header or its first 1,024 bytes name, otherwise UTF-8."""
     start = body[:1_024].decode("latin-1")
     header, element = _CHARSET.search(content_type), _CHARSET.search(start)
     named = header or element
@@ -119,7 +121,7 @@ def _decoded(body: bytes, content_type: str) -> str:
     elif not _ENCODINGS.fullmatch(encoding) or body.startswith(b"\xef\xbb\xbf"):
         encoding = "utf-8-sig"
     elif header is None and encoding.lower().startswith("utf-16"):
-        encoding = "utf-8-sig"  # an element that can be read as ASCII is not in UTF-16
+        encoding = "utf-8-sig"  # the page is not UTF-16, because its charset could be read as ASCII
     elif encoding.lower() in ("iso-8859-1", "latin1", "us-ascii"):
         encoding = "windows-1252"  # https://encoding.spec.whatwg.org/#names-and-labels
     try:

@@ -24,9 +24,9 @@ _RETRY_AFTER_S = 60
 
 @dataclass(frozen=True)
 class WebViews:
-    """A host's counts by day, for the days with page views. `estimates`: the days whose counts are estimates.
+    """A host's counts on the days with page views. `estimates`: the days whose counts are estimates.
 
-    The visitor counts are visits: views whose referrer is another host.
+    Web Analytics has no count of visitors. The counts contain its visits instead: views that came from another host.
     """
 
     days: dict[int, Counts]
@@ -34,7 +34,7 @@ class WebViews:
 
 
 async def read(live: LiveReads, user_id: int, account: Account, host: str, today: int, last_day: int) -> WebViews:
-    """Return the host's page views up to `last_day`, from the first day that Cloudflare has kept.
+    """Return the host's page views from the first day that Cloudflare has kept to `last_day` (epoch days).
 
     The result is cached like a live read, so that an import directly after its dry run needs no second read. Raises
     EdgeUnavailable, ServiceError (code rate_limited) or Conflict (code account_not_ready).

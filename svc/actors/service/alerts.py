@@ -35,7 +35,7 @@ _POLL_EVERY_S = 120.0
 _BATCH = 200
 # Maximum number of concurrent checks, each of which may request a page.
 _CONCURRENCY = 8
-# Hours that ended earlier than this before the last pushed hour raise no alert, because it would be too late.
+# An hour raises no alert if it ended more than this time before the last pushed hour, because the alert would be late.
 _LATE_MS = DAY_MS
 
 
@@ -68,7 +68,7 @@ class Alerts:
                     nursery.start_soon(self._examine, site, slots)
 
     async def _suspects(self, found: Sequence[WatchedSite]) -> list[WatchedSite]:
-        """Return the sites whose new hours may raise an alert or end its condition."""
+        """Return the sites whose new hours may raise an alert, or end the condition that raised the last alert."""
         suspects = []
         by_hour: dict[int, list[WatchedSite]] = {}
         for site in found:
@@ -152,5 +152,5 @@ class Alerts:
 
 
 def _first(site: WatchedSite) -> int:
-    """Return the first whole hour that can be compared."""
+    """Return the start of the first whole hour that can be compared (epoch ms)."""
     return -(-site.comparable_from // HOUR_MS) * HOUR_MS

@@ -1,7 +1,6 @@
 """Housekeeping: deletes expired rows from the store. Defines when rows expire and how often they are deleted.
 
-Each chore is a separate fault domain: if it fails, the failure is logged, and the chore runs again after its usual
-interval.
+A chore that fails does not affect the others. The failure is logged, and the chore runs again after its usual interval.
 """
 
 from __future__ import annotations

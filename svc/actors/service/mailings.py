@@ -41,7 +41,7 @@ _BATCH = 100
 # Maximum number of concurrent reads. The calls to Cloudflare are also limited per user.
 _CONCURRENCY = 8
 _MAX_LISTED = 5
-# How long a report waits while the user's limit of reads is reached.
+# How long a report waits if the user has reached the limit on reads. The report is then sent without its lists.
 _PATIENCE_MS = HOUR_MS
 
 
@@ -86,7 +86,7 @@ class Mailings:
                         nursery.start_soon(self._queue, target, period, slots, skipped)
 
     async def _queue(self, target: str, period: ReportPeriod, slots: trio.CapacityLimiter, skipped: set[str]) -> None:
-        """Queue one report. Add it to `skipped` if it stays due."""
+        """Queue one report. If this fails or the report has to wait, add the report to `skipped`."""
         async with slots:
             with contained(log, "email report failed", target=target), suppress(StoreUnavailable):
                 if await self._try(target, period):
@@ -94,7 +94,7 @@ class Mailings:
             skipped.add(target)
 
     async def _try(self, target: str, period: ReportPeriod) -> bool:
-        """Queue a report. Returns False if it has to wait. Raises StoreUnavailable."""
+        """Queue a report. Return False if the report has to wait for the user's limit. Raises StoreUnavailable."""
         store, now = self._context.store, self._context.clock()
         stored = await store.read(read_report(target, period, now))
         report: JsonObject | None = None
@@ -110,7 +110,7 @@ class Mailings:
         return True
 
     async def _read_lists(self, stored: StoredReport, period: ReportPeriod) -> Live | Unavailable | None:
-        """Return the counts in the account's database. Returns None for a report about an account."""
+        """Read the counts for a site's lists from the account's database. Return None for a report about an account."""
         mailing, account = stored.mailing, stored.account
         if mailing.target_kind == "account":
             return None

@@ -1,4 +1,4 @@
-"""Tail probabilities of the negative binomial distribution. No I/O.
+"""Tail probabilities of the negative binomial distribution.
 
 The distribution describes counts that vary more than those of a Poisson distribution. With mean m and dispersion d, its
 variance is m + d·m². The tails are values of the regularized incomplete beta function (NIST Digital Library of

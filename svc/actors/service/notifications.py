@@ -65,7 +65,7 @@ class Step:
 
 
 def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: int, after_ms: int) -> Step:
-    """Decide which problems to report. Does no I/O.
+    """Decide which problems to report.
 
     `before`: the stored problems. `problems`: the current problems. Both are keyed by name. `after_ms`: how long a
     problem must last before it is reported, and be gone before its record is deleted.

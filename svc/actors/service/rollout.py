@@ -41,10 +41,10 @@ _MAX_FAILED = 4
 _UNCONFIRMED = 4
 # A failed update is retried after this time, but only if no account is still waiting for its first attempt.
 _RETRY_MS = 6 * HOUR_MS
-# The number of periods between two polls when there is nothing to update.
+# When there is nothing to update, the rollout is polled only once in this number of periods (`rollout_every_s`).
 _IDLE_PERIODS = 20
-# If the last poll is older than both `_AWAY_MS` and `_AWAY_PERIODS` periods, the service was down and received no
-# pushes.
+# If the last poll is older than both `_AWAY_MS` and `_AWAY_PERIODS` periods, the service was down. Missing pushes from
+# that time do not mean that a Worker has failed.
 _AWAY_MS = 600_000
 _AWAY_PERIODS = 2 * _IDLE_PERIODS
 _STORE_WAIT_S = 30.0
@@ -62,7 +62,7 @@ async def run_rollout(context: Context) -> None:
         wait_s = every_s
         with contained(log, "rollout failed"):
             try:
-                # Poll again early if a command has changed the rollout.
+                # End the wait early if a command has changed the rollout.
                 newest = await context.store.read(rollouts.newest())
                 if idle > 0 and newest == seen:
                     idle -= 1
@@ -76,7 +76,8 @@ async def run_rollout(context: Context) -> None:
 async def advance(context: Context) -> int:
     """Record the outcomes of updates and begin the updates that are due.
 
-    Returns the number of periods to wait before the next call. The wait ends early if the stored rollout changes.
+    Returns the number of periods (`rollout_every_s`) to wait before the next call. The wait ends early if the stored
+    rollout changes.
     """
     now = context.clock()
     if context.config.push_url_problem(context.push_url) is not None:

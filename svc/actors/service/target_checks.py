@@ -41,13 +41,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _STORE_WAIT_S = 30.0
-# The maximum number of due targets that a round reads. If most of them have the same host, others must wait.
+# The maximum number of due targets that a round reads from the store. If most of these targets have the same host,
+# other due targets wait for a later round.
 _READ = 500
 # A target that does not fit in a round because of its host is requested within this time.
 _LATER_MS = 6 * HOUR_MS
 # How long the result of a request to Cloudflare's API is valid.
 _NETWORK_S = 300.0
-# If the clock and the monotonic clock differ by more than this after a while, the clock was set.
+# If the system clock and the monotonic clock have advanced by amounts that differ by more than this, the system clock
+# was changed.
 _CLOCK_SET_MS = HOUR_MS
 # Emails are sent from this minute of the UTC day on, spread over an hour.
 _NOTICE_MINUTE = 7 * 60
@@ -90,7 +92,7 @@ async def run_target_checks(context: Context) -> None:
 
 
 def user_agent(base_url: str) -> str:
-    """Return the user agent, with the service's version and public URL. The Worker counts its requests as bots."""
+    """Return the user agent, with the service's version and public URL. Workers count it as a bot."""
     about = f"; +{base_url}" if base_url else ""
     return f"svc-link-check/{version('svc')} (bot{about})"
 
@@ -105,7 +107,7 @@ class TargetChecks:
             context.visitor, user_agent=user_agent(context.config.http.base_url), accept="text/html,*/*;q=0.8"
         )
         self._control_host = urlsplit(context.config.edge.api_base_url).hostname or ""
-        self._network: tuple[bool, float] = (False, 0.0)  # (if it works, until when this is known)
+        self._network: tuple[bool, float] = (False, 0.0)  # (whether the network works, monotonic end of validity)
         self._hosts: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:
@@ -205,7 +207,7 @@ class TargetChecks:
             yield
 
     async def notify_users(self) -> None:
-        """Queue the emails of this day that are due. Raises StoreUnavailable."""
+        """Queue today's due emails about broken targets. Raises StoreUnavailable."""
         store, now = self._context.store, self._context.clock()
         minute = now % DAY_MS // _MINUTE_MS
         for user_id in await store.read(broken_targets.users_to_notify(day_of(now))):
@@ -215,16 +217,19 @@ class TargetChecks:
 
 
 def share_of(digest: str) -> float:
-    """Return a number from 0 to 1 that is constant for a digest in hex, and evenly distributed."""
+    """Return a number from 0 to 1 for a digest (hex). The numbers of different digests are evenly distributed."""
     return int(digest[:8], 16) / 2**32
 
 
 def first_wait_ms(digest: str) -> int:
-    """Return the time until a new target's first request."""
+    """Return the time from the creation of a target to its first request, in milliseconds."""
     return int(share_of(digest) * target_checks.PERIOD_MS)
 
 
 def was_clock_set(before: tuple[int, float], now: tuple[int, float]) -> bool:
-    """Return True if the clock was set between two readings of (clock in epoch ms, monotonic clock in s)."""
+    """Return True if the system clock was changed between two readings.
+
+    A reading contains the system clock (epoch ms) and the monotonic clock (seconds).
+    """
     moved_ms, passed_s = now[0] - before[0], now[1] - before[1]
     return abs(moved_ms - passed_s * 1000) > _CLOCK_SET_MS

@@ -1,4 +1,4 @@
-"""Decides whether a site's views in an hour are unusual. No I/O.
+"""Decides whether a site's views in an hour are unusual.
 
 **Method.** An hour is compared with the same hour of the same weekday in the five weeks before. This follows the
 surveillance algorithms for counts of infections: a negative binomial tail over comparable weeks with an estimated
@@ -37,7 +37,8 @@ MIN_SPIKE = 30
 SPIKE_TIMES = 3
 MIN_LOW_HOURS = 3
 QUIET_PART = 1 / 3
-# The longest time without views that is examined. A site with fewer than about 10 views in this time is too small.
+# The longest time without views that is examined. A site with fewer than about 10 views in this time is too small for
+# alerts about too few views.
 MAX_LOW_HOURS = 72
 MAX_ALERTS_A_DAY = 2
 _SPIKE_CHANCE = 1e-5
@@ -48,17 +49,17 @@ _WEEK = 168
 WEEK_MS = _WEEK * HOUR_MS
 # The time from the first compared hour to the examined hour.
 PAST_MS = WEEKS * WEEK_MS + MAX_LOW_HOURS * HOUR_MS
-# An hour is not compared if fewer of the comparable hours have known counts.
+# An hour is compared only if at least this number of its comparable hours have known counts.
 _MIN_SAMPLES = 3
 _CAP, _CAP_ADDED = 3, 5
-# Traffic always varies a little more than in five quiet weeks.
+# The smallest dispersion that is used, because traffic varies more in the long run than in five quiet weeks.
 _MIN_DISPERSION = 0.1
-# The mean for the test of a spike at a time at which views are rare.
+# The smallest mean that the test for a spike uses, for hours with almost no usual views.
 _MIN_MEAN = 1.0
 # A spike has ended after this number of hours in a row with less than `_CALM_TIMES` the usual views.
 _CALM_HOURS, _CALM_TIMES = 6, 2
-# The condition of too few views ends when the last hours have half of the usual views, and at least this number. A few
-# views by the owner do not end it.
+# The condition "too few views" ends when the last hours have this part of the usual views, and at least this number.
+# With these limits, a few views by the site's owner do not end the condition.
 _RECOVERED_PART, _RECOVERED_VIEWS = 0.5, 3
 
 

@@ -81,7 +81,10 @@ class _Deletion:
 
 
 class UserDeletions:
-    """All running deletions of users. Their tasks run in the supervisor's nursery; each is a separate fault domain."""
+    """All running deletions of users. Their tasks run in the supervisor's nursery.
+
+    A failure of one deletion does not affect the others.
+    """
 
     def __init__(self, context: Context, nursery: trio.Nursery, actor_of: Callable[[str], Disconnecting]) -> None:
         self._context = context
@@ -102,10 +105,11 @@ class UserDeletions:
         Callers during a running deletion wait for that deletion.
 
         `verified`: the stored password hash against which the request's password was checked. `language`: the request's
-        language (see `user_deletions.begin`). Cancelling the caller does not stop the deletion. Raises Unauthorized if
-        the user does not exist, and Forbidden invalid_password if the password has changed since the check. After
-        StoreUnavailable, the deletion has not begun. After Stopping, a deletion that has begun continues at the next
-        start.
+        language (see `user_deletions.begin`). Cancelling the caller does not stop the deletion.
+
+        Raises Unauthorized if the user does not exist, and Forbidden (code invalid_password) if the password has
+        changed since the check. After StoreUnavailable, the deletion has not begun. After Stopping, a deletion that has
+        begun continues at the next start.
         """
         deletion = self._going_on.get(user_id)
         if deletion is None:

@@ -44,7 +44,7 @@ async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> Non
         try:
             await _apply(access, database_id, migration)
         except EdgeRefused:
-            # If an earlier call took effect although its response was lost, this call fails.
+            # Cloudflare also refuses a migration that an earlier call, whose response was lost, has already applied.
             if await _read_number(access, database_id, bundle) < after:
                 raise
 

@@ -53,7 +53,8 @@ class AuthEvents:
     def wrong_password(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
         """Record a wrong password for this user.
 
-        If the user is unknown (None), write something else that takes the same time.
+        If the user is unknown (None), write something else that takes the same time, so that the timing does not reveal
+        which users exist.
         """
         now, ip = self._clock(), _address(client)
 

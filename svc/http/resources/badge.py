@@ -1,4 +1,4 @@
-"""Badges: small SVG images with a label and a number. No I/O."""
+"""Badges: small SVG images with a label and a number."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def _width(text: str) -> float:
 
 def _char_width(char: str) -> float:
     if not char.isascii():
-        return _USUAL if char.isalpha() and ord(char) < 0x2E80 else _OTHER  # CJK begins here
+        return _USUAL if char.isalpha() and ord(char) < 0x2E80 else _OTHER  # Chinese, Japanese and Korean begin here
     return next((width for chars, width in _WIDTHS.items() if char in chars), _USUAL)

@@ -57,7 +57,7 @@ class Export:
         endpoints.read(api.EXPORT, self.export)
 
     async def export(self, read: Read[NoQuery]) -> Streamed:
-        """Return the ZIP file. Raises Forbidden scope_required; ServiceError rate_limited."""
+        """Return the ZIP file. Raises Forbidden (code scope_required) or ServiceError (code rate_limited)."""
         _require_all(read.caller)
         user, now = read.caller.user, self._clock()
         if read.request.method != "HEAD":
@@ -208,7 +208,10 @@ class _Contents:
                 yield _Part(file, partial(_rows_text, page, render))
 
     async def _totals(self, file: str, columns: Sequence[str], edges: Mapping[str, str]) -> AsyncGenerator[_Part, None]:
-        """Yield the totals of all sites and links, one page of sites or links at a time."""
+        """Yield the totals of all sites and links as CSV lines.
+
+        `edges`: Cloudflare's ids of the accounts, by account id.
+        """
         yield _Part(file, lambda: api.csv_lines([columns]))
         daily = columns is api.DAILY_COLUMNS
         read = days_page if daily else hours_page

@@ -72,7 +72,7 @@ class Intake:
     async def store(self, push: ParsedPush) -> Ingested:
         """Store a push.
 
-        Raises Unauthorized if the account has been removed; StoreUnavailable if nothing was stored.
+        Raises Unauthorized if the account has been removed, or StoreUnavailable if nothing was stored.
         """
         mine = _Waiting(push)
         self._waiting.append(mine)

@@ -100,7 +100,8 @@ class Links:
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
         """Return the links' current ranking by clicks, from the cache if the cached ranking is up to date.
 
-        A list that depends on titles or tags is ranked again, because their changes have no version.
+        If the list depends on titles or tags, the cache is not used, because changes of titles and tags do not change
+        the version of the cached data.
         """
         as_of = await self._context.store.read(_depends_on(which, today))
         kept = None if which.has_texts else self._rankings.current(which, as_of)

@@ -57,7 +57,11 @@ class Mailings:
     async def _put(
         self, write: Write[api.PutMailings], account: Account, kind: MailingTarget, target: str
     ) -> StoredResponse:
-        """Store the settings. Raises Forbidden scope_required: recipients can read reports, so the caller must."""
+        """Store the settings.
+
+        The caller must be allowed to read reports, because the recipients can read them. Otherwise, raises Forbidden
+        with the code scope_required.
+        """
         require(write.caller, ("reports",), session_only=False)
         body, now = write.body, self._clock()
         recipients = [Wanted(one.email, one.language) for one in body.recipients]

@@ -101,7 +101,7 @@ class Notes:
     async def _account_of_note(self, caller: Caller, note_id: str) -> Account | FormerAccount:
         """Return the account of a note, after checking that the caller may change the note.
 
-        Raises NotFound; Forbidden scope_required.
+        Raises NotFound or Forbidden (code scope_required).
         """
         note, account = await readable_note(self._store, caller, note_id)
         _require_scope(caller, note.target_kind)

@@ -41,14 +41,14 @@ class PageTitles:
         endpoints.write(api.PROPOSE, self.propose)
 
     async def propose(self, write: Write[api.TitleRequest]) -> StoredResponse:
-        """Return the title of a page. Raises ServiceError rate_limited."""
+        """Return the title of a page. Raises ServiceError (code rate_limited)."""
         with self._running_for(write.caller.user.id):
             title = await self._read(write)
         return await self._store.run(write.commit(_proposed)(constant(title)))
 
     @contextmanager
     def _running_for(self, user_id: int) -> Iterator[None]:
-        """Count the request as one of the user's requests at the same time. Raises ServiceError rate_limited."""
+        """Count a running request of the user while the block runs. Raises ServiceError (code rate_limited)."""
         if self._running[user_id] >= AT_ONCE:
             text = f"A user can request {AT_ONCE} titles at the same time; Retry-After gives the time to wait."
             raise ServiceError("rate_limited", text, retry_after_s=int(page_titles.LONGEST_S))

@@ -52,7 +52,8 @@ class PasswordCheck:
 
         Attempts are counted per user and separately from sign-in attempts. Strangers who guess passwords at sign-in
         therefore cannot lock out a signed-in user.
-        Raises Forbidden invalid_password; Unauthorized if the user was deleted; ServiceError rate_limited.
+        Raises Forbidden (code invalid_password), Unauthorized if the user was deleted, or ServiceError (code
+        rate_limited).
         """
         stored = await self._store.peek(users.password_hash_of(user.id))
         if stored is None:  # the user was deleted after the session was checked
@@ -79,7 +80,7 @@ class PasswordCheck:
 
         At most two wrong attempts per hour are recorded as events: the first attempt, and the attempt that reaches the
         limit. Guessing therefore cannot fill the store.
-        Raises ServiceError rate_limited.
+        Raises ServiceError with the code rate_limited.
         """
         verdict = admit(self._wrong, counted_as, self._clock())
         matches = await self._in_thread(verify_password, stored, password.get_secret_value())

@@ -75,7 +75,7 @@ class QrCodes:
         return Response(image, headers=_SVG_HEADERS if style.logo else None, content_type=api.SVG_TYPE)
 
     async def png(self, read: Read[api.PngQuery]) -> Response:
-        """Return the link's QR code as PNG. Raises NotFound, Conflict, Invalid; ServiceError rate_limited."""
+        """Return the link's QR code as PNG. Raises NotFound, Conflict, Invalid or ServiceError (code rate_limited)."""
         code = _code_of(*await visible_link(self._store, read.caller, read.id))
         style = self._style(read.query)
         self._count(self._pngs, read, f"{PNGS_PER_MINUTE} PNG images per minute")
@@ -104,7 +104,7 @@ class QrCodes:
         return Streamed(_chunks(self._files(codes, style, query)), ZIP_TYPE, headers)
 
     async def sheet(self, read: Read[api.SheetQuery]) -> Streamed:
-        """Return the page to print. Raises NotFound, Conflict, Invalid; ServiceError rate_limited."""
+        """Return the page to print. Raises NotFound, Conflict, Invalid or ServiceError (code rate_limited)."""
         style, paper = self._style(read.query), read.query.paper
         codes = await self._selected(read.caller, read.query, api.MAX_ON_SHEET)
         self._count_set(read)
@@ -145,7 +145,7 @@ class QrCodes:
         read: Read[api.PngQuery] | Read[api.ZipQuery] | Read[api.SheetQuery],
         most: str,
     ) -> None:
-        """Count a request of the user. Raises ServiceError rate_limited."""
+        """Count a request of the user. Raises ServiceError (code rate_limited) if there are too many."""
         verdict = limit.count(str(read.caller.user.id), self._clock())
         if not verdict.allowed:
             text = f"A user can request {most}; Retry-After gives the time to wait."
@@ -208,7 +208,7 @@ class _Code(NamedTuple):
 
 
 def _code_of(link: Link, account: Account) -> _Code:
-    """Return the link's QR code. Raises NotFound if the link is deleted; Conflict link_host_required."""
+    """Return the link's QR code. Raises Conflict (code link_host_required), or NotFound if the link is deleted."""
     if link.state == "deleted":
         raise NotFound(LINK_DELETED)
     url = short_url(link, account)

@@ -1,4 +1,4 @@
-"""The HTML page of a recipient of email reports, in the recipient's language. No I/O."""
+"""The HTML page of a recipient of email reports, in the recipient's language."""
 
 from __future__ import annotations
 

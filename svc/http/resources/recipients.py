@@ -63,7 +63,7 @@ class Recipients:
         return self._response(request, token, found)
 
     def _count(self, request: RequestInfo) -> None:
-        """Count a request from the client's network. Raises ServiceError rate_limited."""
+        """Count a request from the client's network. Raises ServiceError (code rate_limited)."""
         for limit, network in zip(self._limits, networks_of(request.client), strict=True):
             admit(limit, network, self._clock())
 

@@ -1,4 +1,4 @@
-"""Combines stored and live counts into the totals and points of a report. No I/O."""
+"""Combines stored and live counts into the totals and points of a report."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def _lacks_hours(span: Span, stored: Stored) -> bool:
 
     The Worker may have omitted hours, or the hours may not add up to the day's total.
 
-    Reports as in version 0.8.0 have only today's hours, so the result for them is False.
+    Reports in the format of version 0.8.0 contain only today's hours, so the result for them is False.
     """
     if not span.extended or span.by != "hour":
         return False

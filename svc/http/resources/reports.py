@@ -178,7 +178,7 @@ class Asked:
         return TargetDays(self.target_id, min(days), span.last_day) if days else None
 
     def _may_have_months(self) -> bool:
-        """Return True if the database may have rows of whole months, or of days that wait for their month."""
+        """Return True if the database may have rows of whole months, or of days that are not in such a row yet."""
         span = self.span
         may_wait = span.last_day >= span.today - MAX_DAYS_STORED
         return self.has_months and (may_wait or bool(whole_months(span.first_day, span.last_day)))
@@ -197,7 +197,10 @@ class Asked:
         )
 
     def response(self, report: api.Report, live: Live | None) -> api.OneReport:
-        """Return the response. If the report is extended, add the fields that reports of version 0.8.0 do not have."""
+        """Return the response.
+
+        If the request uses parameters that version 0.8.0 does not have, add the fields that were added since then.
+        """
         if self.statement:
             report = with_statement(report, live)
         if self.breakdowns and self.span.extended:
@@ -261,7 +264,7 @@ def asked_report(
 def _stored(target_id: str, account: _AnyAccount, created_at: int, span: Span) -> Tx[Stored]:
     """Read the stored counts of a site or link for the days of a span."""
     days = yield from totals.day_counts(target_id, span.first_day, span.last_day)
-    # Reports as in version 0.8.0 show whether hours of today were omitted, for all periods.
+    # For all periods, reports in the format of version 0.8.0 show whether hours of today were omitted.
     first_hour_day = span.first_day if span.by == "hour" else span.today
     start, end = first_hour_day * DAY_MS, (span.last_day + 1) * DAY_MS
     needs_hours = span.by == "hour" or not span.extended

@@ -162,7 +162,7 @@ class SharedPages:
     async def _find(self, secret: str, request: RequestInfo) -> AvailableShare:
         """Return the share with this secret.
 
-        Raises NotFound if there is none; RateLimited if the client's network has sent too many unknown secrets.
+        Raises NotFound if there is none, or RateLimited if the client's network has sent too many unknown secrets.
         """
         own_network, _ = networks_of(request.client)
         found = await self._lookups.find(own_network, digest(secret))

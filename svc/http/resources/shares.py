@@ -144,7 +144,7 @@ class Shares:
     async def _account_of(self, caller: Caller, share_id: str) -> Account | FormerAccount:
         """Return the account of a share, after checking that the caller may change the share.
 
-        Raises NotFound; Forbidden scope_required.
+        Raises NotFound or Forbidden (code scope_required).
         """
         share, account = await readable_share(self._store, caller, share_id)
         _require_scopes(caller, share.target_kind)
@@ -174,7 +174,10 @@ class Shares:
 
 
 def _require_scopes(caller: Caller, kind: TargetKind) -> None:
-    """Check that the caller has all scopes for shares of this kind of target. Raises Forbidden scope_required."""
+    """Check that the caller has all scopes for shares of this kind of target.
+
+    Raises Forbidden with the code scope_required.
+    """
     for scope in _SCOPES[kind]:
         require(caller, (scope,), session_only=False)
 

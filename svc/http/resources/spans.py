@@ -1,4 +1,4 @@
-"""Computes the days of a report, and the days that the report is compared with. No I/O.
+"""Computes the days of a report, and the days that the report is compared with.
 
 All dates are UTC days, so daylight saving time has no effect.
 """

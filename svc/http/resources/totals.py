@@ -118,7 +118,7 @@ async def _csv(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, No
     while True:
         last = page[-1] if len(page) == PAGE else None
         chunk = (before + "".join(_line(row, series.by) for row in page)).encode()
-        page = ()  # as above
+        page = ()  # free the page, as in `_json`
         yield chunk
         if last is None:
             return

@@ -1,4 +1,4 @@
-"""Finds the language that the header Accept-Language prefers (RFC 9110, 12.5.4). No I/O."""
+"""Finds the language that the header Accept-Language prefers (RFC 9110, 12.5.4)."""
 
 from __future__ import annotations
 

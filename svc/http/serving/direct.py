@@ -1,6 +1,6 @@
-"""Requests that bypass the framework, which costs 0.5 ms of CPU time per request.
+"""Requests that bypass the web framework, which would take 0.5 ms of CPU time per request.
 
-For a push, the framework would take half of the CPU time, and every Worker pushes once an hour. The requests in this
+For a push, this would be half of the CPU time, and every Worker pushes once an hour. The requests in this
 module have the same limits, deadlines, headers and error format as all others. `front` renders their responses.
 """
 

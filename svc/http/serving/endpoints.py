@@ -55,8 +55,8 @@ class Endpoints:
     ) -> None:
         """Register the handler of a write request.
 
-        If the response is stored, the handler runs only once per Idempotency-Key. `complete`: adds the parts of the
-        response that must not be stored.
+        If the endpoint stores responses, the handler runs only once per Idempotency-Key. `complete`: adds the parts of
+        the response that must not be stored.
         """
         model = _model_of(endpoint)
 

@@ -90,8 +90,8 @@ class Idempotency:
             if error.had_effect:
                 return await self._settled(claim, error)
             if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                # If the client disconnected during an earlier attempt, the error may be a consequence of that attempt's
-                # effect.
+                # An earlier attempt, whose client disconnected, may have succeeded and caused this error. For example,
+                # the object no longer exists after it was deleted.
                 earlier = await self._store.peek(recall(claim, self._clock()))
                 if earlier is not None:
                     return _replayed(earlier)

@@ -1,4 +1,4 @@
-"""Detects cross-origin requests from browsers. No I/O."""
+"""Detects cross-origin requests from browsers."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ _OWN_FILES = 128
 
 
 class Http1(h11.Connection):
-    """An h11 connection with some stricter checks. It hides protocol upgrades from hypercorn. No I/O.
+    """An h11 connection with some stricter checks. It hides protocol upgrades from hypercorn.
 
     Upgrade headers are ignored, which RFC 9110 (7.8) permits. The head of a response waits for the next data, so that
     both are sent in one packet. A few empty lines before a request line are ignored (RFC 9112, 2.2), and so is all
@@ -93,7 +93,7 @@ class Http1(h11.Connection):
     def next_event(self) -> Any:
         """Return h11's next event after the additional checks.
 
-        Raises h11.RemoteProtocolError. The response has the status in its `error_status_hint`.
+        Raises h11.RemoteProtocolError. Its `error_status_hint` is the HTTP status of the response.
         """
         if self.their_state is h11.MUST_CLOSE:
             self._receive_buffer.maybe_extract_at_most(len(self._receive_buffer))

@@ -137,7 +137,10 @@ class Web:
 
 
 def _without_cache(file: File, request_headers: Headers) -> tuple[Headers, bytes]:
-    """Return the headers and body of a page that browsers must not cache under its own path."""
+    """Return the headers and body of a page, without the ETag.
+
+    The page is sent as the response for another path, so browsers must not store it under that path.
+    """
     asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
     _, headers, body = file.response(asked)
     return [(name, value) for name, value in headers if name != b"etag"], body
