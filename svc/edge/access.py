@@ -28,7 +28,7 @@ Query = dict[str, str | int]
 Codes = frozenset[int]
 Files = dict[str, tuple[str | None, bytes, str]]
 
-PAGE_SIZE = 50  # Cloudflare docs: 5 to 50 for zones
+PAGE_SIZE = 50  # the largest page size that Cloudflare documents for zones
 MAX_PASSES = 4
 # If the response to a change was lost, Cloudflare may apply the change later, but not after this time.
 LATE_MS = 3_600_000
@@ -45,8 +45,9 @@ class Exchange:
     """A request to the API.
 
     `path`: relative to the API's base URL. `files`: multipart form parts, by name, as (file name, content, content
-    type). `repeatable`: True if the request is idempotent. `graphql`: True for a GraphQL query, whose response has no
-    envelope. `gone`: Cloudflare's numeric codes for an object that does not exist. They differ between products.
+    type). `repeatable`: True if the request is idempotent. `graphql`: True for a GraphQL query, whose response is not
+    in Cloudflare's usual envelope. `gone`: Cloudflare's numeric codes for an object that does not exist, which differ
+    between products.
     """
 
     method: str

@@ -200,7 +200,7 @@ async def script_requests(access: Access, script: str, day: int) -> Figure | Non
 async def database_days(access: Access, database_id: str, first_day: int, last_day: int) -> DatabaseDays:
     """Return the account's daily database usage, from `first_day` to `last_day` (inclusive).
 
-    The rows are the sum of all databases. The size is that of the database `database_id`.
+    The numbers of rows are sums over all databases of the account. The size is the size of the database `database_id`.
     """
     variables = _variables(access, first_day, last_day) | {"database": database_id}
     data = await access.graphql(_Databases, _DATABASES, variables)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.model import Location
 
-_GONE = frozenset({7404})  # wrangler: the database could not be found
+_GONE = frozenset({7404})  # the code for which wrangler reports that the database does not exist
 
 _MAX_BYTES = 10**15  # far above real sizes; larger values in responses are ignored
 

@@ -101,8 +101,8 @@ class Blocked(EdgeRefused):
 class Shape(BaseModel):
     """The base class of response models.
 
-    The models ignore unknown fields, and their validation errors do not show values. Their validators are built when
-    they are first used, as in `svc.api.shape`.
+    The models ignore unknown fields, and their validation errors do not show values. To shorten the start of the
+    service, a model's validator is built when the model is first used.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True)

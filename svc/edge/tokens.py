@@ -151,8 +151,8 @@ async def permission_groups(access: Access) -> list[PermissionGroup]:
 def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> list[Policy]:
     """Return the working token's policies: one for the account, and one for all of its zones.
 
-    Raises ServiceError with the code permission_catalog if Cloudflare's list lacks a permission. `details.missing` has
-    the names.
+    If Cloudflare's list lacks a permission, raises ServiceError with the code permission_catalog. The error's
+    `details.missing` contains the names of the missing permissions.
     """
     ids: dict[Permission, str] = {}
     for permission in WORKING_PERMISSIONS:

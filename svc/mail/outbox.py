@@ -121,7 +121,7 @@ class Outbox:
             for _ in range(_SENDERS):
                 nursery.start_soon(self._run_sender, from_outbox)
             while True:
-                # The store logs its own failures, and the next poll finds the emails that are still queued.
+                # The store has logged its failure, and the next poll finds the emails that are still queued.
                 with contained(log, "outbox failed"), suppress(StoreUnavailable):
                     await self._dispatch(to_senders)
                 with trio.move_on_after(_POLL_EVERY_S):

@@ -310,7 +310,7 @@ class _ServerTls(_Server, smtplib.SMTP_SSL):
 
 
 class _Bounded:
-    """A line reader for the server's responses. `left_bytes`: the number of bytes that may still be read."""
+    """Reads the server's responses line by line. `left_bytes`: the number of bytes that may still be read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -325,12 +325,12 @@ class _Bounded:
         return line
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file of the socket. `smtplib` calls this method."""
         self._file.close()
 
 
 def _codes(code: int, text: bytes) -> str:
-    """Return the codes of a response, such as `550 5.1.1`."""
+    """Return the reply code and the enhanced status code of a response, such as `550 5.1.1`."""
     match = _ENHANCED.match(text)
     return f"{code} {match[0].decode()}" if match else str(code)
 

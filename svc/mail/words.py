@@ -99,9 +99,10 @@ class ReportWords(NamedTuple):
 
 
 class AlertWords(NamedTuple):
-    """The texts of alerts. `counts`: the number of views, by kind of alert. `rare`: the text if no views are usual.
+    """The texts of alerts.
 
-    `snippet`: by the result of the request to the site's page.
+    `counts`: the number of views, by kind of alert. `rare`: the text if the site usually has no views at this time.
+    `snippet`: whether the site's page contains the snippet, by the result of the request to the page.
     """
 
     subjects: Mapping[AlertKind, str]
@@ -147,12 +148,12 @@ class Words:
     """The texts of all emails in one language.
 
     `hour`, `hours`: templates for the lifetime of a link. `disabled`, `enabled`: the emails about a site or link that
-    the operator disabled or enabled again. `problems`: account problems; `other_problem`: the text for
-    any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do
-    about a limit, by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion.
-    `report_confirm`: asks a recipient of email reports and alerts to confirm, by what the recipient would get;
-    `several_sites`: the subject of reports about an account. `broken_target`, `broken_targets`: one or several targets
-    of links are broken; `target_problems`: what is wrong with a target. `remaining`: sentences about resources that a
+    the operator disabled or enabled again. `problems`: the emails about account problems. `other_problem`: the email
+    about any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to
+    do about a limit, by the suggestion in the account's advice. `upgrade`: what to do if there is no suggestion.
+    `report_confirm`: the emails that ask a recipient to confirm, by what the recipient would get. `several_sites`: the
+    subject of reports about an account. `broken_target`, `broken_targets`: the emails about one or several broken
+    targets of links. `target_problems`: what is wrong with a target. `remaining`: sentences about resources that a
     disconnect could not remove. The web application also uses the texts in `errors`, `findings` and `remaining`.
     """
 

@@ -38,6 +38,6 @@ def _page(permissions: Sequence[tuple[str, str]]) -> str:
 TOKENS_PAGE = "https://dash.cloudflare.com/?to=/:account/api-tokens"
 # The form for creating a bootstrap token, with its two permissions.
 TOKEN_PAGE = _page(_BOOTSTRAP_PERMISSIONS)
-# The same form with the permissions of the working token added. Some accounts need this form because their tokens can
-# grant only permissions that they have themselves.
+# The form for creating a bootstrap token that also has the permissions of the working token. Some accounts need this
+# form, because their tokens can grant only permissions that they have themselves.
 FULL_TOKEN_PAGE = _page(tuple(dict.fromkeys(_BOOTSTRAP_PERMISSIONS + _WORKING_PERMISSIONS)))

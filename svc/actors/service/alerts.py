@@ -1,6 +1,6 @@
 """Alerts: every two minutes, checks the hours that Workers have pushed, and queues emails about unusual hours.
 
-`unusual_hours.py` decides what is unusual. If counts are missing, this does not mean that there were no views. A site
+`unusual_hours.py` decides what is unusual. Missing counts do not prove that there were no views. A site
 is therefore not checked while it or its account has a problem, and hours without views are examined only if the Worker
 pushed each of them in time. Hours that the Worker did not count completely are ignored.
 """
@@ -48,7 +48,7 @@ class Alerts:
     async def run(self) -> None:
         """Check sites until cancelled."""
         while True:
-            # The store logs its own failures.
+            # The store has logged its failure, so only wait for the next poll.
             with contained(log, "alerts failed"), suppress(StoreUnavailable):
                 await self.check_due()
             await trio.sleep(_POLL_EVERY_S)

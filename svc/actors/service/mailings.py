@@ -64,7 +64,7 @@ class Mailings:
     async def run(self) -> None:
         """Queue reports until cancelled."""
         while True:
-            # The store logs its own failures.
+            # The store has logged its failure, so only wait for the next poll.
             with contained(log, "email reports failed"), suppress(StoreUnavailable):
                 await self.queue_due()
             await trio.sleep(_POLL_EVERY_S)

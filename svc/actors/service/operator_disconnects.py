@@ -92,7 +92,7 @@ class OperatorDisconnects:
         try:
             with contained(log, "operator's disconnects failed"):
                 try:
-                    # Other tasks may have started one of these requests while this task was reading.
+                    # Skip requests that other tasks have started while this task was reading.
                     while pending := await self._pending(_CONCURRENCY):
                         for request in pending:
                             if request.account_id not in self._running and not self._closed:

@@ -74,9 +74,9 @@ class Budget:
 
 
 async def run_target_checks(context: Context) -> None:
-    """Request targets until cancelled, if the operator has not turned the requests off.
+    """Request targets until cancelled. If the operator has turned the requests off, delete the stored results instead.
 
-    With an emulated edge, there are no targets to request.
+    If Cloudflare is emulated, no target is requested.
     """
     if context.visitor.emulated_edge:
         return
@@ -120,7 +120,7 @@ class TargetChecks:
         while True:
             await trio.sleep_until(max(trio.current_time() + 1, began_at + self._budget.round_s))
             began_at = trio.current_time()
-            # The store logs its own failures.
+            # The store has logged its failure, so only wait for the next round.
             with contained(log, "target checks failed"), suppress(StoreUnavailable):
                 now = self._clocks()
                 if was_clock_set(before, now):

@@ -128,7 +128,7 @@ def check_hour(series: Series, hour: int, before: Checked) -> tuple[Checked, Ale
 
 
 def compared_hours(hour: int) -> list[int]:
-    """Return the hours whose views `is_suspect` needs."""
+    """Return the hours whose views the series for `is_suspect` must contain, including `hour` itself."""
     last = range(hour - (MIN_LOW_HOURS - 1) * HOUR_MS, hour + HOUR_MS, HOUR_MS)
     near = range(hour - MIN_LOW_HOURS * HOUR_MS, hour + 2 * HOUR_MS, HOUR_MS)
     return [*last, *(each - weeks * WEEK_MS for each in near for weeks in range(1, WEEKS + 1))]

@@ -52,9 +52,9 @@ def is_behind(account: Account, meta: WorkerMeta) -> bool:
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
     """Prepare an account that is behind its Worker for a full sync. Return the updated account.
 
-    Removes the configuration rows from the Worker's database that the store does not have. Reads the totals since the
-    newest stored push from the database, and stores them. Interrupted and repeated calls are safe, because the sync is
-    recorded only afterwards. Raises EdgeRefused, EdgeUnavailable or NotFound.
+    From the Worker's database, removes the configuration rows that do not exist in the store. Reads the totals since
+    the newest stored push from the database, and stores them. An interrupted call can be repeated, because the store
+    records the end of the recovery last. Raises EdgeRefused, EdgeUnavailable or NotFound.
     """
     log.warning(
         "store behind the worker",
@@ -135,7 +135,12 @@ def _build_parts(
 def make_part(
     day: int, as_of: int, days: Iterable[TargetCounts], hours: Iterable[TargetCounts], *, final: bool
 ) -> PushedPart:
-    """Return the part of a push that the Worker would send for this day and these sites and links."""
+    """Return the part of a push that the Worker would send for `day`.
+
+    `as_of`: the time up to which the counts are complete (epoch ms). `days`: the day's totals of sites and links.
+    `hours`: the totals of hours, including hours of other days, which are ignored. `final`: True if the day's totals do
+    not change anymore.
+    """
     of_hour: dict[int, list[CountRow]] = defaultdict(list)
     for target_counts in hours:
         if target_counts.day == day and target_counts.at is not None:

@@ -108,7 +108,7 @@ class EmailChanges:
         return await self._run(changed, "email.change", form.request)
 
     async def revert(self, form: Form[api.RevertEmail]) -> Ok:
-        """Cancel or revert the change, so that the user has the old address, and set a new password."""
+        """Cancel the change or restore the old address, and set a new password."""
         password_hash = await self._passwords.hash(form.body.password)
         chosen, token = form.body.password.get_secret_value(), digest(form.body.token.get_secret_value())
         return await self._run(_revert(token, chosen, password_hash, self._clock()), "email.revert", form.request)
@@ -128,7 +128,7 @@ class EmailChanges:
 def _revert(token: str, chosen: str, password_hash: str, now: int) -> Tx[User]:
     """Revert the change and return the user.
 
-    Raises Invalid if the password is too similar to the address; the link then stays valid.
+    Raises Invalid if the password is too similar to the address. The user can then use the link again.
     """
     user = yield from email_changes.revert_change(token, password_hash, now)
     fault = password_problem_for_user(user.email, chosen)

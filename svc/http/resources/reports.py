@@ -60,11 +60,11 @@ class Reports:
         """
         site, account = await readable_site(self._store, read.caller, read.id)
         asked = await self._asked(read, site.id, account, site.created_at)
-        # The totals of a disconnected account include its last counts.
+        # The stored totals of a disconnected account are complete, because its last counts were stored.
         current = read.query.live is not None and not isinstance(account, FormerAccount)
         days = asked.days_to_read(current=current)
         live, unavailable = await self._live(read.caller.user.id, account, days)
-        # A push may be newer than a cached read.
+        # The read may come from the cache. If the newest push is newer than the read, use only the stored totals.
         if current and live is not None and live.at >= (asked.stored.sent_until or 0):
             report = asked.live_report(live, read.query.limit, None)
         else:
@@ -230,7 +230,11 @@ def _first_open_day(span: Span, created_on: int, stored: Stored) -> int | None:
 def asked_span(
     query: api.PeriodQuery, first_day: Tx[int | None], created_at: int, now: int, hours_from: int
 ) -> Tx[Span]:
-    """Return the days of a report. `first_day`: reads the first day with counts, if needed. Raises Invalid."""
+    """Return the days of a report.
+
+    `first_day`: a transaction that returns the first day with counts. It runs only if the period depends on this day.
+    Raises Invalid.
+    """
     counted_from = day_of(created_at)
     if query.needs_first_day:
         first = yield from first_day

@@ -32,7 +32,7 @@ class Cookies:
     def __init__(self, base_url: str) -> None:
         self._https = base_url.startswith("https:")
         self._names = {name: cookie_name(name, base_url) for name in (REFRESH_COOKIE, DEVICE_COOKIE)}
-        # Patterns find only the service's cookies. The framework's parser would parse all cookies, and other
+        # Search only for the service's cookies. The framework's parser would parse all cookies, and other
         # applications on the host may set long ones.
         self._patterns = {
             name: re.compile(rf"(?:^|; ?){sent_name}=([A-Za-z0-9_-]{{1,200}})(?:;|$)")

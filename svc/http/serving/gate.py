@@ -95,7 +95,7 @@ class Gate:
         object_id = path_id(endpoint, path)
         raw = await raw_body(model.most_bytes)
         await self._credentials.check_not_revoked(caller)  # the API key may have been revoked while the body arrived
-        if key is None or endpoint.leaving:  # the user's stored responses will be deleted with the user
+        if key is None or endpoint.leaving:  # if the user is deleted, a stored response would be deleted as well
             body, claim = await self._bodies.parse(model, raw), None
         else:
             body, digest = await self._bodies.parse_and_digest(model, raw, f"{caller.user.id} {key}")

@@ -83,7 +83,7 @@ class Idempotency:
     async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredResponse]]) -> StoredResponse:
         try:
             return await work()
-        # the client of an identical request had disconnected, but the request was committed first
+        # An identical request, whose client had disconnected, was committed in the meantime. Return its response.
         except AlreadyAnswered:
             return await self._settled(claim, None)
         except ServiceError as error:
@@ -136,7 +136,7 @@ class Idempotency:
     async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredResponse:
         """Return the response stored for the claim. If there is none, store `error` as the response and raise it.
 
-        Raises `error`. Raises AlreadyAnswered if the stored response has expired in between.
+        If `error` is None and the stored response has expired in the meantime, raises AlreadyAnswered.
         """
         response = await self._store.run(self._settle(claim, error))
         if response is not None:

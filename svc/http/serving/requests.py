@@ -31,7 +31,7 @@ Q = TypeVar("Q", bound=Query)
 class RequestInfo:
     """Data about a request, from its head and its connection.
 
-    `client`: the client's address as determined with the trusted proxies, or None if unknown. `authorization`: this
+    `client`: the client's IP address (see `credentials.client_address`), or None if unknown. `authorization`: this
     header, or None if absent. `user_agent`, `cookies`, `accept`: these headers, "" if absent. `language`: the language
     that Accept-Language prefers, or None if the header contains no supported language. `headers`: all headers in ASGI
     form.

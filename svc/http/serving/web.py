@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 Headers = list[tuple[bytes, bytes]]
 
 FOLDER = Path(__file__).parents[2] / "web"
-# The strictest policy: no inline scripts or styles, no other origins, and no markup from strings (Trusted Types).
+# A strict Content-Security-Policy: no inline scripts or styles, no other origins, and no markup from strings (Trusted
+# Types).
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
