@@ -55,7 +55,7 @@ test("utm_campaign names the campaign, within the limits of a source", () => {
   assert.equal(campaignOf("?utm_campaign=a%00%0Ab%7F%C2%85c%E2%80%A8d"), "abcd");
   assert.equal(campaignOf(`?utm_campaign=${"x".repeat(5_000)}`).length, 100);
   assert.equal(campaignOf(`?utm_campaign=${"%C3%A9".repeat(100)}`), "é".repeat(50));
-  // A campaign is a name and not a source, so a name that looks like a URL is not reduced to its host.
+  // A campaign is a name and not a source, so a name with the form of a URL is not reduced to its host.
   assert.equal(campaignOf("?utm_campaign=https%3A%2F%2Fwww.a.example%2Fx"), "https://www.a.example/x");
 });
 

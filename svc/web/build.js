@@ -47,7 +47,10 @@ function neededBy(outputs, path) {
   return [...found];
 }
 
-/** @param {Buffer} bytes @returns {Buffer} gzip, with a fixed byte for the operating system */
+/**
+ * @param {Buffer} bytes @returns {Buffer} gzip; its header does not name the operating system, so that the output is
+ *   the same everywhere
+ */
 function gzip(bytes) {
   const packed = gzipSync(bytes, { level: 9 });
   packed[9] = 255;
@@ -87,7 +90,8 @@ const bundle = (entryPoints, splitting, plugins = []) =>
   });
 
 /**
- * Replaces modules that use the session or the browser's storage with those in src/share.
+ * For the public page of a share, replaces modules that use the session or the browser's storage with those in
+ * src/share.
  * @type {import("esbuild").Plugin}
  */
 const FOR_SHARES = {
@@ -98,7 +102,7 @@ const FOR_SHARES = {
     })),
 };
 
-/** @param {string} folder is replaced @param {Help} help */
+/** @param {string} folder the output folder, which is deleted first @param {Help} help */
 async function writeApplication(folder, help) {
   const { metafile, outputFiles } = await bundle(
     {
@@ -110,7 +114,7 @@ async function writeApplication(folder, help) {
     },
     true,
   );
-  // A separate build, so that the application's chunks do not depend on this page.
+  // Build this page separately, so that the application's chunks do not depend on it.
   const components = await bundle({ components: "src/components/main.jsx" }, false);
   const share = await bundle({ share: "src/share/main.jsx", "share-style": "src/share/share.css" }, true, [FOR_SHARES]);
   rmSync(folder, { recursive: true, force: true });
@@ -155,7 +159,7 @@ async function writeApplication(folder, help) {
     return html.replace("<!-- assets -->", () => head.join("\n    "));
   };
   const restStyle = entries["src/styles/rest.css"] ?? "";
-  // src/later.jsx loads this stylesheet together with the pages that need it.
+  // Only the main stylesheet is in the HTML. src/later.jsx loads this stylesheet together with the pages that need it.
   const template = readFileSync(join(root, "index.html"), "utf8").replace("REST_STYLE", restStyle);
   const shell = withAssets(template, style, scripts);
   writeFileSync(join(folder, "index.html"), shell);

@@ -6,7 +6,8 @@
 - `import-columns.js`: the column names of other products' exports.
 - `known-sources.js`: the names of well-known sources.
 
-An unknown schema keyword is an error, so that no type is silently incomplete. `make build` runs this module.
+An unknown schema keyword is an error. Otherwise, the generated types could be incomplete without anyone noticing. `make
+build` runs this module.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ def _call(operation: Json, where: str) -> str:
 
 
 def _content(holder: Json, where: str, without: str = "unknown") -> str:
-    """Return the TypeScript type for a body or response; `without` if that is not JSON."""
+    """Return the TypeScript type for a body or response; `without` if it is not JSON."""
     content = holder.get("content", {}).get("application/json")
     return without if content is None else type_of(content["schema"], where)
 

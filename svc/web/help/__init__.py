@@ -1,4 +1,5 @@
-"""Builds the documentation that the service serves at /help. Runs during `make build` and is not packaged.
+"""Builds the documentation that the service serves at /help. This code runs during `make build`. Packages contain only
+its output.
 
 markdown   parses and renders one page
 library    the pages, their order, and the targets of their links

@@ -22,7 +22,7 @@ _SCHEMES = ("https", "http", "mailto")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page. `source`: its path in docs/. `url`: its path on the service."""
+    """A page of the documentation. `source`: its path in docs/. `url`: its path on the service."""
 
     source: str
     url: str

@@ -1,4 +1,4 @@
-"""Parses and renders one page of the documentation. No I/O.
+"""Parses and renders one page of the documentation. This module does no I/O.
 
 Raw HTML is an error, except comments and anchors (`<a id="name"></a>`). Pages therefore contain no scripts, and no
 inline styles, which the Content-Security-Policy forbids.
@@ -214,7 +214,7 @@ def _triples(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token, Token]]:
 
 
 def _number_headings(tokens: Sequence[Token]) -> list[Heading]:
-    """Give each heading below the title an id, and return these headings."""
+    """Give each heading below the title a unique id, and return these headings."""
     headings: list[Heading] = []
     level = 0
     used: dict[str, int] = {}
@@ -237,7 +237,7 @@ def _number_headings(tokens: Sequence[Token]) -> list[Heading]:
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Give each cell its column's title, which is shown on narrow screens, and a class instead of an inline style."""
+    """Give each table cell the title of its column, which narrow screens show, and a class instead of an inline style."""
     labels: list[str] = []
     column = 0
     for at, token in enumerate(tokens):
@@ -249,7 +249,7 @@ def _label_cells(tokens: Sequence[Token]) -> None:
             column = 0
         elif token.type == "th_open":
             labels.append(plain(tokens[at + 1]))
-            # A cell without text is not a header.
+            # A header cell without text names no column, so it becomes an ordinary cell.
             token.tag = tokens[at + 2].tag = "th" if labels[-1] else "td"
         elif token.type == "td_open":
             if labels[column]:

@@ -1,4 +1,4 @@
-/** Requests for more links than one request may name. */
+/** Splits requests that name more links than one request may name. */
 
 /** The maximum number of ids in a request. */
 export const MOST_IDS = 1000;

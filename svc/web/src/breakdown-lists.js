@@ -1,4 +1,4 @@
-/** The breakdown lists of a report, in the form in which the page shows and exports them. Pure functions. */
+/** The breakdown lists of a report, as the page shows and exports them. Pure functions. */
 
 /**
  * @typedef {import("./wire").Breakdowns} Lists
@@ -28,7 +28,7 @@ const NAMES = [
  * Most sites and links have no entries in these lists, so the page omits the lists if they are empty. @type {Name[]}
  */
 const OPTIONAL = ["campaigns", "targets", "outside"];
-/** The key that combines all values beyond the Worker's limit. */
+/** The key that combines all values for which the Worker's list had no space. */
 export const OTHER = "(other)";
 /** The number of entries that a list shows until the user expands it. */
 export const FIRST = 10;
@@ -38,7 +38,7 @@ export const INTERNAL = "(internal)";
 
 /**
  * @param {Lists} lists @param {string} source
- * @returns {boolean} true if the entry pages for a source can be listed
+ * @returns {boolean} true if the report can list the pages on which visits from this source began
  */
 export const hasArrivals = ({ arrivals }, source) => Boolean(arrivals) && source !== OTHER && source !== INTERNAL;
 
@@ -91,7 +91,7 @@ export const totalOf = (rows) => (rows ?? []).reduce((all, { n }) => all + n, 0)
 
 /**
  * @param {Lists} lists
- * @returns {{views: number, bots: number}} the counts on the days that the lists cover, computed from the lists of
- *   channels and bots, which are always complete
+ * @returns {{views: number, bots: number}} the counts on the days that the lists cover. They are the sums of the lists
+ *   of channels and bots, which contain all views and bots
  */
 export const listedCounts = ({ channels, bots }) => ({ views: totalOf(channels), bots: totalOf(bots) });

@@ -3,7 +3,7 @@
 import { country, locale } from "./format.js";
 import { t } from "./words.js";
 
-// XK is not part of ISO 3166-1. Cloudflare uses it for Kosovo.
+// XK, which Cloudflare uses for Kosovo, is not part of ISO 3166-1.
 const CODES =
   "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC " +
   "CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD " +
@@ -41,7 +41,7 @@ export function countries(also = []) {
   return all.sort((a, b) => compare(a.name, b.name));
 }
 
-// The number of countries that a sentence lists by name.
+// The maximum number of countries that a sentence lists by name.
 const NAMED = 5;
 
 /**

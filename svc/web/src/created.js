@@ -19,7 +19,7 @@ export async function announce({ id, short_url }) {
       copied = true;
     }
   } catch {
-    // The browser does not allow copying here. The page has a button for it.
+    // The browser does not allow the page to copy here. The link's page has a button for copying.
   }
   created.value = { id, copied, undo_until_ms: Date.now() + UNDO_MS };
 }

@@ -1,4 +1,7 @@
-/** Groups events: an operation on an account with the status changes that it caused. Pure functions. */
+/**
+ * Groups events: each group is an operation on an account, and the status changes that the operation caused. Pure
+ * functions.
+ */
 
 /**
  * @typedef {import("./wire").Event} Event

@@ -1,4 +1,4 @@
-/** Checks whether a new site has received its first view. */
+/** Checks whether the first view of a new site was counted. */
 
 import { useResource } from "./resource.js";
 
@@ -7,7 +7,7 @@ import { useResource } from "./resource.js";
  * @typedef {NonNullable<import("./wire").FirstView["unavailable"]>} Unavailable
  */
 
-// The service caches the result for ten seconds. After ten minutes without a view, poll less often.
+// The service caches the result for ten seconds. If there is no view within ten minutes, poll less often.
 const POLL_MS = 10_000;
 const SLOWLY_AFTER_MS = 600_000;
 const SLOWLY_MS = 60_000;

@@ -15,7 +15,7 @@ document.addEventListener("focusin", ({ target }) => {
   for (let one = focused?.closest(AROUND); one; one = one.parentElement?.closest(AROUND)) around.push(one);
 });
 
-// The user has moved the focus, so do not restore it.
+// If the user moves the focus away, do not restore it later.
 document.addEventListener("focusout", () => {
   queueMicrotask(() => {
     if (focused?.isConnected && document.activeElement === document.body) focused = null;
@@ -25,7 +25,7 @@ document.addEventListener("focusout", () => {
 new MutationObserver(() => {
   if (!focused || focused.isConnected || document.activeElement !== document.body) return;
   const left = around.find((one) => one.isConnected);
-  // If no container is left in the document, the whole page was re-rendered or replaced.
+  // If no container is still in the document, the whole page was rendered again or replaced.
   const heading = left ? left.querySelector("h1, h2, h3") : document.querySelector("main h1");
   if (!(heading instanceof HTMLElement)) return;
   heading.tabIndex = -1;

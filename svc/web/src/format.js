@@ -17,7 +17,7 @@ function firstValid(tags) {
     try {
       return Intl.getCanonicalLocales(tag)[0];
     } catch {
-      // Try the next tag.
+      // This tag is not valid. Try the next one.
     }
   }
   return undefined;
@@ -28,8 +28,8 @@ const cache = new Map();
 
 /**
  * @template T
- * @param {new (locale: string, options: any) => T} Kind an Intl class. Instances are cached, because creating one takes
- *   a hundred times as long as using it
+ * @param {new (locale: string, options: any) => T} Kind an Intl class. Instances are cached, because creating an
+ *   instance takes a hundred times as long as using it
  * @param {object} options
  * @param {string} [tag]
  * @returns {T}
@@ -41,8 +41,9 @@ function intl(Kind, options, tag = locale()) {
 }
 
 /**
- * Create the formats that most pages use. This takes 30 ms on a fast computer, because the browser then loads its data
- * about languages. Call it while the page waits for the service.
+ * Create the formats that most pages use. On first use, the browser loads its data about languages, which takes 30 ms
+ * on a fast computer. Call this function while the page waits for the service, so that the user does not notice the
+ * delay.
  */
 export function createFormats() {
   const today = new Date().toISOString().slice(0, 10);
@@ -73,19 +74,19 @@ export function bytes(value) {
 /** @param {string | Date} at a date or timestamp @param {Intl.DateTimeFormatOptions} options */
 const date = (at, options) => intl(Intl.DateTimeFormat, options).format(new Date(at));
 
-/** @param {string} day `2026-11-21` @returns {string} Nov 21, for places already labeled as UTC */
+/** @param {string} day `2026-11-21` @returns {string} Nov 21, without "UTC", for use where a label already says UTC */
 export const day = (day) => date(day, { timeZone: "UTC", month: "short", day: "numeric" });
 
-/** @param {string} day `2026-11-21` @returns {string} Sat 21, for places already labeled as UTC */
+/** @param {string} day `2026-11-21` @returns {string} Sat 21, without "UTC" */
 export const weekday = (day) => date(day, { timeZone: "UTC", weekday: "short", day: "numeric" });
 
-/** @param {string} at @returns {string} Nov 2026, for places already labeled as UTC */
+/** @param {string} at @returns {string} Nov 2026, without "UTC" */
 export const month = (at) => date(at, { timeZone: "UTC", month: "short", year: "numeric" });
 
 /**
  * @param {string} from `2026-11-18` @param {string} to @param {boolean} [withYear] by default, unless both are in the
  *   current year
- * @returns {string} Nov 18 – 24, for places labeled as UTC
+ * @returns {string} Nov 18 – 24, without "UTC"
  */
 export function days(
   from,
@@ -100,7 +101,7 @@ export function days(
 export const longDay = (day) =>
   `${date(day, { timeZone: "UTC", weekday: "short", year: "numeric", month: "short", day: "numeric" })} UTC`;
 
-/** @param {string} at the beginning of an hour @returns {string} 14:00, for places already labeled as UTC */
+/** @param {string} at the beginning of an hour @returns {string} 14:00, without "UTC" */
 export const hour = (at) => date(at, { timeZone: "UTC", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 /**
@@ -118,10 +119,7 @@ const region = () => firstValid(navigator.languages) ?? locale();
 /** @param {string} at @returns {string} 14:00 in the reader's time zone */
 export const localHour = (at) => date(at, { ...clock(), hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
 
-/**
- * @returns {string} the time at which a UTC day ends in the user's time zone, such as 01:00; "" if that time zone is
- *   UTC
- */
+/** @returns {string} the time of midnight UTC in the user's time zone, such as 01:00; "" if this time zone is UTC */
 export function localMidnight() {
   const now = new Date();
   return now.getTimezoneOffset() === 0

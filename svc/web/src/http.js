@@ -16,7 +16,10 @@ import { textLanguage } from "./settings.js";
  * }} Sending `within_ms`: the time limit for the start of the response; by default, the browser's own limit
  */
 
-/** Codes of 502 errors that the service stores for the Idempotency-Key, so a retry needs a new key. */
+/**
+ * Codes of errors with status 502 that the service stores with the Idempotency-Key. A retry would get the same error,
+ * so it needs a new key.
+ */
 const FINAL = ["token_rights_mismatch", "token_check_failed"];
 
 /** An error response from the service, or a failure to reach the service. */
@@ -52,8 +55,9 @@ export const asApiError = (thrown) =>
 
 /** Delays between attempts to reach the service, in seconds. The last delay is repeated. */
 const RETRY_DELAYS_S = [2, 5, 10, 20, 30];
-// Reads and the session refresh are aborted after this time and retried. A connection may fail without the browser
-// noticing, and a pending refresh blocks all tabs. The service responds to these requests in less than this time.
+// Reads and the session refresh are aborted after this time and retried, because a connection can fail without the
+// browser noticing. A refresh that never ends would block all tabs. The service responds to these requests in less than
+// this time.
 export const READ_MS = 60_000;
 // Statuses that a proxy returns if the service behind it is down.
 const GATEWAY_STATUSES = [502, 503, 504];

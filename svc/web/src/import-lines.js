@@ -47,7 +47,7 @@ export function readLines(text) {
   );
 }
 
-/** @param {string} url @returns {string} the URL; with https if it has no scheme */
+/** @param {string} url @returns {string} the URL, with `https://` in front if it has no scheme */
 const withScheme = (url) => (/^[a-z]+:/i.test(url) ? url : asUrl(url));
 
 /** @param {Line} line @param {number} by number of preceding lines @returns {Line} */

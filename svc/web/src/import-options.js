@@ -13,7 +13,10 @@ export const isOwnExport = (names) => names.includes("edgeaccountid") && names.i
 /** How spreadsheets and databases write true, in lower case. The import command accepts the same texts. */
 const TRUE = ["true", "t", "1"];
 
-/** @param {string} field @param {string} text @returns {unknown} text that is not valid is unchanged */
+/**
+ * @param {string} field @param {string} text @returns {unknown} the value for the API; invalid text is returned
+ *   unchanged, so that the service reports it
+ */
 function valueOf(field, text) {
   if (field === "forward_query") return TRUE.includes(text.toLowerCase()) || text;
   if (field !== "split") return text;

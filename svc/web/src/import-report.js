@@ -19,7 +19,7 @@ export function codeFault(code) {
   return code.length > CODE_LENGTH.max ? "longCode" : null;
 }
 
-/** @param {string} value @returns {string} quoted if necessary (RFC 4180) */
+/** @param {string} value @returns {string} a field of a CSV file (RFC 4180), quoted if necessary */
 const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
 
 /**

@@ -9,7 +9,8 @@ import { useEffect, useRef } from "preact/hooks";
 const AHEAD = "100px";
 
 /**
- * The content with which a page opens counts as shown, even if the user has to scroll to it.
+ * Track whether a part of the page was on the screen with its current content. The content with which a page opens
+ * always counts as shown.
  * @param {string} what identifies the content. New content is not shown until the part is on the screen.
  * @returns {{place: import("preact").RefObject<HTMLDivElement | null>, shown: boolean}} `place`: the part's `ref`;
  *   `shown`: true if this content is or was on the screen
@@ -25,7 +26,8 @@ export function useShown(what) {
     if (place.current) observer.observe(place.current);
     return () => observer.disconnect();
   }, []);
-  // The component does not render again when its first content comes into view.
+  // Do not render the component again when its first content comes into view, because this content counts as shown
+  // already.
   if (last.current !== what && inView.value) last.current = what;
   return { place, shown: last.current === what };
 }

@@ -5,8 +5,8 @@ import { useRef } from "preact/hooks";
 /**
  * @template T
  * @param {import("./resource.js").Read<T>} read whose parameters change, such as the period or the search text
- * @returns {import("./resource.js").Read<T>} the same read, with the previous data until the new data has loaded or
- *   failed
+ * @returns {import("./resource.js").Read<T>} the same read. Until the new data has loaded or failed, it contains the
+ *   previous data
  */
 export function useKept(read) {
   const last = useRef(read.data);

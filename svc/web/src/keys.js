@@ -31,7 +31,7 @@ export const listed = signal(false);
 /** True while the search dialog is open. */
 export const searching = signal(false);
 
-/** @param {string} key @returns {string} as printed on the user's keyboard */
+/** @param {string} key @returns {string} the key as it is printed on the user's keyboard */
 export const asPrinted = (key) => key.replace(/^Mod\+(.)/, (_, one) => `${apple ? "⌘" : "Ctrl"} ${one.toUpperCase()}`);
 
 /**
@@ -43,7 +43,7 @@ export function useKeys(own, scope = "page") {
   const says = own.map(({ keys, says: text }) => keys + text).join("\n");
   /** @type {{now: Shortcut[]}} */
   const held = hold(own);
-  // Not `useEffect`, which would run after the next frame, so that a key pressed before that frame would be lost.
+  // Do not use `useEffect`, which runs after the next frame: a key that is pressed before this frame would be lost.
   useLayoutEffect(() => {
     // Read the callback from `held`, so that a shortcut runs the callback of the latest render.
     const current = held.now.map(({ keys, says: text }, i) => ({ keys, says: text, does: () => held.now[i]?.does() }));

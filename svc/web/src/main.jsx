@@ -91,7 +91,7 @@ function pageAt(path) {
 /** @param {string} pattern of a page @returns {boolean} true if the page needs a session check that has not ended */
 const needsCheck = (pattern) => user.value === undefined && !SIGNED_OUT_PAGES.includes(pattern);
 
-/** The error that prevented the session check. */
+/** The error because of which the session check failed. */
 const resumeError = signal(/** @type {import("./http.js").ApiError | null} */ (null));
 
 /** The session check that is running. @type {Promise<void> | null} */
@@ -157,7 +157,7 @@ const Starting = () => (
 
 listen((path) => pageAt(path).pattern !== "");
 const root = document.getElementById("app");
-// The request is sent before the first frame is drawn, which takes as long as the response.
+// Send the request before the first frame is drawn, because drawing takes as long as the response.
 if (needsCheck(pageAt(address.peek().pathname).pattern)) resumeSession();
 if (root) loadWords().finally(() => render(<App />, root));
 addEventListener("load", () => setTimeout(loadRest, REST_AFTER_MS));

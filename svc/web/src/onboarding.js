@@ -1,4 +1,4 @@
-/** Determines whether anything has been counted yet, which ends the setup steps. */
+/** Determines whether a view or click has been counted yet, which ends the setup steps. */
 
 import { useFirstView } from "./first-view.js";
 import { useResource } from "./resource.js";

@@ -16,8 +16,7 @@ const NAME = "platforms";
 const MOST_KEPT = 100;
 
 /**
- * In Tag Manager, use only the script tag, because it needs nothing except `'self'` in the site's
- * Content-Security-Policy.
+ * For Tag Manager, offer only the script tag, because it works with any Content-Security-Policy that allows `'self'`.
  * @param {Platform} platform @returns {Form[]}
  */
 export const formsOf = (platform) => (platform === "gtm" ? ["script_tag"] : ["inline", "script_tag"]);
@@ -27,7 +26,7 @@ export const hasPolicy = (platform) => platform !== "shopify" && platform !== "w
 
 /** @param {Snippet} snippet @param {Form} form @returns {string} what the site's policy must contain */
 export const policyOf = (snippet, form) =>
-  // The script tag needs no hash, because the code comes from the host itself.
+  // The script tag needs no hash, because the browser loads its code from the site's own host.
   `script-src ${form === "inline" ? `'${snippet.csp_hash}'` : "'self'"}; connect-src 'self'`;
 
 /** @param {Platform} platform @param {Form} form @param {Snippet} snippet @returns {string} the code to paste */

@@ -12,8 +12,7 @@ import { addDays } from "./series.js";
  * @typedef {{period: "today" | "7d" | "30d" | "month" | "year" | "12mo"} | {from: string, to: string}} Target
  */
 
-// With more days, a chart by hour would have too many bars. The service keeps hourly counts for 40 days unless
-// configured differently.
+// Charts of more days would have too many bars by hour. By default, the service keeps hourly counts for 40 days.
 const MOST_DAYS_BY_HOUR = 7;
 const HOURS_KEPT_DAYS = 39;
 const MOST_DAYS_BY_DAY = 366;
@@ -35,8 +34,8 @@ export const lengthOf = ({ from, to }) => Math.round((Date.parse(to) - Date.pars
 
 /**
  * @param {Shown} shown @param {string} today
- * @returns {number} the number of whole months that the days cover, or 0. The current month or year counts as whole if
- *   the days end today, except in periods with a fixed number of days
+ * @returns {number} the number of whole months that the days cover, or 0. A month or year that has not ended counts as
+ *   whole if the days end today. Periods with a fixed number of days, such as `7d`, never count as months
  */
 export function wholeMonths({ period, from, to }, today) {
   if (["today", "7d", "30d", "yesterday"].includes(period)) return 0;
@@ -63,7 +62,7 @@ export function stepped(shown, direction, today) {
     if (from > today || !/^\d{4}-/.test(from) || from < "0001-01-01") return null;
     return named({ from, to: end > today ? today : end }, months !== 0, today);
   } catch {
-    return null; // beyond the dates that JavaScript has
+    return null; // the period is outside of the dates that JavaScript supports
   }
 }
 

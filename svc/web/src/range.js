@@ -7,7 +7,8 @@
  */
 
 /**
- * The default steps of the periods for which reports contain the newer fields only if the request has a step.
+ * The default steps of these periods. The API returns its newer report fields for these periods only if the request has
+ * a step.
  * @type {Record<string, Params["by"]>}
  */
 const STEPS = { today: "hour", "7d": "day", "30d": "day" };
@@ -16,9 +17,10 @@ const STEPS = { today: "hour", "7d": "day", "30d": "day" };
 const NAMES = ["period", "from", "to", "by", "compare"];
 
 /**
- * The values are not checked here: the service rejects invalid ones, and the page shows its error.
+ * Read the parameters of a report from the URL without checking them: the service rejects invalid values, and the page
+ * shows the error.
  * @param {URLSearchParams} search
- * @returns {Range} the parameters of a report; the last seven days if the URL has no period
+ * @returns {Range} by default, the last seven days
  */
 export function rangeOf(search) {
   /** @param {string} name */

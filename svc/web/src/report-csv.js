@@ -13,7 +13,7 @@ const HEADER = [
   ...["estimated", "estimated_before"],
 ];
 const EMPTY = HEADER.slice(5, 9).map(() => "");
-// A spreadsheet would run a text that begins with one of these characters as a formula.
+// If a text begins with one of these characters, a spreadsheet would execute it as a formula.
 const FORMULA = /^[=+\-@\t\r]/;
 
 /** @param {string | number | undefined} value @returns {string} a field of RFC 4180 */
@@ -27,8 +27,8 @@ function field(value = "") {
  * @param {import("./series.js").Step} by the key of an hour is its time, and the key of a day, week or month is its
  *   first day
  * @param {List[]} lists in the order of the page. `arrivals` are the entry pages of a source
- * @returns {string} a CSV table with a header. The chart has the list name `time`. The mark 1 means that a part of the
- *   counts is an estimate
+ * @returns {string} a CSV table with a header. The chart has the list name `time`. The value 1 in the last column means
+ *   that a part of the counts is an estimate
  */
 export function reportCsv(slots, by, lists) {
   /** @param {string | undefined} at */

@@ -135,7 +135,8 @@ function readAgain(which) {
  * @param {N} name such as `GET /v1/sites/{site_id}`
  * @param {import("./api.js").Input<N> | null} params null to read nothing
  * @param {{pace?: Pace, later?: boolean}} [options] `pace`: the delay between polls; see `whileWorking`; `later`: true
- *   to send the request after the browser has drawn the frame, false (default) before. A component must not change it
+ *   to send the request after the browser has drawn the frame, false (default) to send it before. A component must
+ *   always pass the same value
  * @returns {Read<import("./api.js").ResponseOf<N>>}
  */
 export function useResource(name, params, { pace, later = false } = {}) {
@@ -143,7 +144,7 @@ export function useResource(name, params, { pace, later = false } = {}) {
   const one = path === null ? null : find(path);
   (later ? useEffect : useLayoutEffect)(() => {
     if (!one) return undefined;
-    // Each component needs its own entry in `shown`, even if it has no pace.
+    // Each component needs a separate entry in `shown`, even without a pace, because the entries count the components.
     /** @type {Pace} */
     const own = (...args) => pace?.(...args) ?? null;
     one.shown.add(own);

@@ -7,9 +7,12 @@ import { holdsSomething } from "./unsent.js";
 /** The current URL. Its query holds the state of the page, such as period, search and order. */
 export const address = signal(new URL(location.href));
 
-/** False until the first page is shown. Redirects before that count as part of the browser's own navigation. */
+/**
+ * False until the first page is shown. Until then, a redirect by the application counts as part of the browser's own
+ * navigation.
+ */
 let opened = false;
-/** True if the next page has to move the focus to its heading. */
+/** True if the next page must move the focus to its heading. */
 let arriving = false;
 
 /** @returns {boolean} true once after each navigation inside the application; see `Page` in ui/parts.jsx */

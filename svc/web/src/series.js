@@ -91,7 +91,7 @@ export const runningSlot = (slots, now_ms) =>
 
 /** @param {string} at a timestamp @returns {number} the ISO number of its week (UTC) */
 export function weekNumber(at) {
-  // The week belongs to the year that contains its Thursday.
+  // An ISO week belongs to the year that contains its Thursday.
   const thursday = new Date(Date.parse(at) + (3 - ((new Date(at).getUTCDay() + 6) % 7)) * DAY_MS);
   const newYear = new Date(thursday).setUTCMonth(0, 1);
   return 1 + Math.floor((thursday.getTime() - newYear) / (7 * DAY_MS));

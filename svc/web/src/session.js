@@ -13,7 +13,7 @@ import { profileLanguage } from "./settings.js";
  * @typedef {{token: string, lasts_ms: number, user: User}} SharedSession the message from one tab to the others
  */
 
-// A token that expires within this time is not used for new requests.
+// Tokens that expire within this time are not used for new requests.
 const SPARE_MS = 30_000;
 // Time that a refresh needs to reach the other tabs, before the next tab checks whether it must refresh.
 const BROADCAST_MS = 50;
@@ -63,7 +63,7 @@ function show(known) {
 /** @param {"here" | "elsewhere" | "expired" | ""} why */
 function forget(why) {
   token = "";
-  // Set the reason only if this tab had a session.
+  // Set the reason only if a user was signed in in this tab.
   if (user.value) ended.value = why;
   user.value = null;
   // A page that is waiting for a new sign-in keeps its language.

@@ -1,7 +1,7 @@
 /**
- * Settings of this browser: theme, language, shortcuts. Besides these, localStorage contains only the address of a
- * recent sign-up (sign-up-address.js) and the platforms of sites (platforms.js). If no language is chosen in this
- * browser, the language in the user's profile applies, which is also the language of emails.
+ * Settings of this browser: theme, language, shortcuts. In addition to these settings, localStorage contains only the
+ * address of a recent sign-up (sign-up-address.js) and the platforms of sites (platforms.js). If no language is chosen
+ * in this browser, the language in the user's profile applies, which is also the language of emails.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -22,7 +22,7 @@ function setting(name, choices) {
   return chosen;
 }
 
-// If the browser forbids storage, settings last until the page is closed.
+// If the browser does not allow storage, settings last until the page is closed.
 /** @param {string} name */
 function stored(name) {
   try {
@@ -37,7 +37,7 @@ function store(name, value) {
   try {
     if (stored(name) !== value) localStorage.setItem(name, value);
   } catch {
-    // Storage is forbidden.
+    // The browser does not allow storage.
   }
 }
 

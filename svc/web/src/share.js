@@ -1,4 +1,4 @@
-/** Shares of a whole. */
+/** Formats fractions of a total. */
 
 import { percent } from "./format.js";
 

@@ -12,7 +12,7 @@ export function keepAddress(email) {
   try {
     localStorage.setItem(NAME, JSON.stringify({ email, until_ms: Date.now() + KEPT_MS }));
   } catch {
-    // Without storage, users type the address again.
+    // Without storage, the user has to type the address again.
   }
 }
 
@@ -22,7 +22,7 @@ export function keptAddress() {
     const { email, until_ms } = JSON.parse(localStorage.getItem(NAME) ?? "{}");
     if (typeof email === "string" && until_ms > Date.now()) return email;
   } catch {
-    // Without storage, or with an unreadable value, users type the address again.
+    // If storage is unavailable or the value is unreadable, the user has to type the address again.
   }
   forgetAddress();
   return "";
@@ -32,6 +32,6 @@ export function forgetAddress() {
   try {
     localStorage.removeItem(NAME);
   } catch {
-    // Nothing is stored.
+    // Storage is unavailable, so no address is stored.
   }
 }

@@ -20,7 +20,7 @@ function spread(total, shares) {
   const exact = above.map((one) => (sum === 0 ? free / shares.length : (free * one) / sum));
   const whole = exact.map(Math.floor);
   const missing = free - whole.reduce((all, one) => all + one, 0);
-  // The variants that lost most by rounding down get the rest.
+  // The remainder goes to the variants that lost most by rounding down.
   const byLoss = exact
     .map((one, i) => ({ i, loss: one - Math.floor(one) }))
     .sort((a, b) => b.loss - a.loss || a.i - b.i);
@@ -32,7 +32,8 @@ function spread(total, shares) {
  * @param {number[]} shares whose sum is 100
  * @param {number} at the index of the share to set
  * @param {number} wanted
- * @returns {number[]} the shares with the wanted one, limited to what is possible. The others keep their proportions.
+ * @returns {number[]} the shares after the change. The wanted share is limited to what is possible, and the other
+ *   shares keep their proportions.
  */
 export function withShare(shares, at, wanted) {
   const share = Math.min(largestShare(shares.length), Math.max(1, Math.round(wanted)));
@@ -57,8 +58,8 @@ export const without = (shares, at) => spread(WHOLE, shares.toSpliced(at, 1));
 export const letter = (at) => String.fromCharCode("A".charCodeAt(0) + at);
 
 /**
- * Maximum length of the key of a destination URL, and the number of its characters that are taken from the end of the
- * URL, as in edge_worker/src/links.js.
+ * Reports identify a destination by a key. These are the maximum length of the key, and the number of characters from
+ * the end of the URL in it, as in edge_worker/src/links.js.
  */
 const SERVED_CHARS = 200;
 const SERVED_END_CHARS = 79;

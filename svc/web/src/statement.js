@@ -16,7 +16,7 @@ export function summary({ accepted, counted, stored, dropped, agrees }) {
   const arrived = events(accepted);
   const lost = Object.values(dropped ?? {}).reduce((sum, count) => sum + count, 0);
   const inStore = events(stored);
-  // The worker deletes the totals of old days. The comparison then uses the accepted events.
+  // The Worker deletes the totals of old days. For such a day, use the accepted events that were not dropped.
   const inWorker = counted ? events(counted) : arrived - lost;
   const pending = inStore + lost < arrived;
   return {

@@ -27,7 +27,7 @@ function useHeld(holds, counter) {
     addEventListener("beforeunload", ask);
     return () => {
       counter.value -= 1;
-      // All components share one listener.
+      // All components share one listener, so remove it only if no component has something to lose.
       if (!holdsSomething()) removeEventListener("beforeunload", ask);
     };
   }, [holds]);

@@ -10,7 +10,7 @@ import en from "./words/en.js";
 /** @typedef {typeof import("./words/en-links.js").default} ForLinks */
 /** @typedef {typeof en & Rest & ForReports & ForLinks} Words */
 
-/** Texts for lazy-loaded code are added when that code loads. */
+/** The English texts of code that is loaded later are added when that code loads. */
 const english = /** @type {Words} */ ({ ...en });
 const words = signal(english);
 
@@ -27,7 +27,7 @@ export async function loadWords() {
   try {
     if (tag === "de") found = (await import("./words/de.js")).default;
   } catch {
-    // Keep English.
+    // If the German texts cannot be loaded, keep English.
   }
   if (tag !== textLanguage()) return;
   words.value = found;

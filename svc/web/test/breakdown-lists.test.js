@@ -26,7 +26,7 @@ test("clicks outside of the schedule are listed only if there are any", () => {
     shownLists("link", some, []).map(({ name }) => name);
   assert.ok(!names(lists).includes("outside") && !names({ ...lists, outside: [] }).includes("outside"));
   assert.ok(names({ ...lists, outside }).includes("outside"));
-  // They are not part of the clicks.
+  // Clicks outside of the link's period are not part of the clicks.
   assert.deepEqual(listedCounts({ ...lists, outside }), { views: 14, bots: 14 });
 });
 

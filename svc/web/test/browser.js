@@ -4,7 +4,7 @@
 export function inBrowser() {
   const target = new EventTarget();
   const globals = {
-    // Node's implementation would keep the process running.
+    // Node's own BroadcastChannel would keep the process running.
     BroadcastChannel: class {
       postMessage() {}
     },

@@ -58,7 +58,7 @@ test("the excerpt of a long text surrounds the first word and ends at a space", 
     .join("");
   assert.match(shown, /^… (before )+found (after )*after …$/);
   assert.ok(shown.length < 180);
-  // A text without spaces, and a text that does not contain the word.
+  // The first text has no spaces, and the second does not contain the word.
   assert.ok(excerpt("x".repeat(5_000), ["x".repeat(200)]).length > 0);
   assert.equal(excerpt("short", ["absent"])[0]?.text, "short");
 });

@@ -18,7 +18,7 @@ test("rules of a link stay the same in the editor", () => {
   assert.deepEqual(asRules(asDrafts([{ url: "https://shop.example/" }])), [{ url: "https://shop.example/", ...none }]);
   const anyValue = { url: "https://shop.example/", query: { name: "src" } };
   assert.deepEqual(asRules(asDrafts([anyValue]))[0]?.query, { name: "src", value: null });
-  // `?q` has an empty value, which is not the same as any value.
+  // `?q` has an empty value. This differs from a condition that matches any value.
   const scans = { url: "https://shop.example/", query: { name: "q", value: "" } };
   assert.deepEqual(asRules(asDrafts([scans]))[0]?.query, scans.query);
 });
@@ -35,7 +35,7 @@ test("conditions without a value match all clicks", () => {
     os: null,
     query: null,
   });
-  // The service reports the missing name of a parameter with a value.
+  // For a value without a parameter name, the service reports the missing name, so it must be sent.
   assert.deepEqual(asRules([draft({ query: { name: "", value: "x", isAny: false } })])[0]?.query, {
     name: "",
     value: "x",

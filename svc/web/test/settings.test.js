@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { inBrowser, speak } from "./browser.js";
 
 inBrowser();
-// Before users could set a language in their profile, every browser stored this value.
+// Older versions, in which users could not set a language in their profile, stored this value in every browser.
 const stored = new Map([["language", "system"]]);
 Object.defineProperty(globalThis, "localStorage", {
   value: {

@@ -1,4 +1,4 @@
-/** Matches search words with sections of the documentation. Pure functions. */
+/** Finds the sections of the documentation that contain all searched words. Pure functions. */
 
 /**
  * The search index, as `python -m svc.web.help` writes it.
@@ -44,7 +44,7 @@ export function find(index, words) {
       ),
     );
     return {
-      // All words must occur, but not necessarily as a phrase.
+      // All words must occur in the section, but not necessarily next to each other.
       score: score.slice(0, -1).every((each) => each > 0) ? score.reduce((sum, each) => sum + each, 0) : 0,
       href: anchor ? `${url}#${anchor}` : url,
       title: heading || title,

@@ -50,7 +50,7 @@ function setUp(search) {
   };
   const links = () => [...list.querySelectorAll("a")];
 
-  // Keep the text in the URL, so that the Back button restores the results.
+  // Store the search text in the URL, so that the Back button restores the results.
   list.addEventListener("click", () => {
     const url = new URL(location.href);
     url.searchParams.set("q", field.value.trim());

@@ -21,7 +21,7 @@ const Fact = ({ name, children }) => (
 
 /**
  * @param {Record<string, number>} counts by reason
- * @returns {string[]} such as `12 (database error)`; unknown reasons are shown as their code
+ * @returns {string[]} such as `12 (database error)`; a reason without a text is shown as its code
  */
 export function reasons(counts) {
   const words = /** @type {Record<string, string | undefined>} */ (t().account.reasons);

@@ -55,11 +55,11 @@ export function Progress({ account: { state, operation } }) {
   if (operation?.state !== "running") return null;
   const { kind, step, updated_at } = operation;
   const now = WITHIN[step] ?? step;
-  // Show a step that this version does not know under its name in the API.
+  // If this version of the application has no text for a step, show the API's name of the step.
   const steps = STEPS[kind]?.includes(now) ? STEPS[kind] : [...(STEPS[kind] ?? []), now];
   const at = steps.indexOf(now);
   const names = /** @type {Record<string, string | undefined>} */ (words.steps);
-  // The account can be used before the first push of its Worker.
+  // The account is ready to use before its Worker has sent the first push.
   const awaitsReport = state === "ready" && step === "selfcheck";
   return (
     <section class="underway" aria-labelledby="progress">
@@ -85,8 +85,8 @@ export function AccountErrors({ account, does, busy }) {
   const { error, operation } = account;
   const words = t().account;
   const button = { id: account.edge_account_id, does, busy };
-  // Show a failed operation only if its error is not already shown as the account's error. For example, a failed update
-  // leaves the account unchanged.
+  // Show a failed operation only if its error is not already shown as the account's error. A failed update, for
+  // example, does not set an error of the account.
   const failed = operation?.state === "failed" && operation.error?.code !== error?.code ? operation : null;
   // A failed renewal is shown in the renewal dialog, and a remaining token is shown as a warning.
   const shown = failed?.kind === "install" || failed?.kind === "update" ? failed : null;

@@ -63,7 +63,7 @@ function Statement({ id, day }) {
       {({ ledger }) => {
         const { targets, agrees, closed, unavailable, platform_requests: platform } = ledger;
         const lost = reasons(ledger.dropped ?? {});
-        // Mismatches first.
+        // Show targets whose numbers differ first.
         const sorted = targets.toSorted((a, b) => Number(a.agrees !== false) - Number(b.agrees !== false));
         return (
           <>

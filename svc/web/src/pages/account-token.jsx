@@ -9,7 +9,7 @@ import { Help } from "../ui/help.jsx";
 import { Copy, Mark } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
-/** Prefix of Cloudflare's pages. A link from a response must start with it. */
+/** The prefix of Cloudflare's pages. Links from the API are shown only if they begin with it. */
 const PLATFORM = "https://dash.cloudflare.com/";
 const TOKENS = `${PLATFORM}?to=/:account/api-tokens`;
 /** The placeholder for an account ID in links to the dashboard. Cloudflare then asks for the account. */
@@ -28,7 +28,10 @@ function wrongKind(token) {
   return token.startsWith("cfk_") || /^[0-9a-f]{37,45}$/.test(token) ? "global" : "";
 }
 
-/** @param {import("../http.js").ApiError | null} refused @returns {string[]} the permissions that its token lacked */
+/**
+ * @param {import("../http.js").ApiError | null} refused @returns {string[]} the permissions that the token of this
+ *   attempt lacked
+ */
 function missingRights(refused) {
   const named = refused?.code === "bootstrap_permission_error" && refused.details.missing;
   return Array.isArray(named) ? named.map(String) : [];

@@ -1,5 +1,6 @@
 /**
- * The page of an account. It begins with status, errors, plan usage and link host; everything else is under "Details".
+ * The page of an account. It begins with status, errors, plan usage and link host; all other sections are under
+ * "Details".
  */
 
 import { useSignal } from "@preact/signals";

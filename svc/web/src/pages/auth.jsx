@@ -18,7 +18,7 @@ import { t } from "../words.js";
 /** @typedef {import("preact").ComponentChildren} Children */
 
 /**
- * A page with the description of the product next to it.
+ * A page next to a description of the product.
  * @param {{title: string, focus?: boolean, children: Children}} props
  */
 const Entrance = ({ title, focus = false, children }) => (

@@ -18,7 +18,7 @@ import { MakeToken, Outside, Revoke, StillValid, TokenField, Waiting, toRevoke }
 /** @typedef {import("../wire").Connect} Asked */
 
 const ID = /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/i;
-/** How often the form reads the progress of its request. */
+/** The interval at which the form polls the progress of its request. */
 const PROGRESS_MS = 2_000;
 /** A page of the dashboard whose URL contains the account ID. Cloudflare asks for the account if there are several. */
 const DASHBOARD = "https://dash.cloudflare.com/?to=/:account/workers-and-pages";
@@ -120,12 +120,12 @@ function Progress({ asked }) {
   const listed = useResource("GET /v1/accounts", {}, pace).data?.accounts;
   const found = listed?.find(({ edge_account_id }) => edge_account_id === asked);
   const read = useResource("GET /v1/accounts/{account_id}", found ? { account_id: found.id } : null, pace);
-  // The operation is in this step from the time at which Cloudflare has accepted the bootstrap token.
+  // The operation is in the step `token` once Cloudflare has accepted the bootstrap token.
   return read.data?.account.operation?.step === "token" ? words.creating : words.settling;
 }
 
 /**
- * In a demonstration: an emulated account that can be connected.
+ * For demonstrations only: offers an emulated account that the user can connect.
  * @param {{offered: NonNullable<ReturnType<typeof demonstration>>}} props
  */
 function Demonstration({ offered }) {

@@ -249,7 +249,8 @@ function Change({ link }) {
 }
 
 /**
- * If the link was changed elsewhere after the form was opened, the form shows that change before it overwrites it.
+ * The edit form. If the link was changed elsewhere since the form was opened, the form shows this change, and the user
+ * chooses a version.
  * @param {{link: Link, take: (theirs: Link) => void}} props `take`: called with the changed link if the user chooses it
  */
 function ChangeForm({ link, take }) {

@@ -268,7 +268,10 @@ function Faults({ wrong }) {
   );
 }
 
-/** @param {{lines: Wrong[], name: "skipped" | "rejected"}} props downloads all lines, also those not shown */
+/**
+ * @param {{lines: Wrong[], name: "skipped" | "rejected"}} props downloads all lines, including those that the page does
+ *   not show
+ */
 const Download = ({ lines, name }) => (
   <button
     type="button"

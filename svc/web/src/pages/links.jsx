@@ -91,7 +91,7 @@ function Search({ q }) {
   const timer = useRef(0);
   useKeys([{ keys: "/", says: t().common.shortcuts.search, does: () => field.current?.select() }]);
   useEffect(() => {
-    // Do not replace the text while the user types.
+    // Do not replace the text in the field while the user types.
     if (q !== typed.peek().trim() && document.activeElement !== field.current) typed.value = q;
   }, [q]);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -171,7 +171,8 @@ function Found({ wanted: { q, tag, order, account_id, state }, accounts }) {
               <ActiveLinks
                 links={rows}
                 filter={{ account_id, q: params.q, tag }}
-                // Requests for many links have no filter for broken links.
+                // A selection of all links cannot be filtered by broken links, because requests for many links have no
+                // such filter.
                 hasMore={more !== null && state === "active"}
                 nothing={<Nothing q={q} tag={tag} state={state} />}
               />

@@ -90,7 +90,7 @@ export function Overview() {
           {inUse ? (
             <div aria-busy={read.loading}>
               <Periods current={overview.period} />
-              {/* Before the first push, zeros would be wrong. */}
+              {/* Before the first push, the counts are unknown, so do not show zeros. */}
               {(overview.as_of || hasCounted(overview)) && <Totals overview={overview} />}
               {overview.sites.number > 0 && <Sites overview={overview} order={order} viewed={onboarding.viewed} />}
               {overview.links.number > 0 && <Links overview={overview} />}

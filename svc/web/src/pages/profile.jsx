@@ -30,7 +30,8 @@ export function Profile() {
   if (left.value) return <UserDeleted left={left.value} />;
   return (
     <Page title={words.title}>
-      {/* Rendered together, so that a part that loads late does not move a button while the user clicks it. */}
+      {/* Render these parts together. Otherwise, a part that loads late could move a button just before the user
+          clicks it. */}
       {me.loading || sessions.loading || email.loading ? (
         <Skeleton rows={12} />
       ) : (
@@ -120,7 +121,7 @@ function Notify({ caller: { user }, take }) {
           checked={user.notify}
           aria-disabled={busy}
           onClick={(event) => {
-            // Show the stored setting, not the requested one.
+            // Until the service has stored the change, show the stored setting.
             event.preventDefault();
             run(async () => take(await call("PATCH /v1/me", { body: { notify: !user.notify } })));
           }}
@@ -178,7 +179,7 @@ async function storeLanguage() {
     const shown = textLanguage();
     const caller = await call("PATCH /v1/me", { body: { language: shown } });
     updateUser(caller.user);
-    // The user may have chosen another language since then.
+    // The user may have chosen another language since the request was sent.
     if (shown === textLanguage()) return caller;
   }
 }

@@ -45,7 +45,7 @@ export function NewSite() {
 /** @param {{accounts: import("../wire").Account[]}} props */
 function AddForm({ accounts }) {
   const words = t().sites;
-  // The page of an account links here with its id.
+  // The page of an account links to this form with the account's id.
   const asked = address.value.searchParams.get("account_id");
   const account = useSignal((accounts.find(({ id }) => id === asked) ?? accounts[0])?.id ?? "");
   const { zones, truncated } = useNewZones(account.value);
@@ -106,7 +106,7 @@ function AddForm({ accounts }) {
 }
 
 /**
- * The names of the account's zones that are not sites yet. Until the sites have been read, no zones.
+ * The names of the account's zones that are not sites yet. The list is empty until the sites have been read.
  * @param {string} account_id
  * @returns {{zones: string[], truncated: boolean}} `truncated`: the account has more zones than the service lists
  */

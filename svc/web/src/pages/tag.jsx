@@ -1,4 +1,4 @@
-/** The report of a tag: the sums over the links that have the tag now. */
+/** The report of a tag: the sums of all links that have the tag now. */
 
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";

@@ -1,6 +1,6 @@
 /** Sends the height of the page to the page that shows it in a frame, so that the frame can have this height. */
 
-/** Send the height now, and whenever it changes. The message contains nothing else, so that any page may receive it. */
+/** Send the height now, and whenever it changes. Any page may receive the message, because it contains nothing else. */
 export function reportHeight() {
   if (parent === window) return;
   let last_px = 0;

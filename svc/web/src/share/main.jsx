@@ -1,6 +1,6 @@
 /**
- * The public page of a share, as a separate bundle. It knows no session, and stores nothing in the viewer's browser:
- * the build replaces api.js, settings.js and report-part.jsx with the modules in this folder.
+ * The public page of a share, as a separate bundle. It uses no session and stores nothing in the viewer's browser: the
+ * build replaces api.js, settings.js and report-part.jsx with the modules in this folder.
  */
 
 import { render } from "preact";

@@ -8,10 +8,13 @@ import { address, match } from "../router.js";
 
 /** @typedef {import("../wire").SharedReport} SharedReport */
 
-/** The counts arrive once an hour, and lists are read at most once in five minutes. */
+/**
+ * The interval at which the page reads new counts. Workers send counts once an hour, and the service reads the lists at
+ * most once in five minutes.
+ */
 const AGAIN_MS = 300_000;
 const ERROR_AGAIN_MS = 30_000;
-/** After the time from which on lists are available again. */
+/** Additional wait after the time at which the lists are available again. */
 const SPARE_MS = 1_000;
 
 /** @returns {string} the path of the share's first page, without a trailing slash */

@@ -1,4 +1,7 @@
-/** In place of ../report-part.jsx, which loads them later: the parts of a report that the page of a share needs. */
+/**
+ * Replaces ../report-part.jsx, which loads the parts of a report later. The page of a share includes the parts that it
+ * needs.
+ */
 
 import { Table, Tip } from "../ui/chart-parts.jsx";
 

@@ -45,7 +45,7 @@ function confirmed({ ids, refused }) {
   const parts = /** @type {ReturnType<typeof inBatches<LinkOutcome>>} */ (inBatches(ids));
   return async (send, key) => {
     const results = await parts(async (some, part) => {
-      // If this part fails, the list shows the result of the earlier parts.
+      // If this request fails, the list must show the result of the earlier requests.
       if (part > 0) changed("/v1/links", "/v1/tags");
       return (await send(some, `${key}-${part}`)).results;
     });

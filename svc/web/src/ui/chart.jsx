@@ -27,7 +27,7 @@ const WEEK = 7;
 const MONTH = 31;
 /** If there are more slots than in a year, the labels contain the year. @type {Record<Step, number>} */
 const YEAR = { hour: Infinity, day: 366, week: 53, month: 12 };
-/** With more points, the dots would cover the line. */
+/** With more points, the dots would hide the line. */
 const MOST_DOTS = 62;
 /** With more days, the weekends would be too narrow to see. */
 const MOST_WEEKENDS = 92;
@@ -113,7 +113,8 @@ export function Chart({ toggle, choose, below, more, ...drawn }) {
           <Swatch series="bots">{words.withBots}</Swatch>
         </button>
       </div>
-      {/* A slider is the only role with which screen readers pass the arrow keys on and read the value. */}
+      {/* The chart is a slider, because only with this role do screen readers pass on the arrow keys and read the
+          value. */}
       <div
         class="chart"
         role="slider"
@@ -306,7 +307,7 @@ function path(slots, y) {
     const at = y(slot);
     const command = isDrawn ? "L" : "M";
     isDrawn = at !== null;
-    // A single value is drawn as a short line.
+    // A single value has no line, so draw a short line at its height.
     return at === null ? "" : slots.length === 1 ? `M.1,${at}H.9` : `${command}${i + 0.5},${at}`;
   });
   return points.join("");

@@ -34,7 +34,7 @@ export function Conditions({ place, rule, change }) {
   /** @param {Condition} name */
   const remove = (name) => {
     change({ [name]: null });
-    // The button that adds the condition again appears in the next render.
+    // The button that adds this condition again exists only after the next render.
     requestAnimationFrame(() => {
       const button = section.current?.querySelector(`[data-adds=${name}]`);
       if (button instanceof HTMLElement) button.focus();

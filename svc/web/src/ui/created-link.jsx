@@ -20,7 +20,8 @@ export function CreatedLink({ link }) {
   const { busy, error, run } = useWrite();
   const shown = useSignal(false);
   const deleted = link.state === "deleted";
-  // Set the text after the first render, because screen readers announce only changes in an existing live region.
+  // Set the text after the first render, because screen readers announce changes only in a live region that already
+  // exists.
   useEffect(() => void (said.value = deleted ? words.undone : copied ? words.copied : words.made), [deleted]);
   useEffect(() => () => void (created.value = null), []);
   const undo = () =>

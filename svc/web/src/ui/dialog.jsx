@@ -95,7 +95,9 @@ export function Confirm({ title, submit, send, close, children, typed, ...form }
   );
 }
 
-/** @param {string} name @returns {string} the name without differences that a reader cannot see */
+/**
+ * @param {string} name @returns {string} the name without differences that are invisible on the screen
+ */
 const asShown = (name) => name.normalize("NFC").trim().replace(/\s+/g, " ");
 
 /** @returns {ApiError} an error at the field for the name */

@@ -87,7 +87,10 @@ function OwnAddress() {
   );
 }
 
-/** @param {string} text @returns {string[]} its entries, which spaces, commas or new lines separate */
+/**
+ * @param {string} text @returns {string[]} the entries of the text, which are separated by spaces, commas, semicolons
+ *   or line breaks
+ */
 const listed = (text) => text.split(/[\s,;]+/).filter(Boolean);
 
 /**

@@ -14,7 +14,7 @@ async function download() {
   try {
     file = await response.blob();
   } catch {
-    // The service streams the file, so the connection can fail halfway.
+    // The service streams the file, so the connection can fail during the download.
     throw new ApiError("offline");
   }
   const named = /filename="([\w.-]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];

@@ -1,4 +1,4 @@
-/** Deletion of the user, and the list of remaining resources, which is shown only once. */
+/** Deletion of the user, and the list of remaining resources. The list cannot be shown again. */
 
 import { useSignal } from "@preact/signals";
 
@@ -52,7 +52,10 @@ export function DeleteUser({ left }) {
   );
 }
 
-/** @param {{left: Left}} props the session is no longer valid; it is dropped when the user closes the page */
+/**
+ * @param {{left: Left}} props the resources that remain. The session has already ended, but the page stays open until
+ *   the user closes it
+ */
 export function UserDeleted({ left: { left: sentences, leftovers, revoke_tokens: tokens } }) {
   const words = t().profile.leave;
   const left = leftTexts(sentences, leftovers);

@@ -90,7 +90,10 @@ export function OptionFields({ options, url, hasRules, notFoundUrl }) {
   );
 }
 
-/** @param {string} starts @param {string} ends values of the fields @returns {string} "Dec 1, … – Dec 24, …" */
+/**
+ * @param {string} starts @param {string} ends values of the fields @returns {string} the schedule in a few words, such
+ *   as "Dec 1, … – Dec 24, …"
+ */
 function summary(starts, ends) {
   const [from, to] = [starts, ends].map((value) => fromLocal(value)).map((at) => (at === null ? "" : moment(at)));
   return from || to ? `${from} – ${to}`.trim() : t().linkFields.schedule.always;

@@ -144,7 +144,7 @@ function Table({ links, acts, choosing }) {
   );
 }
 
-/** @param {{link: Link}} props the title, with the code below; the code alone if the link has no title */
+/** @param {{link: Link}} props shows the title with the code below it, or only the code if the link has no title */
 const Name = ({ link: { id, code, title } }) => (
   <>
     <a href={`/links/${id}`} dir="auto">

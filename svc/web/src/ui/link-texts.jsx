@@ -50,7 +50,10 @@ export function TextFields({ texts: { title, tags, note }, url }) {
   );
 }
 
-/** @param {{title: Signal<string>, url: Signal<string>}} props the service reads the page only on request */
+/**
+ * @param {{title: Signal<string>, url: Signal<string>}} props a button asks the service to read the title of the
+ *   destination
+ */
 function TitleField({ title, url }) {
   const words = t().linkFields;
   const said = useSignal("");
@@ -62,12 +65,12 @@ function TitleField({ title, url }) {
     const [askedUrl, oldTitle] = [url.value, title.value];
     return run(async (key) => {
       const { title: found } = await call("POST /v1/links/title", { body: { url: asUrl(askedUrl) }, key });
-      // The user has changed the destination or the title in the meantime.
+      // The user has changed the destination or the title since the request, so do not replace the title.
       if (url.value !== askedUrl || title.value !== oldTitle) return;
       said.value = found ? words.suggested : words.noTitle;
       const input = place.current?.querySelector("input");
       if (!found || !input) return;
-      // As if the user had typed it, so that the form is notified of the edit.
+      // Set the value as if the user had typed it, so that the form registers the edit.
       input.value = found;
       input.dispatchEvent(new Event("input", { bubbles: true }));
     }, askedUrl);

@@ -19,7 +19,8 @@ export function Menu({ label, items }) {
   /** @param {import("preact").TargetedToggleEvent<HTMLDivElement>} event */
   const toggled = ({ newState }) => {
     isOpen.value = newState === "open";
-    // The event is sent after the menu has opened, so the user may already have pressed an arrow key.
+    // The event arrives after the menu has opened. If the user has already pressed an arrow key by then, keep the
+    // focus.
     if (newState === "open" && !menu.current?.contains(document.activeElement)) entries()[0]?.focus();
   };
   /** Place the menu below the button, inside the window. */

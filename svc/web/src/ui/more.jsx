@@ -27,14 +27,14 @@ export const FILTERS_FROM = 10;
  */
 export function useMore({ read, asked, rows, next }) {
   const first = read.data ? rows(read.data) : [];
-  // If the first page has changed, there might be a gap between the first page and the later pages, so the later pages
-  // are discarded.
+  // If the first page has changed, rows between it and the later pages may be missing, so the later pages are
+  // discarded.
   const list = `${asked} ${first.at(-1)?.id}`;
   const further = useSignal({ list, pages: /** @type {P[]} */ ([]), from: 0 });
   const shown = useRef(list);
   shown.current = list;
   const pages = further.value.list === list ? further.value.pages : [];
-  // A row that moved between two reads must not appear twice.
+  // A row that has moved between two reads must appear only once.
   const all = [...new Map([...first, ...pages.flatMap(rows)].map((row) => [row.id, row])).values()];
   const begin = () => {
     further.value = { list, pages: [], from: 0 };

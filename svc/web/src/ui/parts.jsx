@@ -41,7 +41,9 @@ export function Page({ title, head, children, narrow = false, focus = false }) {
   );
 }
 
-/** @param {string} text @returns {Children} with line break opportunities after slashes of a URL or dots of a host */
+/**
+ * @param {string} text @returns {Children} the text, which can wrap after the slashes of a URL or the dots of a host
+ */
 const breakable = (text) =>
   text
     .split(text.includes("/") ? /(?<=\/)(?=\S)/ : /(?<=\.)(?=\S)/)
@@ -219,8 +221,8 @@ export function Skeleton({ rows = 4 }) {
  */
 export function Loaded({ read, rows, children }) {
   const { data, error, again } = read;
-  // When offline, only the line below the navigation shows this error. The data loads as soon as the service is
-  // reachable.
+  // While the service is unreachable, only the line below the navigation reports it. The data loads as soon as the
+  // service is reachable.
   const known = error?.code === "offline" && unreachable.value !== null;
   return (
     <>

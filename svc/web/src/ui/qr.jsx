@@ -52,7 +52,9 @@ function useQrPicture({ id }, style) {
   return { ...shown.value, again: () => void (tries.value += 1) };
 }
 
-/** @param {{link: Link, size: number}} props the picture of a width in pixels; nothing until it is loaded */
+/**
+ * @param {{link: Link, size: number}} props `size`: the width in pixels. Renders nothing until the picture is loaded
+ */
 export function QrPicture({ link, size }) {
   const { url } = useQrPicture(link, PLAIN); // The dialog reports errors.
   const alt = t().qr.alt(`${link.short_url}?q`);

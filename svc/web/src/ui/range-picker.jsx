@@ -73,8 +73,8 @@ export function RangePicker({ report }) {
 }
 
 /**
- * The days of the period in the URL. While a report is loading, the previous report is still shown, so several quick
- * steps must not use the shown report's days.
+ * The days of the period in the URL. While a report is loading, the previous report is still shown. The days of the
+ * shown report would therefore be wrong if the user steps several times quickly.
  * @param {URLSearchParams} search @param {Report | undefined} report @param {string} today
  * @returns {import("../range-steps.js").Shown | null} the period in the URL; null if its days are not known yet
  */

@@ -72,15 +72,15 @@ export function Report({ kind, id, name, accountId, split = null }) {
   const choices = useReportChoices();
   const { search, range, compare, comparison, bots, toggle, keys } = choices;
   const params = paramsOf(kind, id, choices);
-  // The breakdowns of each period must be read from the account's database, and these reads are limited. The breakdowns
-  // of another period are read only if the user scrolls to them.
+  // The service reads the breakdowns of each period from the account's database, and limits these reads. After a change
+  // of the period, the page therefore requests breakdowns only if the user scrolls to them.
   const { place, shown } = useShown(`${kind} ${id} ${JSON.stringify(range)}`);
   const expanded = useSignal(/** @type {import("../breakdown-lists.js").Name[]} */ ([]));
   const numbers = useNumbers(kind, params);
   const isInvalid = numbers.error?.code === "invalid_request";
   const read = useKept(numbers);
   const report = read.data?.report;
-  // The chart comes first.
+  // Load the other parts after the chart, which the user sees first.
   const ready = report || numbers.error;
   const lists =
     shown && ready && !isInvalid
@@ -104,7 +104,7 @@ export function Report({ kind, id, name, accountId, split = null }) {
     <div class="report">
       <Periods current={range.period} />
       <div class="range-place">
-        {/* Its code is loaded after the chart is drawn. */}
+        {/* The code of this component is loaded after the chart is drawn. */}
         {ready && <RangePicker report={isInvalid ? undefined : report} />}
       </div>
       {isInvalid ? (
@@ -126,7 +126,7 @@ export function Report({ kind, id, name, accountId, split = null }) {
                   <>
                     <Totals kind={kind} report={report} compared={compare !== undefined} />
                     <Counted report={report} />
-                    {/* Reserve the line, so that the chart does not move. */}
+                    {/* Reserve the space of this line, so that the chart does not move when the text appears. */}
                     <p class="statement small">
                       {!numbers.isStored && <StatementBadge report={report} accountId={accountId} />}
                     </p>
@@ -159,7 +159,7 @@ export function Report({ kind, id, name, accountId, split = null }) {
         </Loaded>
       )}
       <div class="lists" ref={place}>
-        {/* Without a placeholder above the numbers, which would move when they are shown. */}
+        {/* Show this only once the numbers are ready. A placeholder would move when the numbers appear above it. */}
         {!isInvalid && ready && (
           <Loaded read={live} rows={6}>
             {({ report: listed }) => (

@@ -110,7 +110,8 @@ export function ScheduleFields({ starts, ends, after, notFoundUrl, url }) {
 function TimeField({ name, label, time }) {
   const words = t().linkFields.schedule;
   const at = fromLocal(time.value);
-  // The field keeps its own value, because the user cannot clear a part of a value that is set again after each key.
+  // The browser keeps the value of this field. If the component set the value after each key, the user could not clear
+  // a part of the date.
   const initial = useRef(time.value);
   return (
     <Field

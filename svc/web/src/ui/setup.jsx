@@ -68,7 +68,10 @@ export function Setup({ site, first }) {
   );
 }
 
-/** In a demonstration: a link that views the emulated site, which no browser can open. @param {{site: Site}} props */
+/**
+ * For demonstrations only: a link that counts a view of the emulated site, because no browser can open that site.
+ * @param {{site: Site}} props
+ */
 function DemonstrationVisit({ site: { host, path } }) {
   const words = t().account.demonstration;
   const offered = demonstration();
@@ -91,7 +94,10 @@ function DemonstrationVisit({ site: { host, path } }) {
   );
 }
 
-/** @param {{view: import("../wire").View | null}} props shown above the report; the snippet is now in the settings */
+/**
+ * @param {{view: import("../wire").View | null}} props the message above the report after the first view, which says
+ *   that the snippet is now in the settings
+ */
 const Seen = ({ view }) => (
   <Note kind="good">
     <p class="message">{t().sites.seenLive}</p>

@@ -268,7 +268,7 @@ export function bodyOf(values, share) {
   const password = values.no_password === "on" ? null : values.password || undefined;
   return {
     name: values.name,
-    // An ended share keeps its last day, which a request must not set again.
+    // An ended share keeps its last day. The API rejects a request that sets this past day again.
     ...(values.until !== (share?.until ?? "") && { until: values.until || null }),
     periods: periods.length > 0 ? periods : null,
     lists: values.lists === "on",

@@ -33,7 +33,8 @@ export function SplitEditor({ variants, url }) {
   const section = useRef(/** @type {HTMLFieldSetElement | null} */ (null));
   const focusNext = useRef("");
   const said = useSignal("");
-  // The shares before the slider moved. Computing from the last step instead would lose the proportions.
+  // The shares before the user began to move the slider. New shares are computed from these, because computing them
+  // from the last position would gradually change the proportions.
   const before = useRef(/** @type {number[] | null} */ (null));
   const shares = variants.value.map(({ share }) => share);
   useLayoutEffect(() => {
@@ -44,7 +45,8 @@ export function SplitEditor({ variants, url }) {
 
   /** Store the variants and notify the form of the edit. @param {Variant[]} next @param {string} [focus] selector */
   const set = (next, focus = "") => {
-    // A share that is typed and then restored causes no `change` event, so another edit ends the movement as well.
+    // Usually, a `change` event ends a movement. It is missing if the user types a share and then restores it, so any
+    // other edit also ends the movement.
     before.current = null;
     focusNext.current = focus;
     variants.value = next;
@@ -179,7 +181,7 @@ function Share({ at, share, most, move, moved }) {
         aria-label={words.shareOf(letter(at))}
         aria-valuetext={asPercent(share)}
         onInput={(event) => {
-          event.stopPropagation(); // `move` notifies the form.
+          event.stopPropagation(); // `move` notifies the form of the edit.
           move(Number(event.currentTarget.value));
         }}
         onChange={moved}
@@ -197,7 +199,7 @@ function Share({ at, share, most, move, moved }) {
           if (Number.isInteger(wanted) && wanted >= 1 && wanted <= most) move(wanted);
         }}
         onChange={(/** @type {import("preact").TargetedEvent<HTMLInputElement>} */ { currentTarget }) => {
-          // An impossible number was not taken over.
+          // If the typed number was not possible, show the actual share.
           currentTarget.value = `${share}`;
           moved();
         }}

@@ -18,7 +18,7 @@ export function TagFilter({ tag }) {
   const all = useSignal(false);
   const tags = [...(read.data?.tags ?? [])].sort((a, b) => b.links - a.links);
   const few = tags.filter((one, i) => all.value || i < FEW || one.tag === tag);
-  // The URL can contain a tag that no link has.
+  // The tag in the URL may not be among the listed tags, so show it as well.
   const shown = tag === "" || few.some((one) => one.tag === tag) ? few : [{ tag, links: 0 }, ...few];
   if (shown.length === 0) return null;
   return (

@@ -7,8 +7,8 @@ import { t } from "../words.js";
 import { Note, useCountdown } from "./parts.jsx";
 
 /**
- * @param {{report: import("../wire").Report, again: () => void, again_ms: number}} props `again_ms`: the delay
- *   after which the page repeats a refused read
+ * @param {{report: import("../wire").Report, again: () => void, again_ms: number}} props `again_ms`: the delay in ms
+ *   after which the page retries a read that the service refused
  */
 export function Unavailable({ report, again, again_ms }) {
   const words = t().report;

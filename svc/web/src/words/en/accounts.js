@@ -1,4 +1,4 @@
-/** Texts about accounts that other pages use too. account.js has the others. */
+/** Texts about accounts that several pages use. account.js has the other texts about accounts. */
 
 export default {
   title: "Accounts",

@@ -1,7 +1,7 @@
 /**
- * Error messages and remedies, by error code. Only codes for which the pages word the error differently from the API,
- * or which the API does not have. For all others, the pages show the API's own message and remedy. `CODE.STATUS` is for
- * one value of `details.status`, such as the status of a token at Cloudflare.
+ * Error messages and remedies, by error code. The list contains only codes for which the pages use other words than the
+ * API, and codes that the API does not have. For all others, the pages show the API's own message and remedy.
+ * `CODE.STATUS` is for one value of `details.status`, such as the status of a token at Cloudflare.
  */
 
 /** @type {Record<string, [message: string, remedy: string | null]>} */
