@@ -73,7 +73,9 @@ ENGLISH = Phrases(_KINDS, _WHYS)
 
 @dataclass(frozen=True)
 class RemainingResource:
-    """A resource that a disconnect could not remove. `facts` are the values for its texts, such as `route`.
+    """A resource that a disconnect could not remove.
+
+    `facts`: the values that its sentences mention, by name, such as `route`.
 
     The fact `account` is present only in lists that cover several accounts.
     """

@@ -90,7 +90,7 @@ def with_ids(account_ids: Sequence[str]) -> Tx[list[Entry]]:
 def find(text: str) -> Tx[Entry | None]:
     """Return the account with this id or Cloudflare account id; None if there is none.
 
-    If a Cloudflare account was connected several times, return its current connection, or the newest one if it is
+    If a Cloudflare account was connected several times, return the connected account, or else the last one that was
     disconnected.
     """
     for select, entry, order in ((_CONNECTED, _connected, "t.id"), (_FORMER, _former, "t.disconnected_at desc, t.id")):
