@@ -237,7 +237,7 @@ def _number_headings(tokens: Sequence[Token]) -> list[Heading]:
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Give each table cell the title of its column, which narrow screens show, and a class instead of an inline style."""
+    """Give each table cell its column's title, which narrow screens show, and a class instead of an inline style."""
     labels: list[str] = []
     column = 0
     for at, token in enumerate(tokens):
