@@ -4,18 +4,36 @@
 export const MAX_TARGET_CHARS = 8_000;
 
 /** Parameters that are not forwarded: those that only the short link uses (sources.js), and those without a name. */
-const NOT_FORWARDED = ["q", "ref", ""];
+const NOT_FORWARDED = new Set(["q", "ref", ""]);
 
 /** Characters that browsers encode in a query (URL standard, special-query percent-encode set). */
 const UNSAFE = /[^!$%&(-;=?-~]+/g;
 
+/** Characters that may be encoded in a parameter, or that are not ASCII. */
+const ENCODED = /[%+\u0080-\uffff]/;
+
 /** @typedef {{name: string, value?: string}} Parameter decoded; without a value, any value matches */
 
-/** @param {URLSearchParams} sent by the visitor @param {Parameter} parameter @returns {boolean} */
-export function hasParameter(sent, { name, value }) {
-  const values = sent.getAll(name);
-  return value === undefined ? values.length > 0 : values.includes(value);
+/**
+ * Returns the decoded parameters of a query.
+ * @param {string} search with its "?"
+ * @returns {[name: string, value: string][]}
+ */
+export function parametersOf(search) {
+  if (ENCODED.test(search)) return [...new URLSearchParams(search)];
+  // Most queries are not encoded. For these, the runtime's parser would take most of the CPU time of a link's rules.
+  return search.slice(1).split("&").map(splitParameter);
 }
+
+/** @param {string} text @returns {[name: string, value: string]} as sent */
+function splitParameter(text) {
+  const end = text.indexOf("=");
+  return end < 0 ? [text, ""] : [text.slice(0, end), text.slice(end + 1)];
+}
+
+/** @param {[name: string, value: string][]} sent @param {Parameter} parameter @returns {boolean} */
+export const hasParameter = (sent, { name, value }) =>
+  sent.some((each) => each[0] === name && (value === undefined || each[1] === value));
 
 /**
  * Adds the visitor's parameters to a target. If the target has a parameter with the same name, it keeps only its own
@@ -30,7 +48,7 @@ export function withQuery(target, search) {
   const url = hash < 0 ? target : target.slice(0, hash);
   const mark = url.indexOf("?");
   const own = mark < 0 ? "" : url.slice(mark + 1);
-  const names = new Set([...NOT_FORWARDED, ...own.split("&").map(nameOf)]);
+  const names = own === "" ? NOT_FORWARDED : new Set([...NOT_FORWARDED, ...own.split("&").map(nameOf)]);
   let longer = mark < 0 ? `${url}?` : url;
   let separator = own === "" || own.endsWith("&") ? "" : "&";
   let left = MAX_TARGET_CHARS - target.length - 1;
@@ -50,11 +68,8 @@ export function withQuery(target, search) {
 
 /** @param {string} parameter as sent @returns {string} its decoded name */
 function nameOf(parameter) {
-  const end = parameter.indexOf("=");
-  const name = end < 0 ? parameter : parameter.slice(0, end);
-  return /[%+\u0080-\uffff]/.test(name)
-    ? /** @type {string} */ (new URLSearchParams(`name=${name}`).get("name"))
-    : name;
+  const [name] = splitParameter(parameter);
+  return ENCODED.test(name) ? /** @type {string} */ (new URLSearchParams(`name=${name}`).get("name")) : name;
 }
 
 /** @param {string} text */

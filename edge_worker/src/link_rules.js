@@ -1,8 +1,8 @@
 /** Finds the rule of a short link that applies to a click. */
 
 import { agentOf, ruleDevice } from "./agents.js";
-import { isLanguage, languageRanges } from "./languages.js";
-import { hasParameter } from "./link_query.js";
+import { isLanguage, preferredRange } from "./languages.js";
+import { hasParameter, parametersOf } from "./link_query.js";
 
 /**
  * @typedef {object} Conditions a condition that is missing matches all clicks
@@ -32,7 +32,7 @@ export function matchingRule(rules, { country, ua, search, headers }) {
   let device;
   /** @type {string | undefined} */
   let language;
-  /** @type {URLSearchParams | undefined} */
+  /** @type {[name: string, value: string][] | undefined} */
   let sent;
   for (const rule of rules) {
     const { countries, devices, languages, os, query } = rule.when ?? rule;
@@ -43,11 +43,11 @@ export function matchingRule(rules, { country, ua, search, headers }) {
     }
     if (os !== undefined && !os.includes(agentOf(ua).os)) continue;
     if (query !== undefined) {
-      sent ??= new URLSearchParams(search);
+      sent ??= parametersOf(search);
       if (!hasParameter(sent, query)) continue;
     }
     if (languages !== undefined) {
-      const preferred = (language ??= languageRanges(headers.get("accept-language") ?? "")[0] ?? "");
+      const preferred = (language ??= preferredRange(headers.get("accept-language") ?? ""));
       if (!languages.some((each) => isLanguage(each, preferred))) continue;
     }
     return rule;

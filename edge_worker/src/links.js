@@ -4,7 +4,7 @@ import { matchingRule } from "./link_rules.js";
 import { variantOf } from "./link_split.js";
 
 /**
- * @typedef {import("./link_rules.js").Click} Click
+ * @typedef {import("./link_rules.js").Click & {bucket: () => number}} Click bucket: that of the visitor (link_split.js)
  * @typedef {object} Link
  * @property {string} target @property {string} url
  * @property {import("./link_rules.js").LinkRule[]} [rules]
@@ -25,18 +25,16 @@ const GAP = "...";
 export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
 
 /**
- * Returns the destination URL of a click, without the query of the short URL: the URL of the first matching rule, or
- * the link's own URL if no rule matches.
+ * Returns the destination URL of a click, without the query of the short URL: the URL of the first matching rule. If no
+ * rule matches, the URL of the visitor's variant, or the link's own URL for a link without variants.
  * @param {Link} link @param {Click} click
- * @returns {string | undefined} undefined if the link's split decides (`splitTargetOf`)
+ * @returns {string}
  */
 export function targetOf({ url, rules, split }, click) {
   const rule = rules === undefined ? undefined : matchingRule(rules, click);
-  return rule?.url ?? (split === undefined ? url : undefined);
+  if (rule !== undefined) return rule.url;
+  return split === undefined ? url : (variantOf(split, click.bucket()) ?? url);
 }
-
-/** @param {Link} link @param {number} bucket of the visitor @returns {string} the destination URL */
-export const splitTargetOf = ({ url, split = [] }, bucket) => variantOf(split, bucket) ?? url;
 
 /**
  * Returns the key under which clicks with this destination URL are counted. The middle of a long URL is omitted,

@@ -15,7 +15,7 @@ import { answerOther, answerUnknown, redirectTo } from "./link_host.js";
 import { outsideOf } from "./link_period.js";
 import { withQuery } from "./link_query.js";
 import { bucketOf } from "./link_split.js";
-import { CODE, servedKey, splitTargetOf, targetOf } from "./links.js";
+import { CODE, servedKey, targetOf } from "./links.js";
 import { OPT_OUT_PATH, answerOptOut, hasOptedOut } from "./opt_out.js";
 import { findSite } from "./sites.js";
 import { snippetCode } from "./snippet.js";
@@ -124,7 +124,7 @@ const unavailable = () => new Response(null, { status: 503, headers: { "retry-af
 /**
  * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url
  * @param {string} code @param {import("./links.js").Link} link @param {import("./config_query.js").Fallbacks} fallbacks
- * @returns {Response | Promise<Response>}
+ * @returns {Response}
  */
 function redirect(request, env, ctx, url, code, link, fallbacks) {
   const { headers } = request;
@@ -138,18 +138,13 @@ function redirect(request, env, ctx, url, code, link, fallbacks) {
     count(env, ctx, request, { ...seen, source, outside });
     return link.after_url === undefined ? answerUnknown(request, fallbacks) : redirectTo(link.after_url);
   }
-  /** @param {string} target */
-  const lead = (target) => {
-    // All clicks on a link without rules and without a split have the same destination, so their destination is not
-    // counted.
-    const served = link.rules === undefined && link.split === undefined ? "" : servedKey(target);
-    count(env, ctx, request, { ...seen, source, served });
-    return redirectTo(link.forward_query ? withQuery(target, search) : target);
-  };
-  const target = targetOf(link, { ...seen, headers });
-  if (target !== undefined) return lead(target);
-  const bucket = bucketOf(link.target, dayOf(now), addressOf(headers), seen.ua);
-  return bucket.then((found) => lead(splitTargetOf(link, found)));
+  const bucket = () => bucketOf(link.target, dayOf(now), addressOf(headers), seen.ua);
+  const target = targetOf(link, { ...seen, headers, bucket });
+  // All clicks on a link without rules and without a split have the same destination, so their destination is not
+  // counted.
+  const served = link.rules === undefined && link.split === undefined ? "" : servedKey(target);
+  count(env, ctx, request, { ...seen, source, served });
+  return redirectTo(link.forward_query ? withQuery(target, search) : target);
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { MAX_TARGET_CHARS, withQuery } from "../src/link_query.js";
+import { MAX_TARGET_CHARS, parametersOf, withQuery } from "../src/link_query.js";
 import { matchingRule } from "../src/link_rules.js";
 
 /** @param {() => void} work @returns {number} how many query strings it parses */
@@ -25,7 +25,7 @@ function parsed(work) {
 }
 
 test("a query is parsed once for all rules, and not for rules that need none", () => {
-  const search = `?${"a=1&".repeat(4_000)}b=2`;
+  const search = `?${"a=1&".repeat(4_000)}b=%32`;
   const click = { country: "DE", ua: "", search, headers: { get: () => null } };
   const misses = Array.from({ length: 9 }, (_, n) => ({ url: `${n}`, when: { query: { name: "a", value: `x${n}` } } }));
   const hit = { url: "hit", when: { query: { name: "b", value: "2" } } };
@@ -38,6 +38,34 @@ test("a query is parsed once for all rules, and not for rules that need none", (
     parsed(() => assert.equal(matchingRule([other, ...misses], click), other)),
     0,
   );
+});
+
+test("queries are read as the URL standard reads them, with and without encoded characters", () => {
+  const parts = [
+    "",
+    "a",
+    "a=",
+    "a=1",
+    "=1",
+    "a=b=c",
+    "b?",
+    "?",
+    "A=1",
+    "%61=1",
+    "a=%31",
+    "a=x+y",
+    "a=%",
+    "ä=1",
+    "a=\ud800",
+  ];
+  for (const first of parts) {
+    for (const second of parts) {
+      const search = `?${first}&${second}`;
+      const expected = [...new URLSearchParams(search)];
+      const found = parametersOf(search).filter(([name, value]) => name !== "" || value !== "");
+      assert.deepEqual(found, expected, search);
+    }
+  }
 });
 
 test("parameters after the last that fits are not read", () => {

@@ -10,7 +10,7 @@ import { UA_CHARS, agentOf } from "../src/agents.js";
 import { botReason } from "../src/bots.js";
 import { outsideOf } from "../src/link_period.js";
 import { withQuery } from "../src/link_query.js";
-import { splitTargetOf, targetOf } from "../src/links.js";
+import { targetOf } from "../src/links.js";
 import { clickSource } from "../src/sources.js";
 import { cut } from "../src/text.js";
 
@@ -27,7 +27,7 @@ function read({ link, country, ua: sent, language, search, method, at, bucket, n
   // This is not a `Headers` object, because `Headers` rejects some characters of the generated texts.
   const headers = new Map([["accept-language", language]]);
   const outside = outsideOf(link, at);
-  const target = targetOf(link, { country, ua, search, headers }) ?? splitTargetOf(link, bucket);
+  const target = targetOf(link, { country, ua, search, headers, bucket: () => bucket });
   const inside = link.forward_query ? withQuery(target, search) : target;
   const url = outside === "" ? inside : (link.after_url ?? not_found_url);
   const isView = reason === "" && outside === "";
