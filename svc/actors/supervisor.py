@@ -43,13 +43,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# With this number, the service can run thousands of accounts per minute, and still serve requests between two passes.
+# The maximum number of accounts that start in one pass. With this number, the service can run thousands of accounts per
+# minute, and still serve requests between two passes.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
 _LONGEST_BACKOFF_S = 300.0
-# All waiting accounts resume within this time after a store outage.
+# The longest pause between two attempts while the store is unavailable. All waiting accounts resume within this time
+# after the outage.
 _LONGEST_STORE_WAIT_S = 30.0
-# After this many crashes in a row, the account shows the error `internal`.
+# The number of crashes in a row after which the account shows the error `internal`.
 _CRASHES_SHOWN = 3
 
 

@@ -30,7 +30,7 @@ Files = dict[str, tuple[str | None, bytes, str]]
 
 PAGE_SIZE = 50  # the largest page size that Cloudflare documents for zones
 MAX_PASSES = 4
-# If the response to a change was lost, Cloudflare may apply the change later, but not after this time.
+# The time within which Cloudflare may still apply a change whose response was lost.
 LATE_MS = 3_600_000
 
 _JITTER = random.SystemRandom()

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# Four full weeks, which is less than the 31 days that Cloudflare keeps (docs: d1/observability/metrics-analytics).
+# The number of past days that can be read: four full weeks, which is less than the 31 days that Cloudflare keeps (docs:
+# d1/observability/metrics-analytics).
 DAYS_AVAILABLE = 28
 # Maximum number of rows per query. Usually there is one row per day, but a dataset may split a day into several rows.
 # The API allows 10,000 rows.

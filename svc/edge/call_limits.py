@@ -20,8 +20,8 @@ from svc.limits import SlidingLimit
 if TYPE_CHECKING:
     from svc.edge.access import Bearer
 
-# Longer than five minutes, because this module counts a call when it is sent, but Cloudflare counts it later, on
-# arrival.
+# The period of the limit, in seconds. It is longer than five minutes, because this module counts a call when it is
+# sent, but Cloudflare counts it later, on arrival.
 _WINDOW_S = 310
 # One in this number of a token's calls is reserved for requests that a user is waiting for.
 _KEPT_ONE_IN = 8

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The pool has this many more connections than the limiter has slots. Calls therefore wait only in the limiter, never
-# for the pool. This matters because a request that is cancelled while it waits for the pool permanently leaks its
-# connection (httpcore #1093).
+# The number of connections that the pool has in addition to the limiter's slots. Calls therefore wait only in the
+# limiter, never for the pool. This matters because a request that is cancelled while it waits for the pool permanently
+# leaks its connection (httpcore #1093).
 POOL_MARGIN = 8
 FIRST_WAIT_S = 0.25
 # Maximum size of a response. The limit protects the service's memory, because customers can store any data in their

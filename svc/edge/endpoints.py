@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# The first pattern that matches determines the area.
+# The areas, each with the pattern of its paths. The first pattern that matches determines the area.
 _AREAS = (
     (re.compile(r"/graphql"), "analytics"),
     (re.compile(r"/accounts/[^/]+/tokens(/.*)?"), "tokens"),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _BODY_BYTES = 2_000_000
 _OK = 200
 _REDIRECTS = range(300, 400)
-# Many first pages redirect, for example to the page in the visitor's language.
+# The number of redirects that are followed. Many first pages redirect, for example to the page in the visitor's
+# language.
 _MAX_REDIRECTS = 3
 
 

@@ -26,7 +26,7 @@ _THREADS = 4
 _LOOKUPS = trio.CapacityLimiter(_THREADS)
 LOOKUP_S = 5.0
 _MAX_ADDRESSES = 4
-# These errors mean that the host has no addresses. All other errors concern the name server.
+# Errors that mean that the host has no addresses. All other errors concern the name server.
 _NO_ADDRESSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
 # All IPv6 addresses that are publicly assigned are in this network (RFC 4291, IANA's registry of IPv6 address space).

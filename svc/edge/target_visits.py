@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # `works`: the response shows that the target exists. `unclear`: the response does not show whether the target exists.
 TargetResult = TargetProblem | Literal["works", "unclear"]
 
-# Browsers follow at most 20 redirects. Targets rarely need more than three.
+# The number of redirects that are followed. Browsers follow at most 20, but targets rarely need more than three.
 _MAX_REDIRECTS = 10
 # The time limit for all requests of a visit, in seconds.
 _LONGEST_S = 60.0

@@ -30,11 +30,11 @@ _TIMEOUT_S = 15.0
 USER_AGENT = "svc-link-host-check/1.0"
 # The user agent of requests to a page of a site. The page's snippet is not run, so the request is not counted.
 PAGE_USER_AGENT = "svc-page-check/1.0"
-# The first header is in every response that passes through Cloudflare, the second in Cloudflare's challenge pages
-# (Cloudflare docs: fundamentals/reference/http-headers,
+# Headers that show who sent a response. `cf-ray` is in every response that passes through Cloudflare, and
+# `cf-mitigated` is in Cloudflare's challenge pages (Cloudflare docs: fundamentals/reference/http-headers,
 # cloudflare-challenges/challenge-types/challenge-pages/detect-response).
 _RAY, _MITIGATED = "cf-ray", "cf-mitigated"
-# These errors mean that this machine has no route to the address, for example because the machine has no IPv6 address.
+# Errors that mean that this machine has no route to the address, for example because the machine has no IPv6 address.
 _NO_NETWORK = frozenset({errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETDOWN})
 
 Scheme = Literal["https", "http"]

@@ -24,7 +24,8 @@ from svc.errors import EdgeRefused
 if TYPE_CHECKING:
     from svc.edge.access import Access
 
-# A few days less than Cloudflare keeps. Cloudflare deletes data by its exact time, not by whole days.
+# The number of past days that can be read. It is a few days less than Cloudflare keeps, because Cloudflare deletes data
+# by its exact time, not by whole days.
 DAYS_AVAILABLE = 182
 _DAYS_A_QUERY = 91
 # Maximum number of rows per query. There is one row per day, because the query groups by the day only.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Numeric codes of a 404 response that mean that the Worker does not exist (Cloudflare docs, Workers error codes).
 _GONE = frozenset({10007, 10090})
-# This code means that the subdomain is available (wrangler, registerSubdomain).
+# Cloudflare's code for a subdomain that is available (wrangler, registerSubdomain).
 _FREE = frozenset({10032})
 
 

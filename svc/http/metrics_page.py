@@ -40,9 +40,9 @@ log = logging.getLogger(__name__)
 _FRESH_S = 1.0
 _POLL_EVERY_S = 15.0
 _POLL_WAIT_S = 1.0
-# The page omits figures from the store if the last successful poll is older than this.
+# The maximum age of the figures from the store. If the last successful poll is older, the page omits these figures.
 _STALE_S = 60.0
-# An account is behind if its Worker, which pushes once an hour, has not pushed for this long.
+# The time without a push after which an account counts as behind. Its Worker pushes once an hour.
 _BEHIND_MS = 2 * HOUR_MS
 # Each poll also reads operations that ended up to this time before the newest known end. An operation's `ended_at` is
 # the time at which its last transaction began, so an operation can become visible later than its `ended_at`.

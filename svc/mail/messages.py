@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 WORDS: Mapping[Language, Words] = {"en": ENGLISH, "de": GERMAN}
 
-# Names of accounts can be long, because users choose them. Emails truncate them to this many characters.
+# The number of characters to which the name of an account is truncated. Users choose these names, so they can be long.
 _MAX_NAME = 100
-# Error messages may quote messages from Cloudflare's API, so they are also truncated.
+# The number of characters to which an error message is truncated. The message may quote Cloudflare's API.
 _MAX_MESSAGE = 1_000
 _MB = 1_000_000
 

@@ -42,13 +42,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# New emails wake the outbox. Polling finds emails that are due for a retry.
+# The time between two polls. A new email wakes the outbox immediately, and polling finds emails that are due for a
+# retry.
 _POLL_EVERY_S = 5.0
 _BATCH = 100
-# There are several senders, so that one slow email does not delay the others. The number is not higher, because some
-# servers accept only this many connections.
+# The number of senders. One slow email then does not delay the others. The number is low, because some servers accept
+# only this many connections.
 _SENDERS = 4
-# A connection that is idle for this time is closed. Mail servers allow up to five minutes.
+# The time after which an idle connection is closed.
 _IDLE_S = 5.0
 # The delay before an email is retried. The delay doubles with each retry, and varies randomly by a quarter, so that
 # retries are spread out.
@@ -59,7 +60,7 @@ _FIRST_AWAY_MS = 5_000
 _LONGEST_AWAY_MS = 300_000
 # The maximum number of attempts with an unknown outcome. The server may have accepted the email each time.
 _MAX_COPIES = 2
-# At shutdown, the service waits this long for emails that are being sent. After the next start, it sends interrupted
+# How long the service waits at shutdown for emails that are being sent. After the next start, it sends interrupted
 # emails again.
 _DRAIN_S = 5.0
 _CLOSE_S = 1.0

@@ -9,8 +9,8 @@ IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # The number of bits before the IPv4 address in an IPv4-mapped IPv6 address (::ffff:0:0/96).
 _MAPPED_BITS = 96
-# Internet providers assign each customer an IPv6 network of at least this size. Devices change their address within the
-# network.
+# The prefix length of the smallest IPv6 network that internet providers assign to a customer. Devices change their
+# address within the network.
 _CUSTOMER_BITS = 64
 
 

@@ -24,8 +24,8 @@ LONGEST = 200
 
 # Names of the product. A password must not consist of such a name with added digits and punctuation.
 _PRODUCT = ("svc", "svcedge", "pagecounter", "pagecounters", "shortlink", "shortlinks")
-# Shorter names are not compared. A password with only one or two letters consists mostly of other characters, so it
-# does not resemble a name.
+# The minimum number of letters in a password that is compared with names. A password with fewer letters consists mostly
+# of other characters, so it does not resemble a name.
 _SHORTEST_NAME = 3
 _NON_LETTERS = re.compile(r"[\W\d_]+")
 _SEPARATOR = "\n"

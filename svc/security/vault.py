@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-# For each unit with credentials, systemd creates a private folder below this path.
+# The folder below which systemd creates a private folder for each unit with credentials.
 _CREDENTIALS = Path("/run/credentials")
 
 

@@ -32,8 +32,8 @@ STATE_AFTER: dict[str, AccountState] = {
     "name_taken": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-# Errors with these codes suggest that the account has other problems. So does the HTTP status 404, because it means
-# that a resource is missing.
+# Codes of errors that suggest that the account has other problems. The HTTP status 404 suggests this as well, because
+# it means that a resource is missing.
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
 _SILENT = ServiceError("worker_silent")

@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def is_repairable(self) -> bool:
-        """True if the service repairs the difference without a person."""
+        """True if the service repairs the difference automatically."""
         return self.repair is not None
 
     @property

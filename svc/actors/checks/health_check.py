@@ -48,7 +48,8 @@ _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "
 # The extent of a check. "thorough" also checks parts that rarely change. "asked" is a check that a user requested. It
 # also counts the configuration rows in the Worker's database. D1 has to read all these rows to count them.
 Depth = Literal["usual", "thorough", "asked"]
-# Only every sixth check by the duty is thorough, because all accounts share one limit on concurrent calls.
+# One in this number of the checks by the duty is thorough. Most checks are not, because all accounts share one limit on
+# concurrent calls.
 _THOROUGH_ONE_IN = 6
 _TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}

@@ -34,9 +34,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S = 10.0
-# With pauses of 10, 20 and 40 seconds, a problem is shown after 70 seconds.
+# The number of failed requests after which a problem is shown. With pauses of 10, 20 and 40 seconds, this takes 70
+# seconds.
 _SHOWN_AFTER_VISITS = 4
-# 24 bytes are 32 characters, the length of the longest code. A user cannot choose the same code by chance.
+# The number of random bytes in the requested code. 24 bytes are 32 characters, the length of the longest code. A user
+# cannot choose the same code by chance.
 _CODE_BYTES = 24
 _NOT_FOUND, _FOUND = 404, 302
 _REDIRECTS = range(300, 400)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.syncs import Synced
 
-# A Worker pushes once an hour, even without counts, and stores the time of its next push. If this time passed more than
-# two hours ago, the cron trigger has stopped.
+# The time after which a missing push means that the cron trigger has stopped. A Worker pushes once an hour, even
+# without counts, and stores the time of its next push.
 STOPPED_MS = 2 * HOUR_MS
 # To count the rows of the configuration, D1 reads all of them, and the free plan allows five million row reads per day.
 # The rows are counted as often as this number of row reads per day permits, and at least `_LEAST_COUNTS_A_DAY` times a

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After an upload with a new key, pushes with the previous key are accepted for this time.
+# The time for which pushes with the previous key are accepted after an upload with a new key.
 _PREVIOUS_KEY_MS = DAY_MS
 # The number of attempts to register a random name on workers.dev.
 _SUBDOMAIN_TRIES = 3

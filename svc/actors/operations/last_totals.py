@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A cron run that began before the Worker was deleted may change the tables during a read. The read is then repeated.
+# The maximum number of reads. A cron run that began before the Worker was deleted may change the tables during a read,
+# and the read is then repeated.
 _TRIES = 3
 # Maximum number of sites and links per transaction, because a transaction blocks other writes to the store.
 _TARGETS_A_PART = 1_000

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# If a transient failure persists after this many attempts (about four minutes of waiting), the operation ends and the
-# user sees the failure.
+# The maximum number of attempts, with about four minutes of waiting between them. If a transient failure persists, the
+# operation then ends, and the user sees the failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
 # The longest Retry-After that is followed: Cloudflare blocks a token after 1,200 calls in five minutes (documentation,

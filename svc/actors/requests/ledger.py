@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # `not_kept`: the Worker has deleted the day's data. `not_counted`: the Worker's database did not exist on that day.
 Missing = Literal["not_kept", "not_counted"]
 
-# The read of Cloudflare's count ends this many seconds before the deadline, so that there is time to return the other
-# numbers.
+# The read of Cloudflare's count is abandoned this many seconds before the deadline, so that there is time to return the
+# other numbers.
 _SPARE_S = 0.5
 
 

@@ -46,8 +46,8 @@ Found = Sequence[Sequence[Row]]
 # (account id, database id, key of the read)
 _Key = tuple[str, str, Hashable]
 
-# This result is cached only briefly, because the web application polls often while a user waits for a site's first
-# view. Concurrent polls share one read.
+# How long the result of `first_view` is cached. The time is short, because the web application polls often while a user
+# waits for a site's first view. Concurrent polls share one read.
 _FIRST_VIEW_KEPT_S = 10
 
 # Maximum size of the cache, measured as the text length of its results. In memory, a result takes three to four times

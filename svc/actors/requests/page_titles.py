@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from svc.edge.visits import Visitor
 
-# The page can be a short link or a site of this service. Its Worker counts requests with this user agent as bots.
+# The user agent of requests for titles. If the page belongs to a short link or a site of this service, the Worker
+# counts this user agent as a bot.
 USER_AGENT = "svc-title-bot/1.0"
 _MAX_REDIRECTS = 5
-# Pages have their title near the start. Some large pages have 100 kB of styles before it.
+# The number of bytes that are read from a page. Pages have their title near the start, but some large pages have 100 kB
+# of styles before it.
 _MAX_BYTES = 262_144
 # The time limit for one title, including all redirects.
 LONGEST_S = 10.0

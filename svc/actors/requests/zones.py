@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from svc.edge.zones import HostRecords, Zone
     from svc.model import Account
 
-# A longer list is truncated. The response's field `truncated` is then true.
+# The maximum number of zones in a list. A longer list is truncated, and the response's field `truncated` is then true.
 _ZONES_LISTED = 1_000
 
 _NOT_FOUND = 404

@@ -41,7 +41,7 @@ _BATCH = 100
 # Maximum number of concurrent reads. The calls to Cloudflare are also limited per user.
 _CONCURRENCY = 8
 _MAX_LISTED = 5
-# How long a report waits if the user has reached the limit on reads. The report is then sent without its lists.
+# How long a report waits if the user has reached the limit on reads. Afterwards, the report is sent without its lists.
 _PATIENCE_MS = HOUR_MS
 
 
@@ -94,7 +94,7 @@ class Mailings:
             skipped.add(target)
 
     async def _try(self, target: str, period: ReportPeriod) -> bool:
-        """Queue a report. Return False if the report has to wait for the user's limit. Raises StoreUnavailable."""
+        """Queue a report. Return False if it has to wait because of the limit on reads. Raises StoreUnavailable."""
         store, now = self._context.store, self._context.clock()
         stored = await store.read(read_report(target, period, now))
         report: JsonObject | None = None

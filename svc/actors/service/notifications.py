@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 # Account states that need attention. Accounts leave other states automatically, or the user is already working on them.
 _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
-# After a service outage, all Workers push again within two hours.
+# The additional time that the problem `no_connection` must last before it is reported. After a service outage, all
+# Workers push again within this time.
 _NEXT_PUSHES_MS = 7_200_000
-# A problem is reported after it has lasted this long. Its record is deleted after the problem has been gone for this
-# long.
+# How long a problem must last before it is reported, and how long it must be gone before its record is deleted.
 _LASTING_MS = 900_000
 
 

@@ -34,12 +34,12 @@ log = logging.getLogger(__name__)
 
 # The number of canary accounts if the configuration names none.
 _CANARIES = 3
-# The rollout halts after this many failures among the newest `rollouts.RECENT` outcomes.
+# The number of failures, among the newest `rollouts.RECENT` outcomes, at which the rollout halts.
 _MAX_FAILED = 4
 # Maximum number of updated accounts whose new Worker has not pushed yet, as a multiple of `updates_at_once`. This
 # limits the damage that a broken Worker can cause.
 _UNCONFIRMED = 4
-# A failed update is retried after this time, but only if no account is still waiting for its first attempt.
+# The time after which a failed update is retried, but only if no account is still waiting for its first attempt.
 _RETRY_MS = 6 * HOUR_MS
 # When there is nothing to update, the rollout is polled only once in this number of periods (`rollout_every_s`).
 _IDLE_PERIODS = 20

@@ -44,14 +44,14 @@ _STORE_WAIT_S = 30.0
 # The maximum number of due targets that a round reads from the store. If most of these targets have the same host,
 # other due targets wait for a later round.
 _READ = 500
-# A target that does not fit in a round because of its host is requested within this time.
+# The time within which a target is requested that did not fit in a round because of its host.
 _LATER_MS = 6 * HOUR_MS
-# How long the result of a request to Cloudflare's API is valid.
+# How long the service relies on its last request to Cloudflare's API to know whether this machine's network works.
 _NETWORK_S = 300.0
 # If the system clock and the monotonic clock have advanced by amounts that differ by more than this, the system clock
 # was changed.
 _CLOCK_SET_MS = HOUR_MS
-# Emails are sent from this minute of the UTC day on, spread over an hour.
+# The minute of the UTC day from which emails are sent. They are spread over `_NOTICE_MINUTES`.
 _NOTICE_MINUTE = 7 * 60
 _NOTICE_MINUTES = 60
 _MINUTE_MS = 60_000

@@ -38,10 +38,10 @@ T = TypeVar("T")
 # Maximum number of concurrent disconnects per user. More disconnects would only wait, because the calls to Cloudflare
 # per user are limited.
 _CONCURRENCY = 8
-# After this time, a deletion stops calling Cloudflare and reports the remaining resources. If Cloudflare responds
-# quickly, the time is sufficient for a thousand accounts.
+# The time after which a deletion stops calling Cloudflare and reports the remaining resources. If Cloudflare responds
+# quickly, this is enough for a thousand accounts.
 _LONGEST_S = 1_800.0
-# After this many failed attempts, an account is disconnected without calling Cloudflare.
+# The number of failed attempts after which an account is disconnected without calling Cloudflare.
 _TRIES = 3
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 30.0

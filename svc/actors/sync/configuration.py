@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# This many syncs can follow each other directly. After that, one sync per `_EVERY_S` is allowed, because each sync
-# makes at least two calls.
+# The number of syncs that can follow each other directly. After that, one sync per `_EVERY_S` is allowed, because each
+# sync makes at least two calls.
 _BURST = 8
 _EVERY_S = 10.0
 

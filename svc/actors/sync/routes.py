@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A call may create a route although its response was lost. If a route to remove is not found, the service therefore
-# searches for the route again after this time.
+# The time after which the service searches again for a route that it wanted to remove but did not find. A call may
+# create a route although its response was lost, so the route may appear later.
 _LATE_MS = 300_000
 
 

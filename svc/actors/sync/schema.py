@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.worker.bundle import WorkerBundle
 
-# Lists the tables of a database.
+# An SQL statement that lists the tables of a database.
 TABLES = "select name from sqlite_schema where type = 'table'"
 _NUMBER = "select value from meta where key = 'schema'"
 _MAKES_TABLE = re.compile(r"create table if not exists (\w+)")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svc.http.serving.requests import RequestInfo
 
 _BRIEFLY = {"Cache-Control": "public, max-age=300"}
-# RFC 9116, 2.5.5: the date should be less than a year in the future.
+# The number of days after which security.txt expires. RFC 9116, 2.5.5, recommends less than a year.
 _VALID_DAYS = 180
 
 

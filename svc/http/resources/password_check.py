@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Each argon2id hash takes 50 ms of a core and 64 MiB.
+# The maximum number of hashes that are computed at the same time. Each argon2id hash takes 50 ms of a core and 64 MiB.
 _CONCURRENT_HASHES = 2
 
 

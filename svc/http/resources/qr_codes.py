@@ -48,7 +48,7 @@ T = TypeVar("T")
 PNGS_PER_MINUTE = 30  # per user
 SETS_PER_HOUR = 20  # ZIP files and pages, per user
 _CHUNK_BYTES = 65_536
-# An SVG image contains the logo as a `data:` URL, which the policy of other responses blocks.
+# The headers of SVG images. An image contains the logo as a `data:` URL, which the policy of other responses blocks.
 _SVG_HEADERS = {"Content-Security-Policy": "default-src 'none'; img-src data:; frame-ancestors 'none'"}
 
 

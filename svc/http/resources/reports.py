@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     _AnyAccount = Account | FormerAccount
 
-# Cloudflare's clock may be this far behind the service's clock, so the first count may be dated to the day before the
-# creation.
+# The maximum time by which Cloudflare's clock is behind the service's clock. Because of this difference, the first
+# count may be dated to the day before the creation.
 _SLOWEST_CLOCK_MS = HOUR_MS
 
 

@@ -25,9 +25,8 @@ _FIRST_DAY = -719_162
 # The maximum number of points in a series, such as 50 days by hour, three years by day or a century by month. Such a
 # response has 100 kB.
 MOST_POINTS = 1_200
-# By default, a report has points by day for up to a quarter, by week for up to half a year, and by month for longer
-# periods.
-# The limits in days:
+# The maximum number of days for which a report has points by day or by week if the request does not choose: a quarter
+# and half a year. Reports about longer periods have points by month.
 _MOST_DAYS_BY_DAY, _MOST_DAYS_BY_WEEK = 92, 183
 _PER_DAY: dict[Step, float] = {"hour": 24, "day": 1, "week": 1 / 7, "month": 1 / 30}
 

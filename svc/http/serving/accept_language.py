@@ -11,7 +11,7 @@ from svc.model import LANGUAGES
 if TYPE_CHECKING:
     from svc.model import Language
 
-# Headers are truncated to this length. Browsers send at most a few hundred characters.
+# The number of characters of the header that are examined. Browsers send at most a few hundred characters.
 _LONGEST = 1_000
 _RANGE = re.compile(
     r"(?P<language>[a-z]{1,8})(?:-[a-z0-9]{1,8}|-\*)*[ \t]*(?:;[ \t]*q=(?P<q>0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?"

@@ -45,8 +45,8 @@ log = logging.getLogger(__name__)
 
 # The maximum time between two requests, and from the start of a connection to the end of the first request head.
 KEEP_ALIVE_S = 15.0
-# During shutdown, an idle connection stays open for this time. If a request arrives in this time, its response has the
-# header `Connection: close`.
+# How long an idle connection stays open during shutdown. If a request arrives in this time, its response has the header
+# `Connection: close`.
 LAST_REQUEST_S = 0.5
 # The maximum time for sending one chunk of a response.
 SEND_S = 30.0
@@ -58,14 +58,14 @@ LINGER_BYTES = 8 * 1_048_576
 # The size of one read. h11 accepts incomplete heads of up to 16 KiB, so no head is longer than 32 KiB.
 _READ_BYTES = 16_384
 _HEAD_FIELDS = 100
-# Each chunk takes about 50 µs of CPU time, however small it is. The number of chunks in a body is therefore limited to
-# this number plus one per 256 bytes.
+# The number of chunks in a body is limited to this number plus one per 256 bytes, because each chunk takes about 50 µs
+# of CPU time, however small it is.
 _FREE_CHUNKS = 64
 _BYTES_A_CHUNK = 256
 # The number of empty lines that are ignored before a request line. RFC 9112 (2.2) recommends at least one, because some
 # old clients send an empty line after each body.
 _EMPTY_LINES = 4
-# With this value of SO_LINGER, close() resets the connection and discards unsent data.
+# The value of SO_LINGER with which close() resets the connection and discards unsent data.
 _RESET = struct.pack("ii", 1, 0)
 # The number of file descriptors that are reserved for the store, connections to Cloudflare and the mail server, and the
 # log.

@@ -82,9 +82,9 @@ def _account_or_former(user_id: int, account_id: str) -> Tx[Account | FormerAcco
 
 
 def _with_account(owned: Tx[Owned | None], find: Callable[[int, str], Tx[A | None]]) -> Tx[tuple[Owned, A | None]]:
-    """Return the object that `owned` returns, with the account that `find` returns for it.
+    """Return the object that the transaction `owned` reads, with the account that `find` returns for it.
 
-    If `owned` returns None, raises NotFound.
+    If there is no such object, raises NotFound.
     """
     target = yield from owned
     if target is None:

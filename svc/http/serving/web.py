@@ -46,8 +46,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-# The operator's logo may be an SVG image with scripts or links. If the image is opened as a page, this policy disables
-# them.
+# The headers of the operator's logo. The logo may be an SVG image with scripts or links, which this policy disables if
+# the image is opened as a page.
 _LOGO_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 METHODS = ("GET", "HEAD")
 ASSETS = "/assets/{file}"
