@@ -10,6 +10,6 @@ from argon2 import PasswordHasher
 
 from svc.security import passwords
 
-# The service's password hasher.
+# The service's password hasher, with its real parameters.
 AS_IT_IS = passwords._HASHER
 passwords._HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)

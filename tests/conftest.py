@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Makes password hashing cheap in this process as well, not only in forked services.
+# Importing this module makes password hashing cheap in this process, not only in forked services.
 assert cheap_passwords.AS_IT_IS
 
-# The duration of an example is meaningless on a machine that runs several tests at the same time.
+# No deadline per example, because its duration depends on the other tests that run at the same time.
 settings.register_profile(
     "tests", deadline=None, max_examples=100 if EVERYTHING else 20, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -56,7 +56,7 @@ _BROWSER, _WITH_BROWSER = "tests/web/", 2
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests: those with a longer timeout, browser tests, then waiting tests spread among CPU-bound tests.
 
-    As a result, no long test runs alone at the end, and no core is idle for long. xdist assigns each process a
+    With this order, no long test runs alone at the end, and no core is idle for long. xdist assigns each process a
     contiguous part of the list, so each process gets a share of the long and of the waiting tests. A process without
     tests takes over the end of another process's part, which has no browser tests.
     """
@@ -102,7 +102,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def schemas(postgres_url: str) -> Iterator[Schemas]:
-    """A pool of schemas on the server. Consecutive tests reuse them."""
+    """A pool of schemas on the server, which tests reuse one after the other."""
     with open_schemas(postgres_url) as opened:
         yield opened
 
@@ -173,7 +173,7 @@ def clock() -> FrozenClock:
 
 
 class ExpectedErrors:
-    """ERROR lines or leaks that a test causes on purpose. Each of them must occur."""
+    """Log lines with ERROR, or leaks of secrets, that a test causes on purpose. Each of them must occur."""
 
     def __init__(self) -> None:
         self.patterns: list[str] = []

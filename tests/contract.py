@@ -13,13 +13,14 @@ from jsonschema_rs import Draft202012Validator
 
 from svc.api.openapi import document
 
-# Error responses to requests that reach no endpoint.
+# The codes of error responses to requests that match no endpoint, by status.
 BEFORE_AN_ENDPOINT = {404: "not_found", 405: "method_not_allowed"}
 
 
 _PARSERS: dict[str, Callable[[bytes], Any]] = {
     "application/json": json.loads,
-    "application/yaml": lru_cache(maxsize=4)(partial(yaml.load, Loader=yaml.CSafeLoader)),  # one document
+    # cached, because all responses with YAML are the same document
+    "application/yaml": lru_cache(maxsize=4)(partial(yaml.load, Loader=yaml.CSafeLoader)),
     "application/zip": bytes.hex,
     "image/png": bytes.hex,
 }

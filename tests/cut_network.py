@@ -28,11 +28,13 @@ class Network:
         self.cut_answers()
 
     def cut_answers(self) -> None:
-        """Stop forwarding bytes from the server."""
+        """Stop forwarding bytes from the server. Bytes from the client still pass."""
         self._to_program.close()
 
     def restore(self, *, forget: bool = False) -> None:
-        """Forward everything again, including held bytes. If `forget` is set, first drop all open connections."""
+        """Forward everything again, including the bytes that were held. If `forget` is set, first drop all open
+        connections.
+        """
         if forget:
             for each in self._open:
                 each.cancel()

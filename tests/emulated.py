@@ -65,5 +65,5 @@ async def fresh(running: Running) -> AsyncIterator[Emulator]:
     ready, pid = running
     async with local_client(timeout=30) as client:
         emulator = Emulator(ready, client, pid)
-        await emulator.reset(**LENIENT)  # accounts of earlier tests would slow down every call
+        await emulator.reset(**LENIENT)  # delete the accounts of earlier tests, which would slow down every call
         yield emulator

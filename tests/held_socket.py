@@ -19,7 +19,7 @@ import trio
 
 from edge_worker.harness.service import environment
 
-# The process sets LISTEN_PID itself, because its parent does not know the process id in advance.
+# The new process sets LISTEN_PID to its own id, because its parent does not know the id before the start.
 _AS_SYSTEMD_STARTS = """
 import os, sys
 for to, held in enumerate(sys.argv[1].split(",") if sys.argv[1] else (), start=3):
@@ -40,7 +40,7 @@ class Holder:
     environ: dict[str, str]
     told_at: trio.socket.SocketType
     arguments: tuple[str, ...] = ()  # arguments of `svc serve`
-    told: list[str] = field(default_factory=list)  # notifications from the running or most recent service
+    told: list[str] = field(default_factory=list)  # notifications from the service that is running or ran last
     process: trio.Process | None = None
     announced: list[str] = field(default_factory=list)  # URLs printed on standard output
 
@@ -74,7 +74,7 @@ class Holder:
         await self.hears(ready)
 
     async def hears(self, line: str) -> None:
-        """Wait until the service has sent this notification. Raises AssertionError if the service ends first."""
+        """Wait until the service has sent this notification. Raises AssertionError if the service ends before that."""
         process = self.process
         assert process is not None
         with trio.fail_after(_COMES_S):
@@ -89,7 +89,8 @@ class Holder:
         assert process is not None
         self._drain()
         async with trio.open_nursery() as nursery:
-            # The kernel queues only ten datagrams. Without a reader, the service could not report that it is stopping.
+            # Read notifications while the service stops. The kernel queues only ten datagrams, and the service waits if
+            # the queue is full.
             nursery.start_soon(self._collect)
             process.send_signal(by)
             status = await process.wait()
@@ -128,7 +129,8 @@ async def open_holder(
     name = f"svc-{secrets.token_hex(8)}"
     held = [socket.create_server(("127.0.0.1", 0), backlog=4_096) for _ in range(sockets)]
     told_at = trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    # The path of a Unix socket can have at most 107 bytes, and the path of a test's folder may be longer.
+    # The path of a Unix socket can have at most 107 bytes. Use a short path, because the path of a test's folder can be
+    # longer.
     short = tempfile.TemporaryDirectory(prefix="svc-")
     place = f"{short.name}/{name}"
     environ = {"NOTIFY_SOCKET": f"@{name}" if abstract else place}

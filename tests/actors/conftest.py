@@ -3,9 +3,8 @@
 The clock moves only when a test advances it. It starts at the emulator's current time, because it is compared with
 the timestamps of tokens and databases. Waits before retries are real, but short.
 
-By default, the emulator stores uploaded Workers without running them, because a process per upload would cost as much
-as the rest of the emulator. The few tests that call a Worker or its cron trigger use the fixture
-`running_worker`.
+By default, the emulator stores uploaded Workers without running them, because starting a process for each upload would
+double the emulator's CPU time. The few tests that call a Worker or its cron trigger use the fixture `running_worker`.
 """
 
 from __future__ import annotations
@@ -155,7 +154,7 @@ class Service:
         Return the account as the API shows it.
         """
 
-        async def poll() -> bool | None:  # reads the store, because a request takes ten times as long
+        async def poll() -> bool | None:  # read the store instead of the API, because a request takes ten times as long
             return (await self.account()).state not in ("pending", "installing") or None
 
         await eventually(poll)
@@ -217,20 +216,21 @@ class Place:
     _owner: tuple[User, dict[str, str]] | None = None
 
     def upgrade(self) -> None:
-        """Give the next service a newer Worker bundle."""
+        """Give the services that start later a newer Worker bundle."""
         self.bundle = replace(self.bundle, module=self.bundle.module + b"\n// newer", sha256="newer")
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
-        """Run a service until the block ends, and then cancel its running work."""
-        # settling_in_connect_s must be long enough for the check of a new token on a slow machine.
+        """Run a service until the block ends. Then cancel its work."""
+        # A connect request waits for its new token for settling_in_connect_s, which must be sufficient on a slow
+        # machine.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
         # Pushes do not extend the interval between health checks, except in the tests of this feature.
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(
-            # Requests may take as long as a held call. This service has no connections that it could end.
+            # A call that the emulator holds also delays its request.
             http=HttpConfig(base_url="https://svc.example", graceful_s=2 * NEVER_S),
             edge=edge_config,
             mail=MailConfig(folder=self.folder / "mail"),

@@ -1,4 +1,4 @@
-"""Tests that the pause between attempts doubles up to its longest value, however often the work fails."""
+"""Tests that the pause between attempts doubles with each failure, up to a maximum."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tests that faults in one account do not affect other accounts and are shown while they last.
+"""Tests that faults in one account do not affect other accounts, and are shown while they last.
 
-A store outage is not a crash.
+An outage of the store does not count as a crash.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ async def test_account_woken_while_its_crash_is_cleared_runs_again(store, clock)
 
 
 class WakingStore(Passing):
-    """A store that wakes an account just before its crash is cleared."""
+    """A store that notifies the actor of an account just before the account's crash is cleared."""
 
     wake: Callable[[], None]
 
@@ -159,7 +159,7 @@ def ran_twice(runs: list[str]) -> Callable[[], Awaitable[bool | None]]:
 
 
 async def test_crash_that_cannot_be_recorded_stops_nothing(tmp_path, clock, expected_errors):
-    """Crashes are recorded from the third crash on, but another program has locked the store then."""
+    """Crashes are recorded from the third crash on. At that time, another program has locked the store."""
     expected_errors.allow("actor crashed")
     expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:

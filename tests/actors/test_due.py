@@ -126,7 +126,7 @@ async def test_self_check_that_began_before_a_restart_ends_on_time(place):
         shown = await eventually(lambda: has_warning(service))
         assert shown["state"] == "ready"
         assert shown["operation"]["error"]["code"] == "self_check_timeout"
-        await service.confirmed()  # the first push comes too late
+        await service.confirmed()  # this push arrives after the limit for the first push
         shown = await service.shown()
         assert (shown["state"], shown["error"]) == ("ready", None)
 

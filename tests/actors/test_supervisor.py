@@ -1,7 +1,7 @@
 """Tests that the supervisor runs one call at a time per account, isolates crashes, and ends all waits at shutdown.
 
-The store is real. Tests with an account define their own duties. Time is also real, but events determine the order, so
-no test depends on time.
+The store is real. Tests with an account define their own duties. The clock is also real, but events determine the
+order, so no result depends on the duration of a step.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ async def test_idle_account_has_no_actor(context):
 
 
 class CountingDuty:
-    """A duty that counts its runs, and waits for the test in each run."""
+    """A duty that counts its runs. In each run, it waits for a signal from the test."""
 
     def __init__(self) -> None:
         self.count = 0

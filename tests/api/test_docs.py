@@ -15,7 +15,7 @@ from svc.model import RESERVED_CODES, AccountAction, AccountState, AccountWarnin
 from svc.store.site_paths import MAX_RETIRING
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [page for page in DOCS.rglob("*.md") if page.name != "plan.md"]  # describes future work
+PAGES = [page for page in DOCS.rglob("*.md") if page.name != "plan.md"]  # plan.md describes future work
 # Matches a method, path and body fields, e.g. `POST /v1/keys {scopes, allow_ips?}`, in backticks or indented.
 REQUEST = re.compile(
     r"(?:`|^ {4})(GET|POST|PUT|PATCH|DELETE) (/[^ `?\n]*)(?:\?[^ `\n]*)?(?: \{([^`\n]*)\})?(?:`|$)", re.MULTILINE
@@ -48,7 +48,7 @@ def test_sign_in_table_has_every_endpoint_with_its_status():
 
 
 def test_every_state_and_warning_of_an_account_is_documented():
-    # One row of the table may explain several states.
+    # A row of the table may describe several states.
     assert named_in(table_of("use/accounts.md", "| `state` |")) == {"state", *get_args(AccountState)}
     assert named_in(table_of("use/accounts.md", "| warning |")) == set(get_args(AccountWarning))
 

@@ -162,7 +162,7 @@ async def test_package_runs_on_fresh_debian(tree: Path, emulator: Emulator) -> N
     owners = shell(tree, "stat -c '%U:%G %a' /etc/svc/config.toml /var/lib/svc /var/lib/svc/svc.db").splitlines()
     assert owners[:2] == ["root:svc 640", "svc:svc 700"]
     assert owners[2].startswith("svc:svc ")
-    # Start the service with the unit's command and with the paths in the package's configuration.
+    # Start the service with the command of the systemd unit, and with the paths in the package's configuration.
     unset = [word for name in PLACES for word in ("-u", name)]
     unit = (tree / "usr/lib/systemd/system/svc.service").read_text()
     [serve] = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
@@ -243,7 +243,7 @@ def test_releases_of_two_builds_are_identical(
     written = run(sys.executable, "packaging/release.py", version("svc"), tmp_path / "key", SOURCE_DATE_EPOCH=epoch)
     first = Path(written.strip())
     (first / "allowed_signers").write_text(f"svc {(tmp_path / 'key.pub').read_text()}")
-    for block in blocks("verify.md")[:3]:  # all but the new build
+    for block in blocks("verify.md")[:3]:  # all commands except those for the new build
         run("sh", "-euc", f"cd {first}\n{block.text}")
     (first / "allowed_signers").unlink()
     release = f"{folder}/.venv/bin/python packaging/release.py {version('svc')}"

@@ -78,7 +78,7 @@ async def journey(emulator: Emulator, place: Place) -> None:
         await _push(emulator, customer)
         report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d"))["report"]
         assert report["totals"] == {"views": 1, "bots": 0, "visitors": 1}
-    assert service.process.returncode == 0  # after a SIGTERM
+    assert service.process.returncode == 0  # the exit status after SIGTERM
 
 
 async def _serves_everything(service: Service) -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 # Cached, because each takes half a minute to build.
 _TREES = ROOT / "build/trees"
 _TOOLS = ("mmdebstrap", "buildah", "umoci", "runc", "dpkg-deb", "objdump", "caddy", "nginx")
-# Packages for the local base images. They replace the public images, so that no registry is needed.
+# Packages for the local base images. The local images replace the public ones, so that the build needs no registry.
 IMAGES = {"python": ("python3", "python3-venv", "libpython3-stdlib", "libpython3-dev", "binutils"), "system": ()}
 # The path settings for a service that is not installed. Installed artefacts have their own defaults.
 PLACES = ("SVC_STORE_URL", "SVC_VAULT_KEY_FILE", "SVC_MAIL_FOLDER")
@@ -129,7 +129,7 @@ def container(folder: Path, data: Path) -> Place:
     image_environ, name = process["env"], f"svc-test-{os.getpid()}"
 
     def command(environ: dict[str, str]) -> list[str]:
-        # The image itself sets the paths and the command.
+        # Do not set the paths and the command, because the image contains them.
         process["env"] = image_environ + [f"{key}={value}" for key, value in environ.items() if _is_passed(key)]
         file.write_text(json.dumps(config))
         return ["sh", "-c", f"exec runc run --bundle '{bundle}' {name}"]

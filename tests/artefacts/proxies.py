@@ -56,7 +56,7 @@ def nginx(folder: Path, service: str, https: str, http: str) -> list[str | Path]
     [number] = re.findall(r"nginx/([\d.]+)", said)
     secure = f"listen {https} ssl"
     text = text.replace("listen 443 ssl", secure).replace("listen 80", f"listen {http}")
-    if tuple(map(int, number.split("."))) < (1, 25, 1):  # as the page explains
+    if tuple(map(int, number.split("."))) < (1, 25, 1):  # the page explains that older versions need other directives
         assert "use `listen 443 ssl http2;`" in (ROOT / "docs/operate/tls.md").read_text()
         text = text.replace("    http2 on;\n", "").replace(f"{secure};", f"{secure} http2;")
     file = folder / "nginx.conf"

@@ -32,7 +32,7 @@ async def test_binary_runs_whole_service(tmp_path: Path) -> None:
     program = Program(lambda environ: ["env", "-u", "PATH", f"TMPDIR={unpacked}", BINARY, "serve"])
     async with open_emulator(local_egress=True) as emulator:
         await journey(emulator, Place(program, tmp_path / "svc", {}))
-    # The unpacked files were removed, although one run was killed.
+    # No unpacked files may remain, although one of the runs was killed.
     assert list(unpacked.iterdir()) == []
 
 
@@ -40,7 +40,7 @@ def test_init_as_root_acts_as_owner_of_data_folder() -> None:
     """`svc init` checks the entered values as the owner, who must be able to read the unpacked files."""
     if os.geteuid() != 0:
         return  # only root can switch to another user
-    # Not in pytest's folder, which other users cannot access.
+    # Do not use pytest's folder, because other users cannot access it.
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         place.chmod(0o755)

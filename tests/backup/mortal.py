@@ -4,7 +4,7 @@ FOLDER contains the backup `backup.tar` and the folder `old` with a SQLite store
 backup over a copy of `old`. If URL is given, the copy is in a schema on that PostgreSQL server. A run is killed with
 SIGKILL at one step. A step is the moment right before a system call that changes the disk, or right before or after a
 message to the server. If SEED is given, only the steps around the commit and a random sample of the others are tested.
-The program uses only one thread.
+The program uses only one thread, so that the steps are the same in each run.
 
 Print the results of the runs as JSON:
 
@@ -68,7 +68,7 @@ def main(folder: Path, server_url: str | None = None, seed: str | None = None) -
 
 
 class KilledRestores:
-    """Runs of the same restore, each killed at a different step."""
+    """Runs the same restore several times, and kills each run at a different step."""
 
     def __init__(self, folder: Path, server_url: str | None) -> None:
         self._backup = folder / "backup.tar"

@@ -230,7 +230,7 @@ def test_existing_file_is_kept_and_files_of_a_killed_backup_are_removed(tmp_path
 
 @pytest.mark.rule("X17")
 def test_only_a_backup_is_overwritten(tmp_path):
-    """Operators may mistake FILE for the source of the backup. This must not destroy the store."""
+    """An operator may name the store as FILE, the output of the command. The command must not overwrite the store."""
     config = config_of(tmp_path / "var")
     fill(config)
     key, rows = config.vault.key_file.read_bytes(), rows_of(config)
@@ -245,7 +245,7 @@ def test_only_a_backup_is_overwritten(tmp_path):
         run.backup(config, tmp_path / "link", START_MS, with_key=True, replace=False)
     assert (config.vault.key_file.read_bytes(), rows_of(config)) == (key, rows)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "fifo", "link", "var"]
-    (tmp_path / "made.tar").touch()  # as mktemp does
+    (tmp_path / "made.tar").touch()  # create an empty file, as the program mktemp does
     for _ in range(2):
         run.backup(config, tmp_path / "made.tar", START_MS, with_key=False, replace=True)
     assert run.verify(tmp_path / "made.tar").contents.rows["users"]

@@ -137,7 +137,7 @@ def test_remaining_log_is_not_applied_to_the_restored_store(tmp_path):
     _, aside = run.restore(config, tmp_path / "backup.tar", START_MS, replace=True)
     assert emails_of(config) == {"old@example.com"}
     assert aside is not None
-    with closing(sqlite3.connect(aside)) as kept:  # its log was moved with it
+    with closing(sqlite3.connect(aside)) as kept:  # SQLite's log was moved together with the store
         assert kept.execute("select count(*) from users where email like 'late%'").fetchone() == (200,)
 
 

@@ -70,7 +70,7 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     assert service.open(box, account_id) == "cfat_x"
     assert service.open(before, account_id) == "cfat_x"
 
-    # The store now has a token that was sealed with the old key after the rotation.
+    # After the rotation, the service has sealed another token with the old key.
     done(config, put(account_id, Vault([old]).seal("cfat_y", account_id)))
 
     async def refused() -> None:

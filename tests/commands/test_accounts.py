@@ -66,7 +66,7 @@ def test_list_and_show_print_connected_and_disconnected_accounts(tmp_path):
     text = svc(tmp_path, "account", "show", gone).stdout
     assert "revoke_token:     svc-op_old\n" in text
     assert "remaining:        Worker svc-edge: it was changed outside the service.\n" in text
-    # The result of a disconnect can be printed again, without a service and without a confirmation.
+    # The command can print the result of a disconnect again. For this, it needs no running service and no confirmation.
     again = svc(tmp_path, "account", "disconnect", gone)
     assert again.returncode == 0
     assert "  - Worker svc-edge: it was changed outside the service.\n  - API token svc-op_old: " in again.stdout
@@ -140,7 +140,7 @@ def test_disconnect_without_a_service_is_refused(tmp_path):
 def test_disconnect_needs_the_typed_confirmation(tmp_path):
     account_id = make_account(tmp_path, site="shop.example.com")
     make_account(tmp_path)
-    with lock(tmp_path / "var/svc.db"):  # as a running service does
+    with lock(tmp_path / "var/svc.db"):  # lock the store, as a running service does
         one = svc(tmp_path, "account", "disconnect", account_id, text="yes\n")
         assert (one.returncode, one.stderr) == (1, "svc: nothing was disconnected\n")
         assert "with 1 site and 0 links. It cannot be undone.\nType the account ID to continue: " in one.stdout

@@ -100,7 +100,9 @@ def test_version(tmp_path):
 
 
 def test_health_uses_configured_address_and_imports_little(tmp_path):
-    """Supervisors run `svc health` twice a minute, so it must not import large packages."""
+    """Process supervisors run `svc health` twice a minute, so the command must start quickly and not import large
+    packages.
+    """
     bind = free_port()  # reserved, so that no other program listens there during the test
     (tmp_path / "config.toml").write_text(f'[http]\nbind = "{bind}"\n')
     (tmp_path / "other.toml").write_text("http = 1\n[store\n")
@@ -160,7 +162,7 @@ def test_commands_for_existing_store_do_not_create_one(tmp_path):
 
 
 def test_check_detects_full_disk(tmp_path):
-    """A file size limit has the same effect on SQLite as a full disk: the log cannot grow."""
+    """A limit on the file size has the same effect on SQLite as a full disk, because SQLite's log cannot grow."""
     path = store_of(tmp_path).path
     make_store(tmp_path)
     with closing(sqlite3.connect(path, isolation_level=None)) as held:  # an open connection keeps the log file
@@ -341,7 +343,9 @@ def test_check_reports_who_can_read_metrics(bind, text):
 @pytest.mark.rule("X14")
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "[::]", "[0::0]", "[::ffff:0:0]"])
 def test_check_warns_if_metrics_bind_to_all_addresses(host):
-    """This is common in containers, where access depends on the published ports."""
+    """Metrics on all addresses are common in containers, where only published ports are accessible, so the check only
+    warns.
+    """
     found = check_metrics(Config(metrics=MetricsConfig(bind=f"{host}:9090")))
     assert found.verdict == "warn"
     assert (

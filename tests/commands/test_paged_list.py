@@ -36,7 +36,7 @@ def add_users() -> Tx[None]:
 @pytest.mark.both_engines
 @pytest.mark.parametrize("order", ["oldest", "newest", "email"])
 def test_list_of_many_users_has_at_most_two_pages_in_memory(store_config: StoreConfig, capsys, order) -> None:
-    """The number of statements grows with the number of pages, but the memory does not grow."""
+    """The number of statements grows with the number of pages, but the memory use does not."""
     if store_config.engine == "sqlite":
         make_sqlite_store(store_config)
 

@@ -45,9 +45,9 @@ def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
     assert config.store.copies == str(data)
     assert config.auth.sign_up == "closed"
     assert (config.edge, config.limits, config.timing) == (Config().edge, Config().limits, Config().timing)
-    assert (data / "svc.db").exists()  # `svc init` has opened the store
+    assert (data / "svc.db").exists()  # the file exists because `svc init` has opened the store
     assert not (data / "vault.key").exists()
-    # Commented-out settings show their defaults, so removing the # results in a valid configuration.
+    # A commented-out setting shows its default value, so the configuration is still valid if the # is removed.
     uncommented = re.sub(r"^#(\w+ = )", r"\1", path.read_text(), flags=re.MULTILINE)
     assert Config.model_validate(tomllib.loads(uncommented)).edge == Config().edge
 

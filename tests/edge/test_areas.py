@@ -40,14 +40,14 @@ async def test_created_token_has_exactly_the_requested_permissions(
     assert await zones.account_name(access) == "Customer"
     assert (await zones.records_of(access, customer.zones[zone], zone)).proxied
     assert await routes.list_routes(access, customer.zones[zone]) == []
-    with pytest.raises(EdgeRefused) as caught:  # the token has no other permissions
+    with pytest.raises(EdgeRefused) as caught:  # the token has no permissions except that to create tokens
         await tokens.list_all(access)
     assert caught.value.code == "permission_error"
 
 
 @pytest.mark.rule("A4")
 def test_missing_permission_group_is_reported() -> None:
-    # Some permission names exist twice, with different scopes.
+    # Some permission names exist twice, with different scopes. Only the scope distinguishes these permissions.
     elsewhere = [tokens.PermissionGroup("x", "DNS Read", (ACCOUNT,))]
     groups = [group for group in GROUPS if group.name not in ("D1 Write", "DNS Read")] + elsewhere
     with pytest.raises(ServiceError) as caught:
@@ -136,7 +136,8 @@ async def test_host_belongs_to_its_closest_active_zone_else_its_closest_zone(
     assert await zone_id_of(f"shop.eu.{zone}") == customer.zones[zone]
     await emulator.set_zone(customer.account_id, zone, status="pending")
     assert await zone_id_of(f"a.b.{zone}") == customer.zones[zone]
-    assert await zone_id_of(f"shop.eu.{zone}") == closer  # no zone is active, so the closest one is used
+    # no zone is active, so the zone with the longest matching name is used
+    assert await zone_id_of(f"shop.eu.{zone}") == closer
     assert not (await zones.zone_by_id(access, closer)).is_active
 
 
@@ -181,7 +182,8 @@ async def test_script_has_tags_and_a_stable_etag(access: Access) -> None:
     assert uploaded.etag
     assert uploaded.tags == ("svc-account:acc_1",)
     await upload(access)
-    assert await workers.get_script(access, "svc-edge") == uploaded  # uploading the same code does not change the etag
+    # uploading the same code again does not change the etag
+    assert await workers.get_script(access, "svc-edge") == uploaded
     await workers.disable_subdomain(access, "svc-edge")
     await workers.set_schedules(access, "svc-edge", ["* * * * *"])
     assert await schedules(access) == ["* * * * *"]
@@ -258,7 +260,7 @@ async def test_worker_not_found_after_upload_is_retried(access: Access, emulator
     await finish_install(access)
     assert await schedules(access) == ["* * * * *"]
     await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007, times=None)
-    with pytest.raises(EdgeUnavailable):  # an install can continue after this error, but not after EdgeRefused
+    with pytest.raises(EdgeUnavailable):  # the install continues after this error; it would end after EdgeRefused
         await finish_install(access)
 
 

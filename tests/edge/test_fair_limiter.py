@@ -29,7 +29,8 @@ def test_account_gets_at_most_its_share() -> None:
     assert has_slot(many) == [True, True, False, False]
     others = queue_requests(limiter, B, C, B)
     assert has_slot(others) == [True, True, False]
-    limiter.release(many[0])  # A has fewer calls than its limit again, and its call has waited longest
+    # A has fewer calls than its limit again, and of all waiting calls, A's call has waited longest
+    limiter.release(many[0])
     assert (has_slot(many[1:]), has_slot(others)) == ([True, True, False], [True, True, False])
     limiter.release(others[1])
     assert has_slot(others) == [True, True, True]

@@ -121,7 +121,7 @@ def page(number: int, names: str, total: int) -> bytes:
 
 
 async def test_list_that_changes_between_pages_is_read_again() -> None:
-    # an added zone shifts the list, so b appears twice and d is missing
+    # a zone that was added between the two pages shifts the list, so b appears twice and d is missing
     first_pass = [page(1, "ab", 4), page(2, "bc", 4)]
     second_pass = [page(1, "ba", 4), page(2, "cd", 4)]
     async with open_scripted_server([*first_pass, *second_pass]) as (access, _):

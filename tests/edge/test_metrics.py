@@ -102,7 +102,7 @@ async def test_calls_held_back_are_counted_separately(emulator: Emulator, custom
         await zones.account_name(access)
         with pytest.raises(EdgeUnavailable):
             await zones.account_name(access)
-        edge._limiter.enqueue(SlotRequest("another", None))  # this occupies the only slot
+        edge._limiter.enqueue(SlotRequest("another", None))  # occupies the only slot
         other = edge.access(customer.account_id, customer.bootstrap_token + "x")
         with pytest.raises(EdgeUnavailable):
             await zones.account_name(other)

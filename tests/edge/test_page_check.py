@@ -1,4 +1,4 @@
-"""The search for a snippet on a page over real sockets, whatever the host responds."""
+"""Tests of the search for a snippet on a web page, over real sockets and with various responses of the host."""
 
 from __future__ import annotations
 

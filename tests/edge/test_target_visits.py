@@ -1,4 +1,4 @@
-"""Visits of the targets of links over real sockets and TLS: responses, redirects and failures."""
+"""Tests of requests to the targets of links, over real sockets and TLS: responses, redirects and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests of requests to link hosts over real sockets: what a response shows, and why there is none."""
+"""Tests of requests to link hosts over real sockets: what a response reveals about the host, and the reasons for a
+missing response.
+"""
 
 from __future__ import annotations
 

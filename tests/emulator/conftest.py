@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.emulated import Running
 
 
-# Settings that tests may change but `fresh` does not reset. The values are the defaults of the command line.
+# Settings that tests may change, but that `fresh` does not reset, with the defaults of the command line.
 DEFAULTS: dict[str, float | str] = {
     "firewall": True, "ignores_fail_open": False, "slow_ms": 150, "cron_delay_s": 900, "cron_missed_one_in": 200,
 }  # fmt: skip
@@ -28,7 +28,9 @@ DEFAULTS: dict[str, float | str] = {
 
 @pytest.fixture(scope="session")
 def shared_emulator() -> Iterator[Running]:
-    """A lenient emulator for the tests in this folder. Its caches, pages and random state are never reset."""
+    """A lenient emulator for the tests in this folder. Its caches, its origin pages and its random numbers are never
+    reset.
+    """
     with emulator_process() as running:
         yield running
 

@@ -137,7 +137,7 @@ async def test_exception_is_error_1101_and_counted(emulator: Emulator, api: Api)
     usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
     assert usage["scripts"]["probe"] == {"requests": 1, "errors": 1, "subrequests": 0}
 
-    async def printed() -> bool | None:  # by a different process than the one that responds
+    async def printed() -> bool | None:  # the output comes from another process than the response
         return any("on purpose" in line for line in (await emulator.state())["logs"]) or None
 
     await eventually(printed)

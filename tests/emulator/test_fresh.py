@@ -56,7 +56,7 @@ async def test_default_cache_belongs_to_the_zone_and_works_without_the_script(em
 
 async def test_order_of_a_list_changes_with_its_items(emulator: Emulator, api: Api) -> None:
     orders = set()
-    for number in range(24):  # one of two orders is chosen at random
+    for number in range(24):  # each list has one of two orders, chosen at random
         await emulator.set_zone(api.customer.account_id, f"zone-{number}.example")
         listed = await api.result("GET", "/zones", params={"per_page": 50})
         orders.add(tuple(z["name"] for z in listed if z["name"] in ("shop.example", "zone-0.example")))

@@ -37,7 +37,7 @@ async def test_rows_written_are_limited_by_day_on_binding_and_api(emulator: Emul
     assert (await refused_query(api, database, "insert into hit values ('x')")).startswith(WRITE_TEXT)
     assert await api.query(database, "select count(*) as n from hit") == [
         {"n": 1}
-    ]  # reads still work, but nothing was written
+    ]  # reads still work, but the statement above wrote nothing
     await emulator.clock(DAY_S)
     assert (await emulator.visit("shop.example", "/insert")).body == "ok"
 
@@ -75,7 +75,8 @@ async def test_invocation_is_limited_to_50_queries(emulator: Emulator, api: Api,
     await api.probe()
     response = (await emulator.visit("shop.example", path)).body
     assert response == f"{text}: Too many API requests by single worker invocation."
-    assert (await emulator.visit("shop.example", "/insert")).body == "ok"  # each invocation has its own count
+    # each invocation has a separate count of statements
+    assert (await emulator.visit("shop.example", "/insert")).body == "ok"
     script = (await emulator.state())["accounts"][api.customer.account_id]["scripts"]["probe"]
     assert script["max_d1_queries"] == 51
 
@@ -166,7 +167,7 @@ async def test_token_above_the_rate_limit_is_blocked_for_the_window(emulator: Em
         await api.result("GET", api.account)
     blocked = await api.call("GET", api.account)
     assert (blocked.status_code, blocked.headers["Retry-After"]) == (429, "3600")
-    # A window can end between any two calls, so the number of calls before the block is unknown.
+    # The token is blocked after a number of calls that is not known, because a window can end between any two calls.
     await emulator.set_failure_settings(rate_window_s=0.5)
 
     async def responses(status: int) -> bool | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 REFUSED = (403, 10000)
-# Errors for a missing permission. They differ by product.
+# Errors for a missing permission as (status, code), which differ by product.
 LACKS = {"D1": (403, 7403), "Workers Routes": REFUSED, "Workers Scripts": REFUSED}
 
 
@@ -165,7 +165,9 @@ async def test_token_value_is_shown_once_and_can_be_rolled(bootstrap: Api) -> No
 
 
 async def granted(api: Api, resources: dict[str, Any]) -> Any:
-    """Request a token with DNS Read and Zone Read on these resources, as a caller that has both. Return the outcome."""
+    """Create a token with DNS Read and Zone Read on these resources, with a token that has both permissions. Return the
+    outcome.
+    """
     groups = await api.result("GET", f"{api.account}/tokens/permission_groups")
     ids = {group["name"]: {"id": group["id"]} for group in groups if group["name"] in ("Zone Read", "DNS Read")}
     assert {group["name"] for group in groups if group["is_selectable"]} >= {"Zone Read"}
@@ -220,7 +222,9 @@ async def test_new_token_is_rejected_at_first(emulator: Emulator, bootstrap: Api
 
 
 async def test_new_token_is_not_known_everywhere_at_first(emulator: Emulator, bootstrap: Api) -> None:
-    """Halfway through a token's propagation, half of the locations know the token. 60 calls reach both kinds."""
+    """Halfway through a token's propagation, half of the locations know the token. Some of the 60 calls must succeed,
+    and some must fail.
+    """
     await emulator.set_failure_settings(token_spread_ms=HOUR_MS)
     rights = ["Account Settings Read"]
 

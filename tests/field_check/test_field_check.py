@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ROUTES = "/zones/*/workers/routes"
 DATABASES = "*/d1/database"
-# The number of lines printed before the table if the account has a zone, and the run does not use up the day's quota.
+# The number of lines that the command prints before the table if the account has a zone and the run does not use up the
+# day's quota.
 STEPS = 19
 # The steps at which the process is killed. `make test` uses a random sample.
 KILLED_AT = range(1, STEPS + 1) if EVERYTHING else sorted(random.Random(SEED).sample(range(1, STEPS + 1), 3))
@@ -117,7 +118,7 @@ async def site(emulator: Emulator, request: pytest.FixtureRequest, tmp_path: Pat
 
 @pytest.mark.rule("X8")
 async def test_all_responses_of_emulated_platform_fit_and_no_resources_remain(site):
-    await site.emulator.begin_at_noon()  # so that the day does not end during the test
+    await site.emulator.begin_at_noon()  # the day must not end during the test
     try:
         status, lines = await site.run("--use-up-the-day")
     finally:

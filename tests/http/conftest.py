@@ -44,7 +44,9 @@ OTHER_EDGE_ACCOUNT = "f" * 32
 
 
 class UnboundedConnection(TestHTTPConnection):
-    """A test connection without a limit on unread chunks. The framework's test connection blocks after ten."""
+    """A test connection that accepts any number of unread chunks. The framework's own test connection blocks
+    after ten.
+    """
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -86,7 +88,7 @@ class World:
         The test fails if the response does not match the OpenAPI document.
         """
         if path.startswith("/auth/") and "data" not in more:
-            json = json or {}  # even an empty form must be sent as JSON
+            json = json or {}  # an empty form must also be sent as JSON
         if json is not None:
             more["json"] = json
         client = self.app.test_client(use_cookies=False)

@@ -66,12 +66,12 @@ class Zone:
 
 
 async def proceed() -> None:
-    """Return immediately. This is the default, so an actor begins its work without waiting."""
+    """Return immediately. By default, an actor waits with this function before it begins its work."""
 
 
 @dataclass
 class StandIn:
-    """A test double for the supervisor, all actors, and the platform."""
+    """A test double for the supervisor, for all actors, and for the platform."""
 
     store: Store
     config: Config
@@ -117,7 +117,7 @@ class StandIn:
         return StandInActor(self, edge_account_id)
 
     def wake(self, edge_account_id: str) -> None:
-        """Record that this account's actor was woken."""
+        """Record that the service has notified this account's actor of a change."""
         self.woken.append(edge_account_id)
 
     async def ask(self, what: str) -> None:
@@ -129,7 +129,7 @@ class StandIn:
 
 
 class StandInVault(Vault):
-    """A vault that also opens every working token, which these tests do not seal."""
+    """A vault that also decrypts working tokens, which these tests store without encryption."""
 
     def __init__(self) -> None:
         super().__init__([new_key()])
@@ -207,7 +207,7 @@ class StandInReads:
     ) -> WorkerSide | WebViews | Unavailable:
         """Return the Worker's side of a statement of counts, or page views of Web Analytics.
 
-        Scans cannot be read; tests/actors reads them.
+        It does not support reads of QR code scans, which tests/actors covers.
         """
         del user_id, account, read
         if key[0] == "scans":

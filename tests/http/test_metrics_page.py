@@ -128,7 +128,7 @@ async def test_ended_operation_is_counted_once(store: Store, clock: FrozenClock)
         running = await store.read(operations.running(await store.run(an_account())))
         assert running is not None
         ids.append(running.id)
-    await store.run(operations.finish(ids[0], clock() - 1))  # ended before the service started
+    await store.run(operations.finish(ids[0], clock() - 1))  # this operation ended before the service started
     async with served(store, clock) as service:
         await service.scrape()
         await store.run(operations.finish(ids[1], clock() + 7_000))
@@ -136,7 +136,8 @@ async def test_ended_operation_is_counted_once(store: Store, clock: FrozenClock)
             found = await service.scrape()
             assert found.counts("svc_operation_seconds_count", "kind", "outcome") == {("connect", "done"): 1}
         assert found.total("svc_operation_seconds_sum") == 7
-        # Because of a slow transaction, this operation appears later, although it ended before the counted one.
+        # This operation ended before the one that is counted already, but appears only now, because its transaction was
+        # slow.
         await store.run(operations.fail(ids[2], ErrorNote("internal", "x", None), clock() + 3_000))
         clock.advance_s(3_600)
         found = await service.scrape()
@@ -201,7 +202,7 @@ async def test_many_scrapes_share_one_text_and_one_poll(store: Store, clock: Fro
                 nursery.start_soon(some)
     assert len(texts) == 80
     assert len(set(texts)) == 1
-    assert unreliable.reads == 2  # one for the census, one for the ended operations
+    assert unreliable.reads == 2  # one read for the numbers of objects, and one for the operations that ended
 
 
 @pytest.mark.rule("X14")

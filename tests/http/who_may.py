@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from svc.errors import Code
 
 # `needs`: a key needs at least one of these scopes (with `+`, all of them; `all`: every scope; `-`: none; `session`:
-# keys are rejected).
-# The other columns contain the response to a sign-in session, a key with the scopes, a key with all other scopes, a key
-# limited to another account, another user, and a user with an unconfirmed address. Endpoints that delete the caller or
-# end the caller's session come last.
+# keys are rejected). The other columns contain the response to a sign-in session, a key with the scopes, a key with all
+# other scopes, a key limited to another account, another user, and a user with an unconfirmed address. Endpoints that
+# delete the user or end the session come last, because later requests would fail.
 TABLE = """
                                            needs          | session key without limited stranger unconfirmed
 GET    /v1/me                              -              | 200     200 200     200     200      200
@@ -97,8 +96,8 @@ GET    /v1/overview                        reports        | 200     200 scope   
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
-# The additional scope that a request needs if its path, query or body has the text: sorting by clicks and email reports
-# reveal data from reports.
+# The additional scope that a request needs if its path, query or body contains this text. Sorting by clicks and email
+# reports need the scope `reports`, because they reveal counts.
 ALSO: dict[str, tuple[str, Scope]] = {
     "GET /v1/links": ("order=clicks", "reports"),
     "PUT /v1/sites/{site_id}/mailings": ("mailings", "reports"),

@@ -119,7 +119,7 @@ def test_active_or_external_content_is_rejected(tmp_path, content, problem):
     ],
 )
 def test_other_content_is_rejected(tmp_path, content, problem):
-    if problem is None:  # deep nesting alone is harmless
+    if problem is None:  # deep nesting without active content is accepted
         (tmp_path / "logo.svg").write_bytes(content)
         assert read_logo(tmp_path / "logo.svg").suffix == "svg"
     else:

@@ -21,7 +21,7 @@ ZONE = "shop.example"
 PUSHED_BY_MS = 55 * 60_000
 
 
-# A lenient platform accepts a valid token immediately, so the service need not wait for the token to propagate.
+# Short waits for new tokens, because a lenient platform accepts a valid token immediately.
 QUICK = {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
 # For tests that use the emulator's own, strict defaults.
 STRICT_PLATFORM = pytest.mark.parametrize("strict", [True], ids=["strict"])
@@ -89,7 +89,7 @@ async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
     """Move the platform's clock to 12:10 on a day that is in the past for the service.
 
     This ensures that no hour or day ends during a test, and that no Worker's clock is ahead of the service's. Return
-    the platform's time without the offset, and the time that the clock was moved to (both epoch ms).
+    the platform's time before the move, and the time to which the clock was moved (both epoch ms).
     """
     real = await emulator.clock(0)
     noon = (real // DAY_MS - 1) * DAY_MS + DAY_MS // 2
@@ -111,7 +111,8 @@ async def crons(
 ) -> None:
     """Move the platform's clock to `at`, then fire the Worker's cron once per minute.
 
-    `real` is the platform's time without the offset (epoch ms). Unless `fail` is set, every run must succeed.
+    `real` is the platform's time (epoch ms) without the offset of its clock. Unless `fail` is set, every run must
+    succeed.
     """
     await emulator.clock((at - real) / 1000)
     for minute in range(minutes):

@@ -41,7 +41,9 @@ ACTIONS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The size of a world: accounts, days, moments at which something happens, and the maximum size of an account."""
+    """The size of a world: accounts, days, the number of moments at which something happens, and the maximum size of an
+    account.
+    """
 
     seed: int
     accounts: int
@@ -124,7 +126,7 @@ class Visit:
 
 @dataclass
 class RandomAccount:
-    """One account, starting when it is connected."""
+    """One account and its history, beginning when it is connected."""
 
     number: int
     chance: random.Random
@@ -141,17 +143,19 @@ class RandomAccount:
     leaving: bool = False  # True if its user will disconnect it
     level: int = 0  # level of the write budget
     level_day: int = -1
-    range_chance: random.Random = field(default_factory=random.Random)  # separate, so that the history stays the same
+    # separate random numbers, so that reports do not change the history
+    range_chance: random.Random = field(default_factory=random.Random)
     retention: Setting = field(default_factory=Setting)
     retained: Retained | None = None  # what its Worker's database has, if known
     months_due: bool = False  # True if a month has ended that the Worker has not added up yet
     ever_short: bool = False  # True if the write budget was nearly used up on any day
     ran_at: int = 0  # epoch ms: the last time that its crons ran until idle
-    since_level: int = 0  # epoch ms: first event that must wait for the end of its day (write budget), or 0
-    refused_at: int = 0  # epoch ms: a time at which the Worker has already omitted hours of that day
+    # epoch ms of the first event that is counted only at the end of its day, because of the write budget, or 0
+    since_level: int = 0
+    refused_at: int = 0  # epoch ms: the latest known time at which the Worker had already omitted hours of the same day
     incomplete_day: int = -1  # the day for which the Worker has reported omitted hours
     closed: list[tuple[int, int]] = field(default_factory=list)  # (time, hours closed up to)
-    as_of_at_least: int = 0  # epoch ms: data has been sent at least up to this time
+    as_of_at_least: int = 0  # epoch ms: the Worker has sent data at least up to this time
 
     @property
     def alive(self) -> list[Site]:
@@ -181,7 +185,7 @@ class RandomAccount:
         for site in self.alive:
             count, seed = self.chance.choice((0, 0, 1, 2, 3, 5, 9)), self.chance.randrange(2**32)
             is_site = site.target.kind == "site"
-            # Separate random numbers, so that the histories of earlier versions stay the same.
+            # Use separate random numbers, so that a seed leads to the same history as before.
             visit_chance = random.Random(f"{seed}/visits")
             for plain in views(count, seed) if is_site else clicks(count, seed):
                 hit = _visit(visit_chance, plain) if is_site else _click(visit_chance, plain, site)
@@ -199,7 +203,8 @@ class RandomAccount:
                 yield Visit(line, site.host, body, hit, site.target, self.level < 2)
 
     def waits(self, now: int) -> bool:
-        """Return True if events at this time would wait for the end of their day under a nearly used-up write budget.
+        """Return True if events at this time would be counted only at the end of their day, provided that the write
+        budget is nearly used up.
 
         At any level of the budget, the Worker folds the end of the previous day together with all later events so far.
         It counts these events in their hours.
@@ -223,7 +228,7 @@ def _visit(chance: random.Random, hit: Hit) -> Hit:
 
 
 def _click(chance: random.Random, hit: Hit, link: Site) -> Hit:
-    """Return the click, with a campaign at random, and with the destination that its link's rules determine."""
+    """Return the click with the destination that the link's rules determine, and at random with a campaign."""
     hit = _with_campaign(chance, hit)
     if link.has_ended and hit.bot is None:
         return replace(hit, outside="ended")
@@ -241,7 +246,7 @@ def _with_campaign(chance: random.Random, hit: Hit) -> Hit:
 
 @dataclass
 class Seen:
-    """Statistics of a world. Tests use them to check that a run covered enough cases."""
+    """Counts of what happened in a world. Tests use them to check that a run has covered enough cases."""
 
     histories: int = 0
     events: int = 0

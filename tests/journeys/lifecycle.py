@@ -118,7 +118,7 @@ class World:
         return sorted(route["pattern"] for zone in zones for route in zone["routes"])
 
     async def check_consistent(self, account: dict[str, Any] | None) -> None:
-        """Check that nothing exists twice, and that each valid token is in use or reported to the user."""
+        """Check that no resource exists twice, and that each valid token is either in use or reported to the user."""
         held = await self.held()
         assert list(held["scripts"]) in ([], ["svc-edge"])
         assert [database["name"] for database in held["databases"].values()] in ([], ["svc-edge"])
@@ -183,7 +183,7 @@ async def connected(world: World, service: Service) -> None:
         account = await world.settled(service)
         assert account is not None
     assert account["state"] == "ready", account
-    if account["operation"]["state"] == "running":  # the Worker's first cron run confirms its installation
+    if account["operation"]["state"] == "running":  # the first cron run of the Worker confirms the installation
         await world.emulator.cron(world.edge_account_id, "svc-edge")
 
         async def confirmed() -> bool | None:
@@ -323,8 +323,8 @@ async def _site_is_gone(world: World, service: Service) -> bool | None:
 class Draws:
     """The numbers, counted from 1, of the moments or calls at which a test injects a failure: a sample, or all of them.
 
-    The number of moments and calls varies slightly between runs. The test therefore sets `existed` to False if the most
-    recently drawn number did not occur. A smaller number is then drawn or, in `make test-all`, the iteration ends.
+    A run may have slightly fewer moments or calls than another one. If the number that was drawn last did not occur in
+    a run, the test sets `existed` to False. Then a smaller number is drawn or, in `make test-all`, the iteration ends.
     """
 
     def __init__(self, chance: random.Random, usual: int, count: int = 1) -> None:

@@ -101,7 +101,7 @@ class MovedWorld:
         credential, body = self.pushes.kept[number % len(self.pushes.kept)]
         headers = {"Authorization": credential, "Content-Type": "application/json"}
         response = await self.api.post(f"{self.url}/edge/push", content=body, headers=headers)
-        # 401: the key is from before the Worker's last reinstall, or from a disconnected account.
+        # The status is 401 if the account is disconnected, or if its Worker was reinstalled and has a new key.
         assert response.status_code in (200, 401), response.text
 
     async def new_user(self) -> dict[str, str]:

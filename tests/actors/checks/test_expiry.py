@@ -25,7 +25,8 @@ async def shows(service, state, *warnings):
 async def installed(service):
     await service.ready()
     await service.confirmed()
-    await service.idle()  # otherwise, the duties after the first check could overwrite the test's changes to the store
+    # wait for the duties after the first check, which could otherwise overwrite the test's changes to the store
+    await service.idle()
     service.clock.advance_s(1)
     return await service.account()
 

@@ -227,7 +227,7 @@ async def test_refused_repair_is_shown_until_the_problem_is_gone(service, zone):
     await with_site_and_link(service, zone)
     customer_api = CustomerApi(service)
     await customer_api.sql("update meta set value = 'x' || value where key = 'schema'")
-    for _ in range(2):  # a second check does not clear the error
+    for _ in range(2):  # the second check must not clear the error
         [finding] = await check(service)
         assert not finding["mended"]
         assert "the repair was refused" in finding["found"]
@@ -412,7 +412,7 @@ async def test_suspicious_refusal_triggers_one_immediate_check(place, zone):
             shown = await service.shown()
             return shown if shown["state"] == "resource_drift" else None
 
-        # The change is reported long before the hourly check, although the sync only got a 404.
+        # The sync only got a 404, but this starts a check, so the change is reported long before the next hourly check.
         shown = await eventually(shows_drift)
         assert "database" in shown["error"]["message"]
         verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
@@ -435,7 +435,8 @@ async def test_concurrent_checks_are_shared_and_a_repeated_request_is_replayed(s
             nursery.start_soon(ask)
     assert max(len(response) for response in responses) == 2
     verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
-    # two in the first check, which makes repairs, and one in the check whose result the others share
+    # the first check verifies the token twice, because it makes repairs; the other requests share the result of a
+    # second check
     assert len(verified) <= 3
 
     path = f"/v1/accounts/{(await service.account()).id}/check"
@@ -460,7 +461,7 @@ async def test_request_does_not_wait_for_a_hanging_health_check(place, zone):
         await service.store.run(accounts.suspect(account.id, service.clock()))
         service.supervisor.wake(account.edge_account_id)
         await service.emulator.faulted()
-        with trio.fail_after(40):  # less than the emulator's delay
+        with trio.fail_after(40):  # shorter than the emulator's delay of the call
             response = await service.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{zone}"})
         assert response.status == 202, response.raw
         await service.emulator.clear_faults()

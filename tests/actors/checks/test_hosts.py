@@ -1,4 +1,4 @@
-"""Tests of hosts for sites and links: when they are accepted, and what later DNS changes cause."""
+"""Tests of hosts for sites and links: when they are accepted, and what happens after later changes of DNS records."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_no_route_is_created_for_a_link_host_that_was_replaced(service, zo
     await put_link_host(service, f"go.{zone}")
     await link_host_once(service, "active")
     await service.idle()
-    # Run the duty as if it had read the account before the replacement.
+    # Run the duty with the account as it was before the replacement, as if the duty had read it then.
     stale = replace(before, link_host=replace(before.link_host, state="route_pending", route_id=None))
     await routes.make_when_due(service.context, stale, Timers(health_at=0))
     assert list(await fail_open_by_pattern(service)) == [f"go.{zone}/*"]
@@ -247,7 +247,8 @@ async def test_inactive_zone_is_tried_once_for_all_of_its_sites(place, zone):
             calls = await service.emulator.requests()
             looks = [one for one in calls if one["path"].endswith("/zones") and "name=" in one["query"]]
             posts = [one for one in calls if one["method"] == "POST" and one["path"].endswith("/workers/routes")]
-            # The name of the host's zone can be the host or its parent domain, so there are two searches per request.
+            # The name of the host's zone can be the host or its parent domain, so the service searches for both names
+            # in each request.
             assert len(looks) == 2 * len(posts) > 0
 
 

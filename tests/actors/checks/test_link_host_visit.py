@@ -23,7 +23,7 @@ GONE = "https://www.example.com/gone"
 ELSEWHERE = "https://www.example.com/"
 LIVE_S = 61
 PAUSES_S = (10, 20, 40)
-# The kind, code and facts of the finding for each rule of the emulated edge.
+# The kind, code and facts of the finding for each rule of the emulated edge that answers before the Worker.
 RULES = {
     "redirect": ("link_host_redirected", "link_host_redirected", {"location": ELSEWHERE}),
     "challenge": ("link_host_challenged", "link_host_challenged", {}),
@@ -138,7 +138,7 @@ async def test_new_link_host_is_requested_once_when_it_is_live(log, service, zon
     worker = Worker(service, (await service.account()).database_id)
     [written] = await worker.sql("select (select count(*) from event_log) + (select count(*) from event_page) as n")
     assert written["n"] == 0
-    # The service also recognizes the redirect of unknown codes.
+    # The service also recognizes its Worker by the redirect of unknown codes.
     await set_host(service, f"to.{zone}", not_found_url=GONE)
     await pass_s(service, LIVE_S)
     assert [host for host, _ in log.visits] == [f"go.{zone}", f"to.{zone}"]

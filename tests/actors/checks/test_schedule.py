@@ -1,6 +1,5 @@
-"""Tests that a push replaces a health check.
-
-Healthy accounts are checked once a day, and others at the usual interval.
+"""Tests that accounts are checked less often while their Workers push: once a day if healthy, otherwise at the usual
+interval.
 """
 
 from __future__ import annotations
@@ -66,11 +65,12 @@ def test_healthy_account_has_a_fixed_time_of_day_despite_restarts() -> None:
     timing = TimingConfig()
     waits = [schedule.first_wait_s(due(number), timing, NOW) for number in range(2_000)]
     assert 0 < min(waits) <= max(waits) <= 86_400
-    for hour in range(24):  # the checks are spread over the day
+    for hour in range(24):  # the checks of different accounts are spread over the day
         assert 40 <= sum(hour * 3_600 <= wait_s < (hour + 1) * 3_600 for wait_s in waits) <= 140
     for number, wait_s in enumerate(waits):
         turn_at = NOW + wait_s * 1000
-        # A restart just before a check does not change its time. Overdue checks run within an hour.
+        # A restart just before a check does not change its time. A check that became overdue before the start runs
+        # within an hour.
         before = int(turn_at) - 5_000
         again = schedule.first_wait_s(due(number, heard_at=before), timing, before)
         assert before + again * 1000 == pytest.approx(turn_at, abs=1)
@@ -109,7 +109,7 @@ async def test_daily_check_finds_what_pushes_cannot_reveal_and_hourly_checks_fol
     place.timing |= {"health_every_s": 0.05, "health_well_every_s": 86_400}
     async with place.running() as service:
         await connect_healthy_account(service)
-        # Cloudflare refuses the token. A push cannot reveal this.
+        # Cloudflare refuses the token. The service cannot notice this from a push.
         await service.emulator.fault("refuse", "*", **DEAD)
         for _ in range(20):
             service.supervisor.wake(service.customer.account_id)
@@ -140,7 +140,7 @@ async def test_account_whose_worker_missed_a_push_is_checked_now_and_then_hourly
         place.clock.now_ms += STOPPED_MS
         await wait_for_checks(service, 3)
         assert (await service.account()).state == "ready"
-        # The Worker pushes again. After the check that is already due, there is no check for a day.
+        # The Worker pushes again. The check that is already due runs, and then there is no check for a day.
         account = await service.account()
         push = WorkerPush(place.clock(), "bundle", 1, 0, None, {}, account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))

@@ -52,7 +52,7 @@ INSTALLED = Resources()
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A code, one way to cause it, and the conditions that must be true while the error lasts.
+    """A row: an error code, one way to cause it, and the conditions that must be true while the error lasts.
 
     `shows`: the places where the code appears. `state`: the state of the account, or of the site or link host with the
     error. None if the user cannot see a state. `details`: the keys of the error's details, except `remedy`, `reason`
@@ -75,9 +75,9 @@ class Row:
 
 
 ROWS: list[Row] = []
-# Codes of refused connect requests and renewals whose error says that the bootstrap token is still valid. With
-# `limit_reached` and `service_full`, this happens only if another connect request takes the last place during the token
-# check. No row covers that case.
+# Codes of refused connect requests and renewals whose error says that the bootstrap token is still valid. The codes
+# `limit_reached` and `service_full` are not in this list, although their errors say the same if another connect request
+# takes the last place during the token check. No row covers this case.
 LEAVES_BOOTSTRAP = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -164,20 +164,20 @@ class Case:
         self.service.session = await self.service.world.session(self.service.user)
 
     async def connect(self, token: str | None = None) -> Response:
-        """Connect. Unless a token is given, use a new bootstrap token."""
+        """Send a connect request. Unless a token is given, use a new bootstrap token."""
         return await self.service.connect(token or (await self.bootstrap())[1])
 
     async def connected(self) -> None:
-        """Connect successfully."""
+        """Connect, and expect success."""
         response = await self.connect()
         assert response.status == 202, response.raw
 
     async def renew(self, token: str | None = None) -> Response:
-        """Renew the token. Unless a token is given, use a new bootstrap token."""
+        """Send a renewal request. Unless a token is given, use a new bootstrap token."""
         return await self.post("/token", {"bootstrap_token": token or (await self.bootstrap())[1]})
 
     async def renewed(self, token: str | None = None) -> None:
-        """Renew the token successfully."""
+        """Renew the token, and expect success."""
         response = await self.renew(token)
         assert response.status == 200, response.raw
 
@@ -313,7 +313,7 @@ class Case:
             assert details.pop("remedy", None) == self._remedy(details)
             assert details.keys() == self.row.details, error
         of_a_host = self.row.shows & {"site.error", "site.warnings", "link.error", "link_host.error"}
-        if of_a_host:  # a health check that began before the change may have set the account's error
+        if of_a_host:  # a health check that began before the change may have added the error to the account
             await eventually(self._is_ready)
         else:
             account = await self._account()
@@ -334,7 +334,7 @@ class Case:
         assert self.errors_expected >= 2, "a row must expect its error at least twice"
         routes = await eventually(self._all_well)
 
-        async def all_held() -> bool | None:  # only this shows that an old route has been removed
+        async def all_held() -> bool | None:  # only the state of all resources shows that an old route has been removed
             return (await self.resources() == INSTALLED._replace(routes=routes)) or None
 
         await eventually(all_held)

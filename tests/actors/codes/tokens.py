@@ -42,7 +42,8 @@ async def a_user_with_an_unconfirmed_email(case: Case) -> None:
     token = re.search(r"confirm\?token=(\S+)", email)
     assert token is not None
     await service.world.call("POST", "/auth/confirm", {"token": token[1]})
-    assert (await service.connect()).status == 202  # the refused bootstrap token has not been used yet
+    # the first bootstrap token has not been used up, because it was refused
+    assert (await service.connect()).status == 202
 
 
 @row("account_taken", "response", state=None)
@@ -293,7 +294,7 @@ async def a_renewal_whose_outcome_is_unknown(case: Case) -> None:
     named = (await case.expect_error(await case.renew()))["revoke_token"]
     await case.emulator.clear_faults()
     assert named in await case.service.token_names()
-    # Until then, a new attempt fails in the same way.
+    # The next attempt also fails until Cloudflare lists tokens again.
     await case.refuse(TOKENS, "GET", after=1, status=500)
     await case.expect_error(await case.renew())
     await case.emulator.clear_faults()
@@ -430,7 +431,7 @@ async def a_lost_permission_and_a_renewal(case: Case) -> None:
     "permission_error", "account.error", state="permission_error", resources=INSTALLED._replace(routes=1), timing=QUICK
 )
 async def a_zone_that_the_token_no_longer_sees(case: Case) -> None:
-    """In this case, Cloudflare refuses no calls, but lists fewer zones."""
+    """With this problem, Cloudflare refuses no calls, but lists fewer zones."""
     await case.installed()
     await case.active_site()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]

@@ -211,7 +211,8 @@ async def todays_rows_are_used_up(case: Case) -> None:
     await case.expect_error()
     assert "midnight" in (await case.service.shown())["error"]["details"]["remedy"]
     await install_without_remedy(case)
-    await case.emulator.set_usage(case.customer.account_id, rows_written=0)  # as after the reset at midnight
+    # the usage is 0 again, as it is after midnight UTC
+    await case.emulator.set_usage(case.customer.account_id, rows_written=0)
     await case.install("ready")
 
 
@@ -228,7 +229,8 @@ async def an_upload_that_the_firewall_refuses(case: Case) -> None:
     await case.connected()
     await case.expect_error()
     await install_without_remedy(case)
-    await case.emulator.set_failure_settings(firewall_also="")  # the operator has solved the problem
+    # the operator has fixed the cause of the firewall's refusal
+    await case.emulator.set_failure_settings(firewall_also="")
     await case.install("ready")
 
 
@@ -283,7 +285,7 @@ async def a_worker_whose_cron_trigger_stopped(case: Case) -> None:
 @row("operation_in_progress", "response", state="installing", resources=None, shares=True)
 async def requests_during_an_install(case: Case) -> None:
     await case.installed()
-    # Also hold the retry of the upload. The service sends the retry if these requests take longer than its timeout.
+    # Hold every upload, because the service retries the upload if the requests below take longer than its timeout.
     await case.emulator.fault("hold", SCRIPT, method="PUT", times=None)
     assert (await case.post("/install")).status == 202
     await case.expect_error(await case.post("/install"))

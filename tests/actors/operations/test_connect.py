@@ -75,7 +75,7 @@ async def test_connect_with_an_undeletable_lost_token_waits_an_hour_for_the_same
     async with place.running() as service:
         body = {"edge_account_id": service.customer.account_id, "bootstrap_token": service.customer.bootstrap_token}
         headers = {**service.session, "Idempotency-Key": "one"}
-        for _ in range(2):  # the second attempt finds a record of the connect operation
+        for _ in range(2):  # the second attempt finds the record of the first connect operation
             await service.emulator.fault("drop_after", TOKENS, method="POST")
             await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
             response = await service.world.call("POST", path, body, headers=headers)
@@ -149,9 +149,10 @@ async def test_account_taken_is_returned_only_to_holders_of_a_valid_token(servic
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 1000)])
 async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place, delay_ms, spread_ms):
-    """The working token is refused for longer than the request takes, but the install continues to try the token.
+    """The working token is refused for longer than the connect request waits, but the install continues to try the
+    token.
 
-    When the bootstrap token has been checked, all locations must accept it within little more than a second.
+    Once one location accepts the bootstrap token, all locations must accept it within little more than a second.
     """
     place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
     async with place.running() as service:
@@ -201,11 +202,12 @@ async def test_token_of_a_killed_connect_stays_named_until_it_can_be_deleted(pla
 
 @pytest.mark.rule("A5")
 async def test_token_created_late_is_deleted_before_the_connect_ends(place):
-    # An upload takes more than half a second on a busy machine.
+    # The timeout must allow an upload, which takes more than half a second on a busy machine.
     place.edge |= {"timeout_s": 2, "retries": 3, "settling_in_connect_s": 5}
     async with place.running() as service:
         await service.emulator.fault("slow", TOKENS, method="POST", delay_s=2.5)
-        # The second token is checked only when the first token exists.
+        # Delay the check of tokens, so that the second connect request checks its token only after the first request
+        # has created a working token.
         await service.emulator.fault("slow", "*/tokens/verify", method="GET", after=1, delay_s=1)
         await connected_with_one_token(service)
 
@@ -240,7 +242,7 @@ async def test_undeleted_bootstrap_token_shows_a_warning_until_it_expires(place,
         path = f"{TOKENS}/{service.customer.bootstrap_token_id}"
         await service.emulator.fault(kind, path, method="DELETE", times=None)
         response = await service.connect()
-        assert response.body["account"]["error"] is None  # the problem is not known yet
+        assert response.body["account"]["error"] is None  # the service does not know yet that the Worker never pushes
         shown = await service.settled("ready")
         assert shown["error"] == {"warnings": ["bootstrap_not_deleted"]}
         # The warning stays after a reinstall and after a restart.

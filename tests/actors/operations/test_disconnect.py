@@ -144,7 +144,7 @@ async def test_client_that_disconnects_gets_the_response_with_its_key(service):
 async def test_disconnect_during_an_install_is_refused_immediately(place):
     place.edge |= {"timeout_s": NEVER_S, "connect_s": NEVER_S}
     async with place.running() as service:
-        # The install cannot continue until the disconnect gets its response.
+        # Hold the upload, so that the install cannot continue until the disconnect has its response.
         await service.emulator.fault("hold", SCRIPT, method="PUT")
         assert (await service.connect()).status == 202
         account = await service.account()
@@ -192,7 +192,7 @@ async def test_account_that_was_never_installed_leaves_no_database(service):
 @pytest.mark.rule("A17")
 async def test_database_whose_creation_got_no_response_is_found_by_name(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
-    # Both the check after the creation and the next attempt of the install fail.
+    # The call that checks the created database fails, and so does the next attempt of the install.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, times=None, status=400, code=7400)
     assert (await service.connect()).status == 202
     await service.settled("connected")
@@ -461,7 +461,7 @@ async def test_killed_disconnect_of_a_pending_account_is_finished_too(place):
         await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
         assert (await service.connect()).status == 503
         account = await service.account()
-        await service.idle()  # a disconnect begins in the account's own task, when no duty is running
+        await service.idle()  # a disconnect begins in the task of the account, after the duties that are running
         await service.store.run(begin(account.id, service.clock()))
     async with place.running() as service:
 
@@ -497,7 +497,7 @@ async def test_cloudflare_account_can_be_connected_immediately_by_another_user(s
     assert (await service.call("GET", f"/v1/sites/{site['id']}")).status == 404
     shown = await service.world.call("GET", f"/v1/sites/{site['id']}", headers=mine)
     assert shown.body["site"]["state"] == "deleted"
-    # The response for the first account can still be repeated, and the second account does not change.
+    # A repeated request for the first account gets the same response, and the second account does not change.
     path = f"/v1/accounts/{first}"
     assert (await service.world.call("DELETE", path, headers=mine)).body["left"] == []
     assert (await service.shown())["state"] == "ready"

@@ -40,7 +40,9 @@ async def calls_of_a_connect(service):
 
 
 def sampled(calls):
-    """Return the cases as (number of the call, its name, the fault). Calls that create a token get every fault."""
+    """Return the cases as (number of the call, its name, the fault). Calls that create a token are combined with every
+    fault.
+    """
     every = [(number, call, fault) for number, call in enumerate(calls) for fault in FAULTS]
     if EVERYTHING:
         return every

@@ -31,7 +31,7 @@ async def test_update_that_failed_after_its_upload_is_completed_by_an_install(pl
         await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="GET", status=400, code=10026)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
-        # the values after the upload
+        # the values that are true after the upload
         assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)
         shown = await install_again(service, "ready")
         assert shown["error"] is None
@@ -125,7 +125,7 @@ async def test_upload_with_a_lost_response_is_not_drift(place):
     place.upgrade()
     async with place.running() as service:
         await service.emulator.fault("drop_after", SCRIPT, method="PUT")
-        # The operation's second attempt is refused before the upload.
+        # In the second attempt of the operation, Cloudflare refuses a call before the upload.
         await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=2, status=400, code=7500)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
@@ -181,7 +181,7 @@ async def test_install_blocked_by_a_rate_limit_is_retried_after_the_block(servic
     await service.ready()
     await service.confirmed()
     await service.idle()
-    # the block lasts longer than a call waits automatically
+    # Cloudflare blocks the token for longer than a call waits before its retry
     await service.emulator.set_failure_settings(rate_limit=1, rate_window_s=8)
     await service.emulator.forget_requests()
     response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")

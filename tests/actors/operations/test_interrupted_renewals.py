@@ -78,7 +78,7 @@ async def test_lost_response_at_any_call_leaves_no_unnamed_token(service):
 def killing_calls():
     """Return the calls at which a renewal is killed: all calls, or only a few and those that create or delete tokens.
 
-    The last call comes first. Otherwise, the account would also name tokens that earlier cases created.
+    The calls are in reverse order. Otherwise, the account would also name tokens that earlier cases created.
     """
     changing = [call for call in CALLS if call[0] != "GET"]
     reading = [call for call in CALLS if call[0] == "GET"]
@@ -126,7 +126,7 @@ async def killed_renewal(place, method, path):
             made = set(await service.token_names()) - {before.token_name}
             assert made <= {operation["error"]["details"]["revoke_token"]}, case
             assert shown["token"]["name"] == before.token_name, case
-        else:  # the renewal had not begun, so the account shows an earlier operation
+        else:  # the renewal had not begun when it was killed, so the account shows an earlier operation
             assert shown["token"]["name"] == before.token_name, case
         assert shown["state"] == "ready", case
         await renewed_well(service)

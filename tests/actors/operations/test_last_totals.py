@@ -29,7 +29,7 @@ def lines(*events):
 
 @pytest.fixture
 async def counting(service, zone):
-    """A service with a link, access to the Worker's database, and the end of the last closed hour."""
+    """A service with a link, access to the Worker's database, and the time at which the last closed hour ended."""
     service.clock.now_ms = day_of(service.clock()) * DAY_MS + 14 * HOUR_MS + 1_800_000
     account_id = await service.ready()
     await service.confirmed()
@@ -40,7 +40,7 @@ async def counting(service, zone):
 
 
 async def set_worker(worker, day, as_of, *, days=(), hours=(), log="", page=""):
-    """Write rows as the Worker's cron runs and isolates would."""
+    """Write rows into the Worker's database, as its cron runs and isolates would."""
     await worker.set_state(day=day, as_of=as_of)
     for target, of, views, bots, visitors in days:
         stored = json.dumps({"views": views, "bots": {"list": bots}, "visitors": visitors})
@@ -76,7 +76,7 @@ async def test_folded_and_unfolded_events_of_open_and_closed_days_are_stored(cou
             (link, today, 2, 4, 0, ["ann", "bob", "ann"]),
             (link, today, 13, 1, 1, ["ann"]),
         ],
-        # Ann is a returning visitor, but Cleo is not. One event is too late, because its day is closed.
+        # Ann has visited before on this day, but Cleo has not. One event is too late, because its day is closed.
         page=lines((link, at + 13, "", "cleo"), (link, at + 13, "", "ann"), (link, at - 1, "", "late")),
         log=lines((link, at + 14, "", "cleo"), (link, at + 14, "", "dan"), (link, at + 14, "head", "")),
     )
@@ -203,7 +203,7 @@ async def test_days_deleted_before_their_push_are_stored(counting):
     )
     await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=kept_from)
     parts: list[tuple[int, bool, list[object]]] = [
-        # The oldest day has counts until noon, and then two final parts with different targets.
+        # The oldest day has a part with the counts until noon, followed by two final parts with different targets.
         (20, False, [link, 3, 0, 2]),
         (20, True, ["lnk_other", 9, 9, 9]),
         (20, True, [link, 120, 1, 2]),
@@ -246,7 +246,7 @@ async def test_deleted_days_of_thousands_of_targets_take_few_calls(counting):
 async def test_ten_thousand_targets_take_few_calls(counting):
     service, link, worker = counting
     today = day_of(service.clock())
-    # Rows of unknown targets are ignored, but reading them takes the same number of calls.
+    # Rows of unknown targets are ignored. Reading them takes no additional calls.
     await worker.set_state(day=today - 1, as_of=today * DAY_MS)
     names = json.dumps([f"lnk_{n}" for n in range(10_000)])
     hour = "select value, cast(? as integer), 3, 1, 0, '[\"ann\"]' from json_each(?)"
@@ -305,7 +305,7 @@ async def test_low_write_budget_extends_the_wait_for_isolates(place, zone):
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         await add_link(service, "sale")
         await Worker(service, (await service.account()).database_id).set_state(level=1)
-    place.edge["connect_s"] = 5  # limits the calls to Cloudflare, but not this wait
+    place.edge["connect_s"] = 5  # this timeout limits each call to Cloudflare, but not the wait for the cron run
     async with place.running() as service:
         await service.idle()
         began_at = trio.current_time()

@@ -55,7 +55,7 @@ async def is_consistent(service):
 
 
 async def renewed_well(service):
-    """Renew successfully, and check that the account's token is the only working token."""
+    """Renew, and check that the renewal succeeds and that the account's token is the only working token."""
     before = (await service.account()).token_name
     response = await renew(service)
     assert response.status == 200, response.raw
@@ -64,7 +64,7 @@ async def renewed_well(service):
     assert shown["token"]["name"] != before
     assert await service.token_names() == [shown["token"]["name"]]
     assert (shown["state"], shown["error"]) == ("ready", None)
-    # A disconnect would name any remaining tokens.
+    # If tokens remained, the disconnect would name them.
     assert await service.store.read(operations.with_open_token(shown["id"])) == []
     return shown
 
@@ -119,7 +119,7 @@ async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
 @pytest.mark.rule("A16", "G3")
 @ON_SQLITE
 async def test_repeated_renewal_waits_for_the_first_and_gets_its_response(service):
-    """This is true even if the bootstrap token could not be deleted and would still work."""
+    """The second renewal must wait even if the bootstrap token could not be deleted and would still work."""
     await installed(service)
     token_id, token = await bootstrap_token(service)
     await service.emulator.forget_requests()
@@ -250,7 +250,8 @@ async def test_token_creation_with_unknown_outcome_is_a_lost_renewal(service):
     [ended] = [row for row in await service.store.read(rows_of_renewals()) if '"renew_lost"' in row["error"]]
     assert (ended["state"], response.body["error"]["details"]["revoke_token"] in ended["error"]) == ("failed", True)
     await service.emulator.clear_faults()
-    response = await renew(service, token, key="k")  # the same request continues, with the same bootstrap token
+    # a repeated request continues the renewal with the same bootstrap token
+    response = await renew(service, token, key="k")
     assert response.status == 200, response.raw
     shown = await is_consistent(service)
     assert (shown["error"], await service.token_names()) == (None, [shown["token"]["name"]])

@@ -1,4 +1,6 @@
-"""Tests that recorded operations of every kind run, wait and fail in the same way. The tests define their own kinds."""
+"""Tests that recorded operations of every kind run, wait and fail in the same way. The tests define separate kinds of
+operations.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ async def test_transient_failures_are_retried_and_counted_until_the_operation_fa
         assert before + 2**attempt <= again_at <= trio.current_time() + 2**attempt
         operation = await store.read(operations.running(operation.account_id))
         assert (operation.attempts, operation.step) == (attempt, "two")
-        # the operation is not due earlier
+        # the operation is not due before the time that it set
         assert await run.resume(context, work_of(("one", first)), operation, timers) == again_at
         timers.operation_at = 0
     await run.resume(context, work_of(("one", first), ("two", fail)), operation, timers)

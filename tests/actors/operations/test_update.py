@@ -202,7 +202,7 @@ async def test_refused_update_leaves_the_account_as_it_was(installed, next_bundl
 @pytest.mark.parametrize("gone", ["changed", "deleted", "database"])
 async def test_update_does_not_touch_resources_changed_or_deleted_outside(installed, next_bundle, gone):
     async with installed.running() as service:
-        await service.idle()  # the health check has ended
+        await service.idle()  # wait until the health check has ended
         account = await service.account()
         customer = service.customer.account_id
         if gone == "changed":
@@ -236,7 +236,7 @@ async def test_first_push_can_arrive_before_the_update_ends(installed, next_bund
         push = WorkerPush(service.clock(), next_bundle.sha256, next_bundle.schema, install=account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))
         shown = await operation(service, "done")
-        # the step is not the self-check, because the Worker pushes again in an hour
+        # a new Worker pushes immediately and then hourly, so the step cannot be the self-check
         assert shown["operation"]["step"] == "cron"
 
 

@@ -19,7 +19,8 @@ async def test_random_code_that_is_taken_is_drawn_again(store):
     taken = [WantedLink(URL, f"code-{letter}") for letter in "abcd"]
     await store.run(add_wanted(account, taken, 100, 1))
     before = accounts.present(await store.read(accounts.account_by_id(account.id)))
-    # Nearly every code that is drawn is taken: by the account, by the batch, or by an earlier draw.
+    # Most of the codes that are drawn are not available, because the account, the batch or an earlier draw already uses
+    # them.
     letters = iter("aabbcecdefffgeghhh")
     wanted: list[WantedLink | ServiceError] = [
         *[WantedLink(URL, None)] * 3,

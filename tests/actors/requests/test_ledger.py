@@ -95,7 +95,7 @@ async def test_cloudflare_count_is_included_or_missing_if_not_reported(reader):
 
 @pytest.mark.rule("X5", "R6")
 async def test_foreign_ledger_rows_are_rejected_and_reads_count_against_the_limit(reader):
-    await reader.accept([1, 2])  # the Worker never writes such a value
+    await reader.accept([1, 2])  # the Worker never writes a count in this form
     assert await reader.ledger() == WorkerSide(None, "cloudflare")
     for number in range(40):
         found = await reader.ledger(site_a=Stored(Events(number, 0)))
@@ -104,7 +104,9 @@ async def test_foreign_ledger_rows_are_rejected_and_reads_count_against_the_limi
 
 @pytest.mark.rule("X5", "R4")
 async def test_report_read_contains_the_statement_of_the_same_moment(reader):
-    """The statement needs no additional call, and cached numbers are not compared with newer stored numbers."""
+    """The report needs no additional call for the statement, and does not compare cached numbers with newer stored
+    numbers.
+    """
     day = "insert or replace into day(target, day, totals) values ('site_a', ?1 + 0, ?2)"
     await reader.accept({"site_a": [3, 1], "site_b": [9, 9]})
     await reader.write(day, str(reader.today), '{"views": 3, "bots": {"head": 1}}')

@@ -1,4 +1,4 @@
-"""Tests of adding links without HTTP: the commit wrapper and random codes."""
+"""Tests of adding links without HTTP: the function that commits the transaction, and random codes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def codes_of(context: Context, account: Account) -> list[str]:
 
 
 class TakenCodes:
-    """A commit wrapper that treats the first `times` codes as taken."""
+    """Wraps the commit of a link, and treats the first `times` codes as taken."""
 
     def __init__(self, times: int) -> None:
         self.codes: list[str] = []

@@ -28,8 +28,8 @@ async def reader(service):
     await service.ready()
     await service.idle()
     if day_of(service.clock() + 120_000) != day_of(service.clock()):
-        # If midnight is near, go past it now. Otherwise, reads of the current day would have a different cache key
-        # later.
+        # If midnight is near, move the clock past it now. Otherwise, midnight could fall within the test, and reads of
+        # the current day would have another cache key after it.
         service.clock.advance_s(120)
     return await Reader(service).begin()
 
@@ -156,7 +156,7 @@ async def test_slow_read_fails_waiting_callers_only(place):
             for _ in range(1_000):
                 nursery.start_soon(ask)
         assert found == [Unavailable("cloudflare")] * 1_000
-        await trio.testing.wait_all_tasks_blocked(0.05)  # the failed read has ended by now
+        await trio.testing.wait_all_tasks_blocked(0.05)  # wait until the failed read has ended
         assert isinstance(await reader.target("lnk_a"), Live)
 
 
@@ -183,7 +183,7 @@ async def test_result_is_cached_per_time_database_and_day(reader):
     assert await reader.calls() == 1
     clock.advance_s(1)
     assert (await reader.target("lnk_a")).at == clock()
-    # If the clock is set back, results are not cached for longer.
+    # If the clock is set back, cached results must not be used for longer.
     clock.advance_s(-3_600)
     assert (await reader.target("lnk_a")).at == clock()
     assert await reader.calls() == 3

@@ -84,7 +84,7 @@ def test_any_page_has_a_title_that_the_api_accepts(body, content_type):
 
 @pytest.mark.parametrize("text", ["<!--", "<script", "<title", "<svg><title>", "<", "</title"])
 def test_large_page_without_ends_has_no_title(text):
-    """With a search in quadratic time, this test would exceed its time limit."""
+    """The test exceeds its time limit if the search for the title takes quadratic time."""
     assert find_title(text * (262_144 // len(text))) is None
 
 
@@ -147,7 +147,9 @@ async def test_endless_redirects_end(authority):
 
 @pytest.mark.parametrize("host", ["intranet.example.org", "10.0.0.1", "[::1]"])
 async def test_redirect_to_a_private_address_is_not_followed(authority, host):
-    """The host has a private address, or is one. The server would respond to both requests."""
+    """The redirect leads to a name with a private address, or to a private address. The test server would respond to
+    both requests.
+    """
 
     def lookup(name: str) -> list[str]:
         return {"example.com": [PUBLIC], "intranet.example.org": ["10.0.0.1"]}.get(name, [name])

@@ -21,7 +21,7 @@ from tests.actors.service.test_notifications import in_state
 @pytest.fixture
 async def account_id(service):
     made = await service.ready()
-    await service.idle()  # otherwise, the account's health check could find the error first
+    await service.idle()  # wait for the account's health check, which could otherwise find the error first
     return made
 
 
@@ -47,7 +47,7 @@ async def test_requests_with_a_deleted_token_are_refused_and_the_account_shows_i
         assert response.body["error"]["details"]["remedy"], request
         shown = await service.shown()
         assert (shown["state"], shown["error"]["code"]) == ("permission_error", "token_refused"), request
-        if request[0] != "GET":  # later writes would be refused immediately for the same reason
+        if request[0] != "GET":  # Cloudflare would refuse later writes immediately, for the same reason
             again = await service.call(*request)
             assert (again.status, again.code) == (409, "account_not_ready"), request
             assert again.body["error"]["details"]["reason"] == "token_refused", request
@@ -153,7 +153,7 @@ async def test_refused_report_is_also_shown_on_the_account(service, account_id, 
     body = {"account_id": account_id, "url": "https://example.org/"}
     link = (await service.call("POST", "/v1/links", body)).body["link"]
 
-    async def synced() -> bool | None:  # otherwise, the sync of the link could find the error first
+    async def synced() -> bool | None:  # wait for the sync of the link, which could otherwise find the error first
         account = await service.account()
         return account.synced_version == account.config_version or None
 
@@ -191,5 +191,7 @@ async def test_refused_connect_is_not_an_internal_error(place, path):
 
 
 def test_working_token_has_no_additional_permissions():
-    """The search for lost tokens must not be a reason to give every working token the permission to list tokens."""
+    """The search for lost tokens needs the permission to list tokens. This must not be a reason to give it to every
+    working token.
+    """
     assert not [right for right in WORKING_PERMISSIONS if "Token" in right.name]

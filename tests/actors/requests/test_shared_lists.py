@@ -1,6 +1,4 @@
-"""Tests of the breakdowns of a share: however many viewers there are, the account's database is read once in five
-minutes.
-"""
+"""Tests of the breakdowns of a share: even for many viewers, the account's database is read once in five minutes."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ WEEK = "?breakdowns=1&period=7d"
 
 
 def unnoticed(tx: Tx[T]) -> Tx[T]:
-    """Run the transaction without waking the account's actor. Its sync would also call the database."""
+    """Run the transaction without waking the account's actor, whose sync would also call the database."""
     try:
         step = next(tx)
         while True:
@@ -76,7 +74,7 @@ class Viewers:
         return await self.service.world.call("GET", f"{path or self.path}{query}")
 
     async def at_once(self, number: int, path: str | None = None) -> Counter[tuple[int, Any, bool]]:
-        """Request the report many times at the same moment.
+        """Request the report `n` times concurrently.
 
         Count the responses by status, `unavailable`, and whether they have lists.
         """
@@ -84,7 +82,7 @@ class Viewers:
 
         async def view() -> None:
             response = await self.view(path=path)
-            while response.status == 503:  # on a busy machine, the store's limited queue may be full
+            while response.status == 503:  # on a busy machine, the queue of the store may be full
                 response = await self.view(path=path)
             report = response.body.get("report", {})
             found[response.status, report.get("unavailable"), report.get("breakdowns") is not None] += 1
@@ -106,7 +104,8 @@ async def viewers(place: Place) -> AsyncIterator[Viewers]:
         await service.ready()
         await service.idle()
         if day_of(service.clock() + 900_000) != day_of(service.clock()):
-            service.clock.advance_s(900)  # a read of other days would be a new read
+            # move the clock, but not past midnight: a read of other days would be a new read
+            service.clock.advance_s(900)
         yield await Viewers(service).begin()
 
 
@@ -126,7 +125,7 @@ async def test_failed_read_is_not_repeated_for_five_minutes(viewers):
     await viewers.service.emulator.fault("html", "*/query", times=None, status=502)
     failed = await viewers.view()
     assert failed.body["report"]["unavailable"] == "cloudflare"
-    calls = await viewers.calls()  # includes the retries of the read
+    calls = await viewers.calls()  # this number includes the retries of the failed read
     assert calls >= 1
     await viewers.service.emulator.clear_faults()
     viewers.service.clock.advance_s(LISTS_S - 60)
@@ -170,7 +169,7 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
     assert len(read) == LIST_READS_PER_MINUTE - 3
     assert await viewers.calls() == LIST_READS_PER_MINUTE
     assert all("lists_at" in response.body for response in found if response not in read)
-    # The owner still has reads. The reads that the limit refused to viewers do not count.
+    # The owner can still read. Reads of viewers that the limit refused do not count towards the owner's limit.
     own = await viewers.service.call("GET", f"/v1/sites/{viewers.site}/report?period=month&breakdowns=1")
     assert own.body["report"]["breakdowns"] is not None
     viewers.service.clock.advance_s(60)
@@ -179,7 +178,9 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
 
 
 async def test_viewers_of_an_account_cause_one_read_for_each_site_and_period(viewers):
-    """The sites of a shared account: one read in five minutes, the same limit per user, and shared results."""
+    """For a shared account, each site is also read once in five minutes, within the limit of the same user, and all
+    shares use the result.
+    """
     second = await viewers.service.store.run(unnoticed(another_site(viewers.account.id)))
     of_account = (await viewers.share(f"/v1/accounts/{viewers.account.id}")).removesuffix("/report")
     paths = [f"{of_account}/sites/{site}/report" for site in (viewers.site, second)]
@@ -196,7 +197,8 @@ async def test_viewers_of_an_account_cause_one_read_for_each_site_and_period(vie
     viewers.service.clock.advance_s(1)
     assert await viewers.at_once(50, paths[0]) == {(200, None, True): 50}
     assert await viewers.calls() == 4
-    # Viewers who select many days use up the share's part of the owner's reads, and then see totals only.
+    # Shares may use a part of the owner's reads. If viewers select many different days, they use up this part, and then
+    # see totals only.
     today = day_of(viewers.service.clock())
     found = [
         await viewers.view(f"?breakdowns=1&from={day_text(today - n)}&to={day_text(today - n)}", paths[n % 2])

@@ -1,4 +1,4 @@
-"""Tests that all routes of deleted and rotated sites are removed, none too early, and that other routes stay."""
+"""Tests that all routes of deleted and rotated sites are removed, but not too early, and that other routes remain."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ async def test_site_rotated_before_it_has_a_route_gets_both(service, zone):
 
 @pytest.mark.rule("S6")
 async def test_route_created_late_is_found_and_removed(place, zone):
-    """The response to the creation is lost. The site is deleted before Cloudflare creates the route."""
+    """The response to the creation is lost, and the site is deleted before Cloudflare creates the route."""
     place.edge |= {"retries": 0, "timeout_s": 3}
     async with place.running() as service:
         await service.ready()
@@ -260,7 +260,8 @@ async def test_deletions_are_carried_out_once_the_account_works_again(place, zon
 async def test_zone_that_refuses_a_route_does_not_affect_other_zones(service, zone):
     """A zone may refuse a route because it has 1,000 routes, for example."""
     await service.ready()
-    other = f"z{zone}"  # this name sorts after the first zone
+    # the service processes zones in the order of their names, so this zone comes after the first zone
+    other = f"z{zone}"
     await service.emulator.set_zone(service.customer.account_id, **proxied_zone(other))
     full = f"/zones/{service.customer.zones[zone]}/workers/routes"
     await service.emulator.fault("refuse", full, method="POST", times=None, status=400, code=10073)

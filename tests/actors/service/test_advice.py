@@ -24,9 +24,8 @@ MB = 1_000_000
 
 @pytest.fixture
 async def advised_service(place):
-    """A service with an account that was connected yesterday and is now due for its next advice.
-
-    There were no health checks in between.
+    """A service with an account that was connected yesterday. It has had no health checks since then, and its advice is
+    due.
     """
     place.timing |= {"health_every_s": 86_400, "silent_after_s": 365 * 86_400}
     async with place.running() as service:
@@ -61,7 +60,8 @@ async def usage_reads(service):
 async def test_growing_account_shows_when_it_will_reach_its_limit(advised_service):
     for ago in range(28, 1, -1):
         await used(advised_service, ago, requests=90_000 - 2_000 * (6 + ago), rows_written=30, rows_read=2_000)
-    await used(advised_service, 1, requests=76_000, sample_interval=2, size=120 * MB)  # the emulator's current day
+    # the usage of the day that is current for the emulator
+    await used(advised_service, 1, requests=76_000, sample_interval=2, size=120 * MB)
     account = await advised_service.account()
     await advised_service.store.run(connected(account.id, advised_service.clock() - 40 * DAY_MS))
     today = day_of(advised_service.clock())
@@ -109,7 +109,7 @@ async def test_advice_missed_during_an_outage_is_made_up_for(place):
         await service.confirmed()
         await service.idle()
     place.clock.now_ms += 3 * DAY_MS
-    place.timing["health_every_s"] = 0.2  # after a start, overdue advice is spread over this time
+    place.timing["health_every_s"] = 0.2  # if advice is overdue at the start, it is computed within this time
     async with place.running() as service:
 
         async def poll():
@@ -195,7 +195,7 @@ async def test_changed_plan_gets_advice_immediately_with_its_own_limits(advised_
     shown = (await advised_service.shown())["advice"]
     assert (shown["level"], list(shown["metrics"]), shown["at"]) == ("ok", ["size"], iso(advised_service.clock()))
     assert shown["metrics"]["size"]["limit"] == 10_000 * MB
-    assert await usage_reads(advised_service) == 1  # metrics without a limit are not read
+    assert await usage_reads(advised_service) == 1  # the service does not read metrics that have no limit on this plan
     advised_service.clock.advance_s(60)
     await advised_service.call("PATCH", path, {"plan": "free"})
     await advised_service.idle()

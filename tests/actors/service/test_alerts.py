@@ -204,7 +204,7 @@ async def test_missing_pushes_are_not_silence_and_several_hours_at_once_are_only
     await service(store).check_due()
     assert await kinds(store) == [(ANN, "spike"), (BOB, "spike")]
     await store.run(sql_tx("delete from outbox"))
-    # The hours without pushes are not part of a later silence.
+    # The hours without pushes must not count as part of a later silence.
     for until in (11, 12):
         await store.run(pushed(account_id, NOON + until * HOUR_MS))
         await service(store).check_due()
@@ -275,7 +275,9 @@ async def test_site_that_is_young_or_was_changed_has_no_alerts_for_five_weeks(st
 
 
 async def test_site_whose_old_hours_were_deleted_has_no_alerts(store: Store) -> None:
-    """A host clock that was a month ahead deletes hours. In the store, they equal hours without views."""
+    """If the clock of the host was a month ahead, the service has deleted hours. In the store, these hours
+    are equal to hours without views.
+    """
     account_id, site_id = await checked_at_noon(store)
     await store.run(sql_tx("delete from hours where at < $1", NOON - 20 * DAY_MS))
     await hours_pushed(store, account_id, site_id, 400, 0, 0, 0)
@@ -355,7 +357,7 @@ async def test_two_services_send_an_alert_once(store: Store) -> None:
 
 
 async def test_late_service_does_not_repeat_the_alert_of_another_one(store: Store) -> None:
-    """A service reads its work, and finishes it after another service has checked a newer push."""
+    """A service that has read its work finishes it only after another service has checked a newer push."""
     account_id, site_id = await checked_at_noon(store)
     await store.run(pushed(account_id, NOON + HOUR_MS, (site_id, NOON, 2_000)))
 

@@ -127,7 +127,7 @@ def hour() -> Tx[None]:
 
 
 def hours(number: int) -> Tx[None]:
-    """Insert hourly rows up to START_MS, each for a different target."""
+    """Insert hourly rows of different targets, the last at START_MS."""
     text = "insert into hours (target, at, views, bots, visitors, as_of, final) values ($1, $2, 1, 0, 1, $3, 1)"
     yield many(text, [(f"lnk_{n}", START_MS, START_MS + HOUR_MS) for n in range(number)])
 
@@ -308,7 +308,8 @@ async def test_operation_that_identifies_a_resource_is_kept(store):
         assert first is not None
         yield from operations.token_asked(first.id, START_MS)
         yield from operations.finish(first.id, START_MS)
-        own = yield from ended_operation(account_id, edge_account_id)  # its token is the account's own
+        # the operation's token is the token of the account, which must not be reported as remaining
+        own = yield from ended_operation(account_id, edge_account_id)
         yield from operations.token_made(own, "t1")
         yield sql("update accounts set token_id = 't1' where id = $1", account_id)
         uploading = yield from ended_operation(account_id, edge_account_id)

@@ -61,7 +61,7 @@ async def sent(service):
     """Return the subjects and texts of the sent emails, oldest first."""
     raws = [text.encode() for text in await service.world.inbox()]
     messages = [email.message_from_bytes(raw, policy=email.policy.default) for raw in raws]
-    # Undo the line wrapping, so that tests find whole sentences.
+    # Undo the line wrapping, so that tests can search for whole sentences.
     plain: list[Any] = [one.get_body(("plain",)) for one in messages]
     return [(one["Subject"], " ".join(text.get_content().split())) for one, text in zip(messages, plain, strict=True)]
 

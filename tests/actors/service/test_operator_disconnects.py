@@ -75,7 +75,9 @@ async def test_account_is_disconnected_with_an_event_and_an_email(service, zone)
 @pytest.mark.rule("A17")
 @pytest.mark.parametrize("path", ["*", DATABASE])
 async def test_outage_delays_the_disconnect_and_leaves_nothing(service, zone, path):
-    """If only a part of Cloudflare fails, no duty restores what the disconnect has already removed."""
+    """If only a part of Cloudflare is down, the account's duties must not restore resources that the disconnect has
+    already removed.
+    """
     account_id, _, _ = await with_resources(service, zone)
     await service.emulator.fault("drop_before", path, times=None)
     await request(service, account_id)
@@ -97,7 +99,7 @@ async def test_forced_disconnect_does_not_wait(service, zone):
     await request(service, account_id)
     await waits_for(service.store, account_id, "unreachable")
     await request(service, account_id, forced=True)
-    await request(service, account_id)  # the disconnect stays forced
+    await request(service, account_id)  # a second request without the option must not change the forced disconnect
     result = await former(service.store, account_id)
     assert {(one.kind, one.why) for one in result.left} == {
         (kind, "unreachable") for kind in ("route", "worker", "database")

@@ -32,7 +32,7 @@ STEP_S = 590
 
 
 class Fleet:
-    """Accounts with an older Worker. The test takes Cloudflare's place and decides the outcome of each update.
+    """Accounts with an older Worker. The test decides the outcome of each update, in place of Cloudflare.
 
     When the test advances the time, every Worker that is not in `silent` pushes once an hour.
     """
@@ -95,7 +95,7 @@ class Fleet:
         return await self.store.read(read())
 
     async def upload(self, operation):
-        """Advance the update to its self-check."""
+        """Advance the update to its self-check, as after a successful upload."""
         now = self.clock()
         digest = f"digest of {operation.id}"
         await self.store.run(installs.begin_upload(operation, digest))
@@ -133,7 +133,7 @@ class Fleet:
             await self.push(operation.account_id)
 
     async def stay_silent(self, *begun):
-        """Complete these uploads. The new Workers never push."""
+        """Complete these uploads. The new Workers never push, so the updates cannot be confirmed."""
         for operation in begun:
             await self.upload(operation)
             self.silent.add(operation.account_id)
@@ -217,7 +217,7 @@ async def test_canaries_are_updated_first_and_others_are_spread_once_they_have_s
         await fleet.upload(operation)
     fleet.clock.advance_s(60)
     assert await fleet.advance() == []
-    assert (await fleet.shown()).updated == 0  # uploaded, but without a push
+    assert (await fleet.shown()).updated == 0  # the Worker has been uploaded, but has not pushed yet
     await fleet.push(*fleet.own)
     assert await fleet.pass_hours(1.8) == []
     assert ((await fleet.shown()).updated, (await fleet.shown()).spread_from) == (2, None)
@@ -229,12 +229,12 @@ async def test_canaries_are_updated_first_and_others_are_spread_once_they_have_s
     assert turns[0] >= shown.spread_from
     assert 1_800_000 < turns[-1] - turns[0] <= HOUR_MS + 2 * STEP_S * 1000
     assert max(turns.count(at) for at in set(turns)) <= 30
-    assert len(await fleet.store.read(events_of_updates())) == 150  # users see each update
+    assert len(await fleet.store.read(events_of_updates())) == 150  # each user can see the update of the user's account
     assert await fleet.pass_hours(1) == []
 
 
 def turns_of(*canaries):
-    """Return the times at which the other accounts' updates began."""
+    """Return the times at which the updates of the accounts that are not canaries began."""
     rows = yield sql(
         "select m.account_id, o.created_at from rollout_accounts m join operations o on o.id = m.operation_id"
     )
@@ -386,7 +386,8 @@ async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_error
     assert (await fleet.shown()).reason == "failures"
     fleet.silent.clear()
     await fleet.resume()
-    again = await fleet.pass_hours(0.3)  # this includes accounts whose new Worker has already been uploaded
+    # this number includes accounts whose new Worker had already been uploaded before the halt
+    again = await fleet.pass_hours(0.3)
     assert {one.account_id for one in failed} <= {one.account_id for one in again}
     await fleet.pass_hours(5)
     shown = await fleet.shown()
@@ -405,7 +406,7 @@ async def test_resume_gives_up_accounts_that_failed_three_times(fleet, expected_
         assert {one.account_id for one in await fleet.pass_hours(1, own_fail)} == set(fleet.own)
         assert (await fleet.shown()).state == "halted"
         await fleet.resume()
-    await fleet.pass_hours(9, own_fail)  # other accounts replace them
+    await fleet.pass_hours(9, own_fail)  # other accounts replace the canaries that failed
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 8, 2)
 
@@ -424,7 +425,7 @@ async def test_account_or_cloudflare_errors_do_not_count_against_the_worker(flee
 
     await fleet.pass_hours(0.5, become)
     begun = await fleet.store.read(turns_of(*fleet.own))
-    assert len(begun) == 3  # the canaries are other accounts
+    assert len(begun) == 3  # other accounts are the canaries now
     await fleet.pass_hours(6, become)
     shown = await fleet.shown()
     assert (shown.updated, shown.failed, await fleet.codes("excused")) == (98, 0, {code: 2})
@@ -497,7 +498,7 @@ async def test_worker_that_stops_pushing_has_failed_unless_the_service_was_down(
     assert (await fleet.shown()).reason == "failures"
     assert await fleet.codes("failed") == {"fell_silent": 2}
     await fleet.pass_hours(0.5)
-    assert max(await fleet.store.read(failures())) <= 2  # not counted again at each poll
+    assert max(await fleet.store.read(failures())) <= 2  # failures must not be counted again at each poll
 
 
 @pytest.mark.rule("X7")

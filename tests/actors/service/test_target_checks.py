@@ -49,7 +49,7 @@ pytestmark = pytest.mark.rule("Y18")
 
 # Midnight UTC.
 NOW = day_of(1_800_000_000_000) * DAY_MS
-# One request to a host follows the other without a pause.
+# Requests to the same host follow each other without a pause.
 QUICK = Budget(pause_s=0)
 API = "https://api.example/client/v4"
 
@@ -211,7 +211,7 @@ async def test_unknown_host_is_recorded_after_one_request_to_the_api(store, now,
 
 
 async def test_hosts_get_one_request_at_a_time_within_the_budget(store, now, authority):
-    """Links of one host redirect to another host, which also gets only one request at a time."""
+    """The links' targets redirect to another host, which must also get only one request at a time."""
     names = [f"{name}.example" for name in "abcdefgh"]
     await store.run(with_links(*[f"https://{name}/{n}" for name in names for n in range(5)]))
     running: Counter[str] = Counter()
@@ -236,7 +236,8 @@ async def test_hosts_get_one_request_at_a_time_within_the_budget(store, now, aut
     assert max(first.values()) <= 4
     assert set(most.values()) == {1}
     assert max(both) <= 3
-    # The fifth target of a host is requested within some hours, the others in the next rounds.
+    # The fifth target of a host is requested in a later round, within a few hours, and the other targets in the rounds
+    # after that.
     rest = await store.read(target_checks.due(NOW + 6 * HOUR_MS, 100))
     assert len(rest) == 40 - 24
 
@@ -267,7 +268,7 @@ def test_first_requests_of_ten_thousand_links_are_spread_over_the_week():
 
 
 async def test_ten_thousand_due_targets_of_one_user_do_not_delay_others(store, now, authority):
-    """After an outage of a week, all targets of a user are due, before the target of another user."""
+    """After an outage of a week, 10,000 targets of one user are due before the target of another user."""
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     batch = [replace(new_link(user_id, account_id, f"code{n}"), url=f"https://a.example/{n}") for n in range(1_200)]

@@ -107,7 +107,7 @@ def test_silence_after_a_drop_is_reported_once_and_a_drop_after_silence_is_not()
 def test_condition_that_lasts_is_not_repeated() -> None:
     assert len(checked(flat(500), 30 * 24)) == 1
     assert len(checked(following(flat(20), *[400] * 24 * 7), 24 * 7)) == 1
-    # A few views of the owner do not end silence.
+    # A few views by the owner of the site must not count as the end of the silence.
     owner = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0]
     assert len(checked(following(flat(500), *owner), len(owner))) == 1
 
@@ -158,7 +158,7 @@ def test_earlier_spike_does_not_hide_the_next_one() -> None:
 
 
 def test_clock_change_is_no_spike_and_no_drop() -> None:
-    """The views of a whole week arrive an hour earlier, and then an hour later."""
+    """For a whole week, the views arrive an hour earlier. Then they arrive an hour later."""
     shape = [2, 2, 2, 2, 2, 5, 40, 400, *[500] * 10, 400, 40, 5, 2, 2, 2]
     for shift in (1, -1):
         past = {hour: shape[hour // HOUR_MS % 24] for hour in flat(1)}
@@ -173,7 +173,9 @@ def test_holiday_like_a_quiet_weekday_is_no_drop() -> None:
 
 @given(st.data())
 def test_quick_check_misses_no_alert(data: st.DataObject) -> None:
-    """`is_suspect` is true, with only the hours that it needs, whenever `check_hour` finds an alert."""
+    """Whenever `check_hour` finds an alert, the quick check `is_suspect` must return True. It gets only the hours that
+    it needs.
+    """
     chance = random.Random(data.draw(st.integers(0, 10**9)))
     traffic = STEADY[data.draw(st.sampled_from(sorted(STEADY)))]
     end = YEAR_FROM + chance.randrange(365) * DAY_MS

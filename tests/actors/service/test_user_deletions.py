@@ -88,7 +88,9 @@ async def test_running_install_is_ended_by_the_deletion(service):
 
 @pytest.mark.rule("C12")
 async def test_running_connect_is_awaited_and_undone(service):
-    """Every valid token is named, whether the connect operation is refused or completes first."""
+    """The response must name every valid token if the connect operation is refused, and also if it completes before the
+    deletion.
+    """
     await service.emulator.fault("slow", "*/tokens", method="POST", delay_s=0.5)
     responses = []
     await service.store.run(users.set_password_hash(service.user.id, HASH))

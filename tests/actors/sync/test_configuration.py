@@ -110,7 +110,7 @@ async def test_urls_that_resemble_attacks_reach_the_worker_unchanged(service, ac
 async def test_link_refused_by_the_firewall_does_not_delay_others(service, account_id):
     evil = "https://example.org/evil"
     await service.emulator.set_failure_settings(firewall_also=b"/evil".hex())
-    # the other links are added during the sync
+    # delay the sync, so that the other links are added during it
     await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)
     good = {code: f"https://example.org/{code}" for code in ("aaa", "ccc", "ddd")}
     links = await add_links(service, account_id, aaa=good["aaa"], bbb=evil, ccc=good["ccc"], ddd=good["ddd"])
@@ -135,7 +135,7 @@ async def test_redirect_of_the_link_host_refused_by_the_firewall_does_not_delay_
     assert (shown["state"], shown["link_host"]["config"]) == ("ready", "pending")
     assert shown["link_host"]["error"]["code"] == "edge_firewall"
     findings = (await service.call("POST", f"/v1/accounts/{account_id}/check")).body["findings"]
-    assert findings == []  # the configuration is still as the service wrote it
+    assert findings == []  # the rows in the database are unchanged, so the check finds nothing
     assert (await service.call("PATCH", path, {"root_url": "https://example.org/good"})).status == 200
     await add_links(service, account_id, bbb="https://example.org/bbb")
     host = (await service.shown())["link_host"]
@@ -195,7 +195,7 @@ async def rows_written(service):
 async def test_interrupted_sync_does_not_write_existing_rows_again(service, account_id):
     await service.idle()
     before = await rows_written(service)
-    for _ in range(2):  # the last of three calls fails, and so do its retries
+    for _ in range(2):  # the last of three calls fails, and its retries fail as well
         await service.emulator.fault("refuse", "*/d1/database/*/query", after=3, times=2, status=500, code=7500)
     rows = [{"code": f"l{n:03}", "url": f"https://example.org/{n}"} for n in range(900)]
     response = await service.call("POST", "/v1/links/bulk", {"account_id": account_id, "links": rows})

@@ -1,4 +1,4 @@
-"""Tests that a service with an older copy of its store and its Workers reach the same state again."""
+"""Tests that a service with an older copy of its store gets into agreement with its Workers again."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ async def test_restored_service_and_its_worker_converge(original, tmp_path, zone
         }
         hours = await service.store.read(totals.hour_counts(kept, hour_at, hour_at + HOUR_MS))
         assert hours == [(hour_at, Counts(4, 0, 2))]
-        # New links reach the Worker, too.
+        # New links also reach the Worker.
         await add_link(service, "fresh")
         assert await worker.links() == {"kept", "fresh"}
 
@@ -198,7 +198,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
             today: (Counts(1, 0, 1), now // HOUR_MS * HOUR_MS, False),
         }
         assert await worker_versions(service) == {(await service.account()).config_version}
-        # The command runs while the service is running, as after a recovery with other tools.
+        # The operator may recover the store with other tools, and run the command while the service is running.
         before = (await service.account()).config_version
         assert await service.store.run(syncs.mark_restored(now)) == 1
         await eventually(caught_up)
@@ -334,7 +334,7 @@ async def test_sync_without_a_recorded_end_is_not_mistaken_for_a_lost_commit(ori
         account_id = await service.ready()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         await eventually(lambda: nothing_to_sync(service))
-        # these calls raise the version
+        # these calls write a new version, which must be higher than the version in the Worker's database
         await service.emulator.fault("drop_after", "*/d1/database/*/query", after=1, times=2)
         await add_link(service, "once")
         assert (await service.account()).config_version == 2

@@ -40,7 +40,7 @@ HEALTHY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s
         (0, 0, "ok", "agrees"),
         (5, 0, "ok", "agrees"),
         (-6, 0, "warn", "about 6 s behind"),
-        (20, 18, "ok", "agrees"),  # a slow response says nothing about the clock
+        (20, 18, "ok", "agrees"),  # after a slow response, the difference between the clocks is unknown
         (61, 0, "FAIL", "about 61 s ahead of"),
         (-3_600, 2, "FAIL", "timedatectl set-ntp true"),
     ],
@@ -90,7 +90,8 @@ class NameServer:
             if texts is None:
                 response.set_rcode(self.rcode)
             elif texts:
-                quoted = ['"' + '" "'.join(text.split("|")) + '"' for text in texts]  # | separates a record's strings
+                # in the tests, | separates the strings of a record
+                quoted = ['"' + '" "'.join(text.split("|")) + '"' for text in texts]
                 response.answer.append(dns.rrset.from_text(question.name, 60, "IN", "TXT", *quoted))
             await socket.sendto(response.to_wire(), sender)
 
@@ -121,7 +122,7 @@ COMPLETE = {
 
 
 async def test_sender_domain_with_all_records_passes():
-    """The DMARC record of a domain above applies, and a record can consist of several strings."""
+    """The domain uses the DMARC record of its parent domain, and one of its records consists of several strings."""
     found = await sender_finding(COMPLETE)
     assert (found.verdict, found.text) == ("ok", "mail.shop.dev has SPF, DKIM and DMARC records")
 
@@ -163,7 +164,7 @@ async def test_sender_domain_is_not_looked_up_without_need(settings, verdict, te
 
 
 class _OnlyLoopback(trio.abc.HostnameResolver):
-    """Resolve HOST to the loopback address, and no other name."""
+    """Resolve HOST to the loopback address, and resolve no other names."""
 
     async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):  # noqa: A002 (the interface's names)
         if host not in (HOST.encode(), HOST, "127.0.0.1", b"127.0.0.1"):
@@ -246,7 +247,9 @@ async def test_public_url_that_is_not_public_is_not_requested(url):
 
 
 def test_certificate_that_was_not_renewed_is_reported():
-    """A certificate for 90 days is late with 18 days left, one for six days only on its last day."""
+    """A certificate that is valid for 90 days is reported 18 days before its expiry. A certificate for six days is
+    reported only on its last day.
+    """
     day_ms = 86_400_000
     now = system_clock() // 1000 * 1000
 

@@ -422,7 +422,8 @@ async def test_shorter_retention_is_suggested_only_above_the_minimum(world):
         response = await world.call("PATCH", path, {"days_kept": days}, headers=session)
         shown = response.body["account"]["advice"]
         assert shown["suggest"] == ("shorter_hourly_retention" if suggested else None), days
-        assert (shown["level"], shown["metric"]) == ("over", "size")  # unaffected by the change
+        # the change does not affect the advice about the size
+        assert (shown["level"], shown["metric"]) == ("over", "size")
         assert (await world.call("GET", path, headers=session)).body["account"]["advice"] == shown
 
 
@@ -441,7 +442,7 @@ async def test_fewer_months_are_suggested_if_the_size_grows_or_no_fewer_days_are
         body = {"days_kept": days, "months_kept": months}
         return (await world.call("PATCH", path, body, headers=session)).body["account"]["advice"]["suggest"]
 
-    # An account of this age does not have more than six months before the current month.
+    # An account of this age has at most six months before the current month, so fewer months would save nothing.
     assert await suggested(200, 35, "forever") == "shorter_hourly_retention"
     assert await suggested(200, 14, "forever") is None
     with_both = "shorter_month_retention" if growing else "shorter_hourly_retention"

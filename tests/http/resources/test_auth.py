@@ -185,12 +185,13 @@ async def test_weak_password_is_refused(world, password):
 
     await refused("/auth/sign-up", email=EMAIL)
     assert await world.inbox() == []
-    assert (await sign_in(world, password)).status == 401  # sign-in does not reveal the password rules
+    # the password violates the rules for new passwords, which sign-in must not reveal
+    assert (await sign_in(world, password)).status == 401
     await sign_up(world)
     await world.call("POST", "/auth/password-reset", {"email": EMAIL})
     token = await token_of(world, "reset")
     await refused("/auth/password-reset/confirm", token=token)
-    body = {"token": token, "password": "another horse"}  # the link is still valid
+    body = {"token": token, "password": "another horse"}  # the link is still valid after the refused attempts
     assert (await world.call("POST", "/auth/password-reset/confirm", body)).status == 200
 
 
@@ -232,7 +233,7 @@ async def test_unknown_address_gets_no_email_and_a_user_is_notified_of_a_second_
 async def test_emails_to_an_address_are_limited_per_hour(world):
     await sign_up(world)
     for _ in range(8):
-        await world.inbox()  # otherwise the next email would replace the queued one
+        await world.inbox()  # send the queued email, which the next one would otherwise replace
         assert (await world.call("POST", "/auth/confirm/resend", {"email": EMAIL})).status == 202
     assert len(await world.inbox()) == 5
     world.clock.advance_s(3600)
@@ -329,8 +330,10 @@ async def test_guessing_stranger_does_not_lock_out_the_owner(store, clock, tmp_p
         for _ in range(10):  # correct passwords do not count toward the limit
             again = await sign_in(world, headers=browser)
             assert again.status == 200
-            assert len(again.headers.getlist("Set-Cookie")) == 1  # because the browser is known
-        # A known browser has its own limit, but only for its user. For any other address, the usual limit applies.
+            # the response sets no cookie that identifies the browser, because the browser is known
+            assert len(again.headers.getlist("Set-Cookie")) == 1
+        # A known browser has a separate limit for failed sign-ins of its user. For other addresses, the usual limit
+        # applies.
         other = {"email": "bob@example.com", "password": "wrong password"}
         for _ in range(3):
             assert (await sign_in(world, "wrong password", headers=browser)).status == 401
@@ -428,7 +431,9 @@ async def test_reset_of_an_unconfirmed_address_confirms_it(world):
 
 
 async def test_stranger_who_uses_up_the_email_limit_gets_no_access(world):
-    """The limit suppresses the email for the owner's sign-up, so the owner opens one of the stranger's links."""
+    """The stranger's sign-ups use up the limit of emails. The owner's own sign-up therefore sends no email, and the
+    owner opens a link from one of the stranger's sign-ups.
+    """
     for _ in range(5):
         assert (await sign_up(world, password="strangers horse")).status == 202
     stranger = await sign_in(world, "strangers horse")
@@ -458,8 +463,9 @@ async def test_requests_that_send_nothing_do_not_use_up_reset_emails(world):
 # ------------------------------------------------------------------------------------ equal work for any address
 
 
-IN_REQUEST = ContextVar("IN_REQUEST", default=False)  # the application's tasks inherit the request's context
-EMAIL_WORK = ("compose", "_mark_sent")  # transactions that send an email; the outbox's other transactions only poll
+# True in tasks that run for a request; new tasks inherit the request's context
+IN_REQUEST = ContextVar("IN_REQUEST", default=False)
+EMAIL_WORK = ("compose", "_mark_sent")  # the outbox's transactions that send an email; its other transactions only poll
 
 
 class RecordingStore:
@@ -512,7 +518,7 @@ def _recording(tx: Tx[T], seen: list[str]) -> Tx[T]:
     ("path", "more"), [("password-reset", {}), ("confirm/resend", {}), ("sign-up", {"password": PASSWORD})]
 )
 async def test_store_does_the_same_work_for_known_and_unknown_addresses(store, clock, tmp_path, path, more, language):
-    """The known user may have chosen a language. The requests ask for a different one."""
+    """The known user may have chosen a language. The requests are in a different language."""
     recording = RecordingStore(store)
     async with open_world(recording, clock, tmp_path) as world:
         await a_confirmed_user(world)

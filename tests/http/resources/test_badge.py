@@ -1,4 +1,4 @@
-"""Badges are well-formed SVG images without scripts, whatever their texts are."""
+"""Badges are well-formed SVG images without scripts, even with unusual texts."""
 
 from __future__ import annotations
 

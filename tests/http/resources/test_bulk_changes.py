@@ -262,7 +262,7 @@ async def test_request_without_exactly_one_selection_is_refused(world, method):
         ({"filter": {"state": "deleted"}}, "filter.state"),
         ({"filter": {"tag": "a,b"}}, "filter.tag"),
         ({"filter": []}, "filter"),
-        # A missing value must not select all links.
+        # A filter whose value is missing must not select all links.
         *(({"filter": {name: value}}, f"filter.{name}") for name in ("account_id", "q", "tag") for value in (None, "")),
         ({"filter": {"q": None, "tag": "a"}}, "filter.q"),
     ]

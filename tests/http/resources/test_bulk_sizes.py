@@ -1,4 +1,4 @@
-"""PATCH and DELETE /v1/links/bulk with large rules: the size of what a request reads and writes is limited."""
+"""PATCH and DELETE /v1/links/bulk with large rules: the amount of data that a request reads and writes is limited."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONG = "https://m.example/" + "x" * 2_000
 COUNTRIES = tuple(f"{first}{second}" for first in "ABCDEFGHIJKL" for second in "ABCDEFGHIJKLMNOPQRSTUVWXY")
 LARGE = (Rule(LONG, countries=COUNTRIES),) * 10
 BODY: list[dict[str, Any]] = [{"url": LONG, "countries": COUNTRIES}] * 10
-# More links than may have rules of this size in one request.
+# More links than one request may give rules of this size.
 LINKS = 500
 
 

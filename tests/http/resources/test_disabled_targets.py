@@ -72,13 +72,14 @@ async def test_disabled_link_shows_the_reason_and_cannot_be_changed_or_recreated
     results = (await world.call("POST", "/v1/links/bulk", bulk, headers=session)).body["results"]
     assert [result["error"]["code"] if "error" in result else None for result in results] == ["link_disabled", None]
     qr = await world.call("GET", f"{path}/qr.svg", headers=session)
-    assert qr.status == 200  # it contains only the short URL
+    assert qr.status == 200  # the QR code of a disabled link is available, because it contains only the short URL
     assert b"example.org" not in qr.raw
 
     deleted = (await world.call("DELETE", path, headers=session)).body["link"]
     assert (deleted["state"], deleted["disabled"]) == ("deleted", disabled)
     assert (await add_link(world, session, account)).code == "link_disabled"
-    assert (await add_link(world, session, account, "Sale")).status == 201  # codes are case-sensitive
+    # codes are case-sensitive, so this is another code
+    assert (await add_link(world, session, account, "Sale")).status == 201
     assert (await world.call("GET", f"{path}/report", headers=session)).status == 200
 
     assert await enable(world, "link", link["id"])
@@ -119,7 +120,7 @@ async def test_another_connect_of_the_cloudflare_account_does_not_free_the_code_
     assert await disable(world, "link", link["id"])
     assert await disable(world, "site", site["id"])
     assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=session)).status == 200
-    other = await world.user()  # even another user
+    other = await world.user()  # this is also refused for another user
     theirs = await world.session(other)
     again = await world.account(other, EDGE_ACCOUNT, link_host="go.example.com")
     assert (await add_link(world, theirs, again)).code == "link_disabled"
@@ -139,7 +140,9 @@ async def test_disabled_targets_leave_the_configuration_and_return_to_it(world: 
     rotated = (await world.call("POST", f"/v1/sites/{site['id']}/rotate", headers=session)).body["site"]
 
     async def served_rows() -> set[str]:
-        """Return the keys of the rows that have a body. Check the stored sums of these rows after a sync."""
+        """Return the keys of the configuration rows that have a body. After a sync, check that the stored checksums
+        match these rows.
+        """
         shown = (
             await world.store.read(changed_links(account.id, 0)),
             await world.store.read(changed_sites(account.id, 0)),
@@ -199,7 +202,8 @@ async def test_owner_is_notified_by_email_and_in_the_history(
     assert not await enable(world, kind, target_id)
     history = await events_of(world, session)
     assert history[:2] == [("operator", f"{kind}.enable", target_id), ("operator", f"{kind}.disable", target_id)]
-    emails = sorted(await world.inbox(), key=lambda text: "Phishing" not in text)  # both have the same time
+    # the two emails have the same time, so their order is not defined
+    emails = sorted(await world.inbox(), key=lambda text: "Phishing" not in text)
     assert len(emails) == 2
     name = "go.example.com/sale" if kind == "link" else "www.example.com"
     for text in emails:

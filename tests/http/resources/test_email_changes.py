@@ -87,7 +87,7 @@ async def test_address_changes_only_when_the_new_address_confirms(world):
         "Your email address for svc is about to change",
     ]
     assert (await use(world, token)).body == {"ok": True}
-    assert await address_of(world, session) == NEW  # the session that requested the change stays
+    assert await address_of(world, session) == NEW  # the session that requested the change does not end
     assert (await world.call("GET", "/v1/me", headers=elsewhere)).status == 401
     assert await address_of(world, {"Authorization": f"Bearer {key}"}) == NEW
     assert (await sign_in(world, address=NEW)).status == 200
@@ -255,7 +255,8 @@ async def test_one_of_two_users_gets_the_same_new_address(world):
 async def test_old_address_reverts_a_requested_change(world):
     session = await a_session(world)
     to_confirm, to_revert = await requested(world, session)
-    assert (await revert(world, to_revert, EMAIL)).code == "invalid_request"  # the password is the address
+    # the new password is rejected because it equals the email address
+    assert (await revert(world, to_revert, EMAIL)).code == "invalid_request"
     assert (await revert(world, to_revert)).body == {"ok": True}
     assert (await use(world, to_confirm)).code == "invalid_request"
     assert (await world.call("GET", "/v1/me", headers=session)).status == 401
@@ -265,7 +266,9 @@ async def test_old_address_reverts_a_requested_change(world):
 
 
 async def test_old_address_recovers_a_stolen_user(world):
-    """A thief with the password changes the address twice. The thief's own link cannot undo the reversal."""
+    """A thief who knows the password changes the address twice. The link that the thief gets must not undo the owner's
+    reversal.
+    """
     thief = await a_session(world)
     first, to_revert = await requested(world, thief, "thief@example.org")
     assert (await use(world, first)).status == 200

@@ -79,11 +79,11 @@ async def test_event_has_credential_address_action_and_outcome(world: World) -> 
     assert asked.status == 202
     [_, event] = await events_of(world, session)
     assert (event["via"], event["action"], event["target"]) == (issued["id"], "account.install", account.id)
-    assert (event["outcome"], event["ip"]) == ("accepted", None)  # the test connection has no address
+    assert (event["outcome"], event["ip"]) == ("accepted", None)  # the test connection has no IP address
 
 
 ALL: list[tuple[str, str, str, Any]] = [
-    # action, method, path, body; ids replace the placeholders in path and body
+    # Each row is (action, method, path, body). Ids replace the placeholders in path and body.
     ("user.change", "PATCH", "/v1/me", {"notify": False}),
     ("user.change", "PATCH", "/v1/me", {"notify": False, "language": "de"}),
     ("key.issue", "POST", "/v1/keys", {"scopes": ["links"]}),
@@ -446,7 +446,7 @@ async def make_clients(world: World, user: User) -> list[Client]:
 @pytest.mark.rule("X12", "G3")
 @pytest.mark.parametrize("seed", range(3))
 async def test_random_writes_are_logged_once_each_with_credential_and_address(world: World, seed: int) -> None:
-    chance = random.Random(seed)  # reproducible
+    chance = random.Random(seed)  # use a seed, so that a failure can be reproduced
     user, _, account = await world.ready()
     clients, expected = await make_clients(world, user), Expected()
     links: list[str] = []
@@ -471,7 +471,8 @@ async def test_random_writes_are_logged_once_each_with_credential_and_address(wo
         if action == "add":
             url = chance.choice(("https://example.org", "https://go.example.com/round"))
             response = await call(who, "POST", "/v1/links", {"account_id": account.id, "url": url})
-            if response.status == 201:  # otherwise the URL points to the link host, or the user has reached the limit
+            # otherwise, the URL was rejected because it points to the link host, or the user has reached the limit
+            if response.status == 201:
                 links.append(response.body["link"]["id"])
                 expected.add(who, "link.create", links[-1])
         elif action in ("change", "same"):

@@ -163,7 +163,7 @@ async def test_period_split_and_query_are_evaluated(world):
         counted = response.body["counted_as"]
         return response.body["url"], response.body.get("variant"), counted["kind"], counted.get("reason")
 
-    assert await explained() == (None, None, "outside", "early")  # now is before the start
+    assert await explained() == (None, None, "outside", "early")  # the current time is before the link's start
     early = {"at": "2026-11-30T23:59:59.999Z"}
     assert await explained(**early) == (None, None, "outside", "early")
     assert await explained(**early, method="HEAD") == (None, None, "bot", "head")

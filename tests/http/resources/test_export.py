@@ -150,7 +150,7 @@ async def test_export_has_all_data(world):
             edge = each.pop("edge_account_id")
             assert edge == (OTHER_EDGE_ACCOUNT if each["account_id"] == second.id else EDGE_ACCOUNT)
             assert cells.pop("edge_account_id") == edge
-            # Only the export has an empty list of broken targets.
+            # If there are no broken targets, the export has an empty list, and the API omits the list.
             broken: dict[str, Any] = {"broken_targets": []} if name == "links" else {}
             assert each == {field: (broken | in_lists[each["id"]])[field] for field in each}
             assert list(cells) == list(each)
@@ -262,7 +262,7 @@ async def test_large_export_has_each_row_once(world):
 
 @pytest.mark.rule("X4", "G8")
 async def test_abandoned_export_ends(clock, tmp_path):
-    """An unfinished ZIP file causes a warning when it is garbage-collected, and warnings fail the test."""
+    """Warnings fail the test, and an unfinished ZIP file would cause a warning when it is garbage-collected."""
     async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
         user = await world.user()
         account = await world.account(user, link_host="go.example.com")
@@ -301,7 +301,8 @@ async def test_no_cell_begins_a_formula(world):
     assert len(cells) > 100
     for cell in cells:
         assert not cell.startswith(FORMULA_SIGNS)
-        assert not cell.startswith("-") or cell == "-rule_1"  # a code, which has only letters, digits, _ and -
+        # codes of links may begin with -, but contain only letters, digits, _ and -
+        assert not cell.startswith("-") or cell == "-rule_1"
 
 
 @pytest.mark.rule("X4", "X2")

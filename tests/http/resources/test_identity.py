@@ -68,7 +68,8 @@ async def test_host_header_does_not_change_urls(acme):
 
 
 async def test_logo_may_only_draw_itself(tmp_path):
-    (tmp_path / "logo.png").write_text(SVG)  # the content determines the type
+    # write a logo whose name has the wrong ending, because only the content determines the type
+    (tmp_path / "logo.png").write_text(SVG)
     identity = load_identity(WebConfig(logo=str(tmp_path / "logo.png")))
     web = load_web("https://svc.example", built(tmp_path / "web"), identity=identity)
     app = create_app(deps_of(tmp_path, web=web, identity=identity))

@@ -119,7 +119,7 @@ async def test_unreadable_files_are_refused(world, place):
     _, session, site_id, _ = place
     bomb = gzip.compress(b"day,views\n" + b"2020-01-01,1\n" * 2_700_000)
     wrong_lines = gzip.compress(b"day,views\n" + b"x,1\n" * 400_001)
-    assert max(len(bomb), len(wrong_lines)) < 74_000  # both fit into the body
+    assert max(len(bomb), len(wrong_lines)) < 74_000  # both files fit into the body of a request
     damaged = gzip.compress(f"day,views\n{day(1)},5\n".encode())[:-6]
     for content in (
         b"\n",

@@ -151,7 +151,8 @@ async def test_group_is_limited_in_pushes_and_rows(workers):
             nursery.start_soon(workers.send, workers.push(account_id, rows=MAX_ROWS))
             await settled()
         workers.held.release.set()
-    # One transaction each for the first push, a full group, the remaining push, and the two large pushes.
+    # One transaction for the first push, one for a full group, one for the remaining push, and one for each of the two
+    # large pushes.
     assert workers.held.begun == 1 + 1 + 1 + 2
     assert [await workers.views(account_id) for account_id in ids] == [1] * len(ids)
 
@@ -209,7 +210,7 @@ async def test_disconnected_members_of_a_group_are_skipped_if_its_writer_disconn
         nursery.start_soon(workers.send, workers.push(ids[3]))
         await settled()
         held, workers.held.release = workers.held.release, trio.Event()
-        held.set()  # the first push is written; the others form the next group, which is held as well
+        held.set()  # the first push is now written; the others form the next group, which the store holds as well
         while workers.held.begun < 2:
             await trio.lowlevel.checkpoint()
         await settled()

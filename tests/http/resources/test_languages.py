@@ -137,7 +137,7 @@ async def test_links_of_unconfirmed_sign_ups_have_the_language_of_the_request(wo
 
 
 async def test_confirmation_without_a_valid_password_has_the_language_of_the_request(world):
-    for _ in range(6):  # above the limit, so that no password is accepted
+    for _ in range(6):  # exceed the limit of failed sign-ins, so that no password is accepted
         await sign_up(world, "fr")
         await world.inbox()
     token = await token_of(world, "confirm")
@@ -186,7 +186,8 @@ async def test_last_email_lists_remaining_resources_in_the_language_of_the_user(
     await world.store.run(disconnected(account.id, left))
     session = bearer_of(await sign_in(world))
     response = await world.call("DELETE", "/v1/me", {"password": PASSWORD}, headers=session)
-    assert response.body["left"] == []  # only resources of accounts that the deletion disconnected
+    # the list has only resources of accounts that the deletion of the user has disconnected
+    assert response.body["left"] == []
     await world.inbox()
     await world.store.run(
         outbox.post(

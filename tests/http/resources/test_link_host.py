@@ -98,7 +98,7 @@ async def test_host_to_which_a_kept_fallback_points_is_rejected(world, place):
 
 async def test_longest_urls_are_accepted(world, place):
     path, session = place
-    url = "https://www.example.com/" + "ü" * 337  # 6 bytes each in the body and in the stored form
+    url = "https://www.example.com/" + "ü" * 337  # each ü takes 6 bytes, both in the body and in the stored form
     body = {"root_url": url, "not_found_url": url}
     response = await world.call("PATCH", path, body, headers=session)
     assert response.status == 200, response.raw

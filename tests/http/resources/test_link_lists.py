@@ -114,7 +114,7 @@ async def test_paging_by_clicks_shows_each_link_once_while_clicks_change(world):
         removed = chance.choice([each for each in ids if each not in deleted])
         await world.store.run(links.delete_link(account.id, removed, world.clock()))
         deleted.add(removed)
-        forward(world, DAY_MS // 12)  # at some point this passes midnight
+        forward(world, DAY_MS // 12)  # one of these steps passes midnight
 
     pages = await walk(world, session, "order=clicks&limit=5", change)
     seen = [link["id"] for page in pages for link in page]
@@ -178,7 +178,7 @@ async def test_cursor_works_for_its_list_only(world):
         if query == "order=clicks":
             refused = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
             assert "expired" in refused.body["error"]["details"]["issues"][0]["message"]
-        elif cursor is not None:  # this cursor encodes a position, so it reveals no links to a stranger
+        elif cursor is not None:  # another user gets no links with this cursor, because it encodes only a position
             response = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
             assert response.body["links"] == [] or response.code == "invalid_request"
 
@@ -256,7 +256,7 @@ def test_rankings_are_cached_within_their_limits():
     assert kept.named(first.name, which[1]) is None
     assert (len(first), first.page(1, 5), first.page(2, 5), first.page(9, 1)) == (2, ["lnk_b"], [], [])
     mine = [kept.keep(each, 1, []) for each in which[1:8]]
-    assert kept.named(first.name, which[0]) is first  # this is now the most recently used entry
+    assert kept.named(first.name, which[0]) is first  # reading the entry makes it the one that was used last
     kept.keep(which[8], 1, ["lnk_c"])
     assert kept.named(mine[0].name, which[1]) is None
     assert kept.named(first.name, which[0]) is first

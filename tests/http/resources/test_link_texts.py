@@ -1,4 +1,4 @@
-"""Tests of the titles, notes and tags of links, which the service keeps and the Worker does not have."""
+"""Tests of the titles, notes and tags of links, which only the service stores, and not the Worker."""
 
 from __future__ import annotations
 

@@ -564,7 +564,7 @@ async def concurrently(count, one):
 async def test_of_twenty_concurrent_requests_one_creates_and_one_deletes_the_link(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example/", "code": "same"}
-    for _ in range(2):  # in the second pass, the code has just become available again
+    for _ in range(2):  # in the second round, the code has just become available again
         outcomes = await concurrently(20, lambda n: world.call("POST", "/v1/links", body, headers=session))
         assert outcomes == [(201, None), *[(409, "link_exists")] * 19]
         [link] = (await world.call("GET", "/v1/links", headers=session)).body["links"]
@@ -651,7 +651,7 @@ async def test_broken_targets_are_shown_until_the_target_changes(world):
         assert [each["broken_targets"] for each in await listed(query)] == [broken], query
     assert len(await listed("broken=false")) == 2
     assert await listed("broken=true&state=deleted") == []
-    # A change of another target keeps the problem.
+    # The change of another target does not end the problem of this target.
     changed = await world.call("PATCH", path, {"url": "https://example.org/new"}, headers=session)
     assert changed.body["link"]["broken_targets"] == broken
     changed = await world.call("PATCH", path, {"rules": []}, headers=session)

@@ -98,7 +98,7 @@ async def test_list_is_limited_to_days_and_has_pages(world):
     assert seen == ["day 3", "day 2", "day 1"]
     is_error(
         await world.call("GET", f"/v1/notes?site_id={site}{cursor}", headers=session), 400, "invalid_request"
-    )  # the cursor belongs to other days
+    )  # the cursor was created for other days, so it is refused
     response = await world.call("GET", f"/v1/notes?site_id={site}&from=2026-02-02&to=2026-02-01", headers=session)
     assert response.body["error"]["details"]["issues"][0]["path"] == "to"
 

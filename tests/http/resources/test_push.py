@@ -191,7 +191,8 @@ async def test_imported_days_count_in_reports(place):
     for noun, name in (("site", "example.com"), ("link", place.code)):
         [target] = await read(imported_days.targets_named([place.account.id], noun, name))
         await place.world.store.run(imported_days.import_days(target, imported))
-        for final in (False, True):  # the Worker may have pushed totals of other targets for that day
+        # the day's totals are unknown for this target, even if the Worker has pushed totals of other targets
+        for final in (False, True):
             await place.push(place.part(day=2, final=final))
             week = await place.report(noun, "?period=7d")
             assert week["totals"] == {"views": 10, "bots": 2, "visitors": 8}
@@ -429,7 +430,7 @@ def test_validation_of_a_part_stops_at_the_first_error():
 
 
 async def test_largest_push_is_accepted(place):
-    """A part's size depends on the number of links. The limits are higher than the largest valid size."""
+    """The size of a part depends on the number of links. The limits must allow the largest valid part."""
     names = [f"lnk_{number:020}" for number in range(1_900)]
     rows = [[name, 1, 1, 1] for name in names]
     response = await place.push(place.part(1, day=1, days=rows, final=True))
@@ -475,7 +476,7 @@ async def test_report_has_the_first_day_of_its_breakdowns(place):
     for noun in ("site", "link"):
         month = await place.report(noun, "?breakdowns=1&period=30d")
         assert (month["from"], month["breakdowns_from"]) == (day_text(place.today - 29), day_text(kept_from))
-        # The link was created today, so it had no clicks on deleted days.
+        # The link was created today. The deleted breakdowns of earlier days therefore contained no clicks of this link.
         assert len(month["series"]) == 30
         assert (await place.report(noun, "?period=30d"))["breakdowns_from"] is None
 
@@ -532,7 +533,7 @@ async def test_live_site_report_has_the_views_since_the_last_push(place):
     assert (today["series"][0]["views"], today["breakdowns"], today["breakdowns_from"]) == (5, None, None)
     week = await place.report(query="?live=1&period=7d")
     assert week["totals"] == {"views": 11, "bots": 3, "visitors": 9}
-    # Both reports use the same read, because yesterday is final.
+    # Both reports use the same read, because the numbers of yesterday are final.
     assert set(place.world.supervisor.asked) == {f"live {place.site} {place.today} {place.today}"}
     both = await place.report(query="?live=1&breakdowns=1")
     assert (both["totals"], both["breakdowns"]["pages"]) == (today["totals"], [{"key": "/", "n": 5}])
@@ -605,7 +606,8 @@ async def test_link_reports_without_breakdowns_share_one_live_read(place):
     supervisor.asked.clear()
     for period in ("today", "7d", "30d"):
         assert (await place.report("link", f"?period={period}"))["breakdowns"] is None
-    assert set(supervisor.asked) == {f"live {place.link} {today} {today}"}  # the link was created today
+    # the link was created today, so only today is read
+    assert set(supervisor.asked) == {f"live {place.link} {today} {today}"}
     supervisor.asked.clear()
     await place.report("link", "?period=7d&breakdowns=1")
     assert supervisor.asked == [f"live {place.link} {today - 6} {today}"]

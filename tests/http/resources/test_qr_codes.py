@@ -155,13 +155,13 @@ async def test_logo_that_cannot_be_read_is_refused_in_png(store, clock, tmp_path
         ("dark=", ("dark", "wrong_form")),
         ("light=%22/%3E%3Cscript%3E", ("light", "wrong_form")),
         ("light=Transparent", ("light", "wrong_form")),
-        ("logo=1", ("logo", "not_offered")),  # the service has no logo
+        ("logo=1", ("logo", "not_offered")),  # the operator has not configured a logo
         ("logo=true", ("logo", "not_offered")),
         ("dark=808080", ("dark", "low_contrast")),
         ("dark=ff8800", ("dark", "low_contrast")),
         ("light=7f7f7f", ("dark", "low_contrast")),
         ("dark=808080&light=transparent", ("dark", "low_contrast")),
-        ("dark=fff&light=000", ("dark", "low_contrast")),  # inverted
+        ("dark=fff&light=000", ("dark", "low_contrast")),  # the dark color is lighter than the light color
         ("dark=fff", ("dark", "low_contrast")),
         ("color=fff", ("color", "unknown")),
         ("dark=000&dark=111", ("dark", "twice")),
@@ -324,7 +324,7 @@ async def test_only_own_active_links_are_selected(world):
     assert list(await zipped(world, session)) == ["qr-first.svg"]
     assert list(await zipped(world, theirs)) == ["qr-theirs.svg"]
     for headers, query in (
-        (session, f"ids={first.id},{second.id}"),  # deleted
+        (session, f"ids={first.id},{second.id}"),  # these links are deleted
         (session, f"ids={first.id},{their_path.rpartition('/')[2]}"),
         (theirs, f"ids={first.id}"),
         (theirs, f"account_id={account.id}"),
@@ -362,7 +362,7 @@ async def test_page_shows_the_code_and_short_url_of_each_link(store, clock, tmp_
 
 
 def code_in(picture: str) -> tuple[str, str]:
-    """Scan a QR code of the page, in which the box of the logo is black."""
+    """Scan a QR code of the page to print, with a black box in place of the logo."""
     root = ET.fromstring(picture)
     for logo in root.findall(f"{SVG}use"):
         root.remove(logo)
@@ -395,7 +395,9 @@ async def test_page_has_only_allowed_styles_and_no_scripts(world):
 
 
 async def test_drawing_does_not_block_other_requests(store, clock, tmp_path):
-    """No step of the event loop takes a quarter of the CPU time of drawing a large image with a logo."""
+    """While a large image with a logo is drawn, no single step of the event loop takes more than a quarter of the
+    drawing's CPU time.
+    """
     pixels = np.random.default_rng(1).integers(0, 2, (512, 512), dtype=np.uint8) * 255
     logo = logo_of(np.kron(pixels, np.ones((1, 1), dtype=np.uint8)))
 
@@ -406,12 +408,13 @@ async def test_drawing_does_not_block_other_requests(store, clock, tmp_path):
             self.began_s = time.thread_time()
 
         def after_task_step(self, task: Any) -> None:
-            if self.began_s:  # not in the step that adds the instrument
+            if self.began_s:  # ignore the step that adds the instrument
                 self.longest_s = max(self.longest_s, time.thread_time() - self.began_s)
 
     async with world_with_logo(store, clock, tmp_path, logo.content) as world:
         session, path = await one_link(world)
-        await world.call("GET", f"{path}/qr.svg", headers=session)  # loads modules, and prepares the statements
+        # load modules and prepare statements before the measurement
+        await world.call("GET", f"{path}/qr.svg", headers=session)
         steps = Steps()
         trio.lowlevel.add_instrument(steps)
         try:

@@ -48,7 +48,8 @@ async def test_refresh_returns_a_new_pair_and_ends_the_old_one(world):
     assert second.status == 200
     assert second.body["access_token"] != first.body["access_token"]
     assert browser.cookies[REFRESH] != old[REFRESH]
-    assert await works(world, first)  # the response to the second refresh could still be in transit
+    # the first token still works, because the response to the second refresh could be delayed
+    assert await works(world, first)
     world.clock.advance_s(30)
     assert not await works(world, first)
     assert await works(world, second)
@@ -78,14 +79,15 @@ async def test_lost_response_is_sent_again_even_after_a_restart(store, clock, tm
     async with open_world(store, clock, tmp_path) as world:
         again = await Browser(world, browser.cookies).post("/auth/refresh")
         assert (again.status, again.raw) == (200, lost.raw)
-        # The cookie still expires at the same time.
+        # The repeated response must not extend the cookie's expiry.
         assert "Max-Age=2591971" in again.headers["Set-Cookie"]
         browser = Browser(world, browser.cookies)
         browser.keep(again)
         clock.advance_s(30)
         once_more = await browser.post("/auth/refresh")
         assert once_more.raw == lost.raw
-        assert "Set-Cookie" not in once_more.headers  # this response could arrive after a newer one
+        # this response sets no cookie, because it could arrive after a newer one
+        assert "Set-Cookie" not in once_more.headers
         assert await works(world, once_more)
 
 

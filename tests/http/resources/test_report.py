@@ -198,7 +198,7 @@ def test_deleted_days_never_pushed_are_unknown_and_not_zero():
         sent_until=(TODAY - 16) * DAY_MS,
         sent_days={TODAY - 19, TODAY - 18},
     )
-    # The cron deleted this day after its rows had been read, so the rows are still correct.
+    # The Worker's cron deleted the rows of this day only after they were read, so the counts are still correct.
     read = live({TODAY - 16: Counts(6, 0, 5), TODAY - 3: Counts(2, 0, 2)}, kept_from=TODAY - 15)
     report = link_report(span_of("30d", NOW), stored, read, breakdowns=True, unavailable=None, created_on=TODAY - 25)
     known = {(TODAY * DAY_MS - ago * DAY_MS): views for ago, views in ((18, 8), (17, 3), (16, 6), (3, 2))}

@@ -49,7 +49,7 @@ class Place:
         )
         omitted = tuple(day * DAY_MS + hour * HOUR_MS for hour in refused)
         part = PushedPart(1, day, as_of, final, by_hour, omitted, rows)
-        # The service would refuse such an old day today.
+        # Write to the store directly, because the service would refuse such an old day today.
         await self.world.store.run(totals.ingest(self.account.id, [part], max(as_of, (day + 1) * DAY_MS)))
 
     async def import_days(self, days, estimates=frozenset()):
@@ -127,7 +127,7 @@ async def test_requests_without_new_parameters_get_the_same_bytes_as_in_version_
     days = [point((place.today - 6 + number) * DAY_MS) for number in range(7)]
     days[3] = point((place.today - 3) * DAY_MS, 10, 2, 8)
     days[6] = point(start, 7, 1, 5)
-    if is_link:  # earlier days were deleted from the database without having been sent
+    if is_link:  # these earlier days were deleted from the Worker's database before they were pushed
         days = days[1:]
     for query, listed in (("?period=7d", False), ("?period=7d&breakdowns=1&limit=5", True)):
         wanted = {
@@ -218,7 +218,9 @@ async def test_all_begins_with_the_first_imported_day_or_the_creation(place):
 
 
 async def test_points_with_estimates_are_marked(place):
-    """All points are marked that contain such a day, also in the comparison and in reports as in version 0.8.0."""
+    """Every point that contains a day with an estimate is marked. This includes the points of the comparison, and of
+    reports in the format of version 0.8.0.
+    """
     today = date.fromisoformat(place.day(0))
     days = {place.today - ago: Counts(3) for ago in (101, 103, 104, 140)}
     await place.import_days(days, {place.today - 103, place.today - 140})

@@ -123,7 +123,7 @@ async def test_invitation_works_once(world):
     assert (await accept(world, token)).status == 202
     assert (await accept(world, token, password="another long password")).code == "sign_up_closed"
     assert (await world.call("POST", "/auth/invitation", {"invitation": token})).code == "sign_up_closed"
-    assert (await sign_in(world, address=GUEST)).status == 200  # with the first password
+    assert (await sign_in(world, address=GUEST)).status == 200  # the first password is still valid
 
 
 @pytest.mark.both_engines
@@ -148,7 +148,7 @@ async def test_invitation_is_for_one_address(world):
     for other in ("other@example.com", "guest@example.com.example.org", f"x{GUEST}"):
         assert (await accept(world, token, other)).code == "sign_up_closed"
         assert not await has_user(world, other)
-    assert (await accept(world, token)).status == 202  # the attempts have not used it up
+    assert (await accept(world, token)).status == 202  # the refused attempts have not used up the invitation
 
 
 async def test_invitation_expires(world):

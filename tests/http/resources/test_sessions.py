@@ -219,12 +219,14 @@ async def test_of_two_concurrent_changes_one_succeeds(world):
             nursery.start_soon(one, n)
     (made, password), (refused, _) = sorted(outcomes)
     assert made == 200
-    assert refused in (401, 403)  # the session had ended, or the password had changed
+    assert refused in (401, 403)  # the request is refused because the session has ended or the password has changed
     assert (await sign_in(world, password))[1].status == 200
 
 
 async def test_reset_during_a_change_or_sign_in_with_the_old_password_prevails(store, clock, tmp_path):
-    """If a reset happens during the slow hashing, neither the change nor the new session may take effect."""
+    """If a password reset happens while the service hashes a password, neither the change nor the new session may take
+    effect.
+    """
     racing = RacingStore(store)
     async with open_world(racing, clock, tmp_path) as world:
         await a_user(world)

@@ -192,7 +192,8 @@ async def test_malformed_secret_is_not_found(world, path):
 async def test_thirty_unknown_secrets_per_minute_are_answered_per_network(sharer):
     share = await sharer.share()
     for _ in range(WRONG_SECRETS_PER_MINUTE):
-        assert (await sharer.get(f"{share['path']}/report")).status == 200  # known secrets do not count
+        # requests with a valid secret do not count towards the limit
+        assert (await sharer.get(f"{share['path']}/report")).status == 200
         is_error(await sharer.get(f"/s/{new_id('shs')}/report"), 404, "not_found")
     refused = await sharer.get(f"/s/{new_id('shs')}/report")
     is_error(refused, 429, "rate_limited")
@@ -242,13 +243,13 @@ async def test_password_opens_the_report_until_it_is_changed(sharer):
     assert granted.status == 200
     opened = {"Authorization": f"Bearer {granted.body['token']}"}
     assert (await sharer.get(path, **opened)).status == 200
-    # The token opens neither another share nor /v1.
+    # The token is not valid for another share or for /v1.
     other = await sharer.share(password=PASSWORD)
     is_error(await sharer.get(f"{other['path']}/report", **opened), 401, "unauthorized")
     is_error(await world.call("GET", "/v1/me", headers=opened), 401, "unauthorized")
     # The owner's session does not open the share either.
     is_error(await sharer.get(path, **sharer.session), 401, "unauthorized")
-    # The same password again has another hash, so that it also ends all tokens.
+    # Setting the same password again creates another hash, which also invalidates all tokens.
     for password in ("another password", PASSWORD):
         own = f"/v1/shares/{share['id']}"
         assert (await world.call("PATCH", own, {"password": password}, headers=sharer.session)).status == 200
@@ -330,14 +331,14 @@ async def test_badge_is_an_image_in_every_case(sharer):
         response = await sharer.get(path)
         assert response.status == 200
         assert texts(response.raw.decode()) == shown
-    # The password does not open the badge, which caches may store.
+    # The viewer's token does not open the badge, because caches may store the badge.
     token = (await sharer.sign_in(protected, PASSWORD)).body["token"]
     response = await sharer.get(f"{protected['path']}/badge.svg", Authorization=f"Bearer {token}")
     assert texts(response.raw.decode())[1] == "private"
 
 
 async def test_refused_lists_say_when_they_are_available_again(sharer):
-    """The reads in this test fail. tests/actors tests real reads and their limit."""
+    """In this test, a test double refuses the reads. tests/actors tests real reads and their limit."""
     share = await sharer.share(lists=True)
     sharer.world.supervisor.readable = Unavailable("cloudflare")
     response = await sharer.get(f"{share['path']}/report?breakdowns=1&period=7d")

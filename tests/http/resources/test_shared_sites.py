@@ -54,7 +54,7 @@ async def test_viewer_opens_the_report_of_a_site_of_the_account(sharer):
     assert response.body["report"]["totals"] == {"views": 30, "bots": 3, "visitors": 15}
     assert "account" not in response.body
     assert (await report(sharer, share, other, "?period=7d")).body["report"]["totals"]["views"] == 3
-    # Totals come from the store. Headers are those of a shared site.
+    # The totals come from the store, so no account is asked. The headers are those of a shared site.
     assert sharer.world.supervisor.asked == []
     of_site = await sharer.get(f"{(await sharer.share())['path']}/report?period=7d")
     for name in ("Cache-Control", "Referrer-Policy", "X-Robots-Tag"):
@@ -64,7 +64,7 @@ async def test_viewer_opens_the_report_of_a_site_of_the_account(sharer):
 
 
 async def test_sites_that_the_account_does_not_show_cannot_be_distinguished(sharer):
-    """The id in the path is that of another account or user, of a deleted or disabled site, or of no site."""
+    """The response is the same for a site of another account or user, a deleted or disabled site, and an unknown id."""
     store, share = sharer.world.store, await sharer.share("account")
     own_account = await store.run(an_account(sharer.user.id, link_host=False))
     others_account = await store.run(an_account(link_host=False))
@@ -109,13 +109,13 @@ async def test_password_protects_the_sites_and_hides_which_sites_there_are(share
     opened = {"Authorization": f"Bearer {token}"}
     assert (await report(sharer, share, sharer.site, **opened)).status == 200
     is_error(await report(sharer, share, unknown, **opened), 404, "not_found")
-    # The token of the account does not open a protected share of the site, nor the other way around.
+    # A viewer's token for the shared account does not open a protected share of its site, and the reverse.
     of_site = await sharer.share(password=PASSWORD)
     is_error(await sharer.get(f"{of_site['path']}/report", **opened), 401, "unauthorized")
     token_of_site = (await sharer.sign_in(of_site, PASSWORD)).body["token"]
     refusal = await report(sharer, share, sharer.site, Authorization=f"Bearer {token_of_site}")
     is_error(refusal, 401, "unauthorized")
-    # The password is sent to one path, whose limit counts all attempts.
+    # All pages send the password to the same path, so that one limit counts all attempts.
     attempt = await sharer.world.call("POST", f"{share['path']}/sites/{sharer.site}/report", {"password": PASSWORD})
     is_error(attempt, 405, "method_not_allowed")
 
@@ -153,7 +153,9 @@ async def test_unknown_secrets_are_limited_on_the_paths_of_sites_too(sharer):
 
 
 async def test_unknown_sites_of_a_known_share_do_not_block_its_viewers(sharer):
-    """Ids of sites have 100 random bits, and an open page may request a site that was deleted."""
+    """Requests for unknown sites are not limited: guessing an id with 100 random bits is impossible, and an open page
+    may request a site that was deleted.
+    """
     share = await sharer.share("account")
     for _ in range(2 * WRONG_SECRETS_PER_MINUTE):
         is_error(await report(sharer, share, new_id("site")), 404, "not_found")

@@ -238,7 +238,8 @@ async def test_key_needs_the_scopes_of_the_target(world):
 
 
 async def test_export_contains_the_settings_of_shares_without_their_secret(world):
-    from tests.http.resources.test_export import export  # avoids importing its marks
+    # import it here, so that this module does not get the marks of that module
+    from tests.http.resources.test_export import export
 
     _, session, account = await world.ready()
     path = (await paths_of(world, account))["site_id"]

@@ -626,7 +626,7 @@ async def test_list_that_changes_while_it_is_paged_shows_each_remaining_site_onc
         world.clock.advance_s(1)
     first = (await world.call("GET", f"/v1/sites?limit=1&order={order}", headers=session)).body
     [shown] = first["sites"]
-    # Delete the site at the cursor, and add its host again as another site.
+    # Delete the site that the cursor points to, and add another site with the same host.
     await world.call("DELETE", f"/v1/sites/{shown['id']}", headers=session)
     await added(world, session, account, shown["host"])
     rest = (await world.call("GET", f"/v1/sites?order={order}&cursor={first['next_cursor']}", headers=session)).body

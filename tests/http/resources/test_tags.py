@@ -222,7 +222,8 @@ async def test_report_of_a_tag_is_the_sum_of_its_links(world):
     week = await report("period=7d&compare=previous")
     assert (week["tag"], week["links"], week["by"], week["period"]) == ("new-york", 2, "day", "7d")
     assert (week["from"], week["to"]) == (day_text(TODAY - 6), day_text(TODAY))
-    assert week["as_of"] == iso(TODAY * DAY_MS + 3 * HOUR_MS)  # the account whose Worker is behind
+    # the time of the account whose Worker pushed least recently
+    assert week["as_of"] == iso(TODAY * DAY_MS + 3 * HOUR_MS)
     assert week["totals"] == {"views": 100, "bots": 4, "visitors": 96}
     assert [point["views"] for point in week["series"]] == [0, 0, 0, 0, 0, 50, 50]
     assert week["comparison"]["totals"] == {"views": 50, "bots": 2, "visitors": 48}

@@ -71,7 +71,7 @@ def test_supported_language_with_the_highest_weight_is_preferred(header, languag
     ("header", "language"),
     [
         ("x," * 400 + "de", "de"),
-        ("x," * 600 + "de", None),  # the language is beyond the length limit
+        ("x," * 600 + "de", None),  # the language comes after the length limit
         ("de," + "x," * 100_000, "de"),
         ("d" * 1_000_000, None),
         ("de" + "-a" * 500_000, None),

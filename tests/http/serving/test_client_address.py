@@ -37,7 +37,8 @@ PROXIES = [network_of(text) for text in ("10.0.0.0/8", "fd00::/8")]
         ("", ["198.51.100.7"], None),
         ("/run/svc.sock", ["198.51.100.7"], None),
         ("::ffff:203.0.113.9", ["198.51.100.7"], "203.0.113.9"),
-        ("10.1.2.3", ["198.51.100.7,"], None),  # a trusted proxy did not know the client's address
+        # a trusted proxy added an empty address, so it did not know the client's address
+        ("10.1.2.3", ["198.51.100.7,"], None),
         ("10.1.2.3", ["198.51.100.7, 10.0.0.1:80, [fd00::2]:80, ::ffff:10.0.0.3"], "198.51.100.7"),
         ("fd00::1%eth0", ["fe80::7%eth1"], "fe80::7"),
         ("10.1.2.3", ["[2001:db8::1]"], "2001:db8::1"),
@@ -45,7 +46,7 @@ PROXIES = [network_of(text) for text in ("10.0.0.0/8", "fd00::/8")]
         ("10.1.2.3", ["\t198.51.100.7\t"], "198.51.100.7"),
         ("10.1.2.3", ["for=198.51.100.7"], None),
         ("10.1.2.3", ['"198.51.100.7"'], None),
-        ("10.1.2.3", ["198.51.100.07"], None),  # some parsers read it as octal
+        ("10.1.2.3", ["198.51.100.07"], None),  # some parsers would read the leading zero as octal notation
         ("10.1.2.3", ["3325256711"], None),
         ("10.1.2.3", ["0xc6336407"], None),
         ("10.1.2.3", ["198.51.100.7\x00"], None),

@@ -87,7 +87,9 @@ async def test_errors_before_the_framework_have_the_error_format(world, port, da
 
 
 async def test_data_after_a_refused_request_is_not_served(world, port):
-    """The end of the body is ambiguous, so the server must not treat the bytes after it as a request."""
+    """The end of the refused request is ambiguous, so the server must not interpret the bytes after it as another
+    request.
+    """
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         smuggled = head("GET", "/healthz")

@@ -38,7 +38,8 @@ async def test_writes_require_an_idempotency_key_with_an_api_key_and_accept_one_
     key = await world.key(user)
     del key["Idempotency-Key"]
     for endpoint in WRITES:
-        path = re.sub(r"{\w+}", "x", endpoint.path)  # an invalid id: the header is checked before path and body
+        # the id is invalid, which has no effect because the header is checked before path and body
+        path = re.sub(r"{\w+}", "x", endpoint.path)
         if endpoint.access == "user":
             refused = await world.call(endpoint.method, path, headers=key)
             assert (refused.status, refused.code) == (400, "invalid_request"), path
@@ -299,7 +300,8 @@ async def test_repeat_gets_the_response_that_an_actor_finished_after_the_client_
         nursery.start_soon(lambda: world.call("POST", "/v1/accounts", body, headers=headers))
         await arrived.wait()
         nursery.cancel_scope.cancel()
-    # By the time the repeat runs, the first request has connected the account, and the actor reports this.
+    # When the repeat is executed, the first request has already connected the account, so the actor refuses another
+    # connect request.
     async with trio.open_nursery() as nursery:
         responses = []
 
@@ -420,7 +422,7 @@ async def test_repeat_refused_because_of_its_first_attempt_gets_that_response(wo
         return StoredResponse(202, b"{}", "application/json", {})
 
     async def too_late() -> StoredResponse:
-        """Commit the first attempt just before the repeat is rejected. The first attempt's client has disconnected."""
+        """Let the first attempt, whose client has disconnected, commit just before the repeat is rejected."""
         await world.store.run(idempotency.committed(claim, accepted, None)(constant(None)))
         raise ServiceError("operation_in_progress")
 

@@ -38,7 +38,7 @@ async def leave(world: World, headers: dict[str, str], password: str = PASSWORD)
 
 
 async def waited_for(world: World, user: User, requests: int) -> None:
-    """Wait until this many requests are waiting for the user's deletion to end."""
+    """Wait until `number` requests are waiting for the deletion of the user to end."""
     deletion = world.supervisor.user_deletions._going_on[user.id]
     while deletion.ended.statistics().tasks_waiting < requests:
         await trio.lowlevel.checkpoint()
@@ -93,7 +93,7 @@ async def test_store_keeps_nothing_but_the_last_email(world):
     emails = [read_email(text) for text in await world.inbox()]
     after = await world.store.read(all_rows())
     assert {**after, "outbox": None} == {**before, "outbox": None}
-    assert not after["outbox"]  # by now, the other user's email has also been sent
+    assert not after["outbox"]  # the other user's email has been sent by now, so the outbox is empty
     [text] = [text for to, subject, text in emails if (to, subject) == (user.email, "Your account at svc was deleted")]
     for line in (*response.body["left"], *response.body["revoke_tokens"]):
         assert line in " ".join(text.split())

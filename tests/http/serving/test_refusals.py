@@ -120,7 +120,7 @@ MAX_BYTES = {
     "/v1/links": 100_000,
     "/v1/links/bulk": 100_000,
     "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/totals": 100_000,
-}  # the setting max_body_bytes in these tests
+}  # the value of the setting max_body_bytes in these tests
 
 
 def most_bytes(path: str) -> int:
@@ -200,7 +200,7 @@ WRONG_VALUES: list[Any] = [
 async def test_field_of_the_wrong_type_is_named_in_the_error(world):
     user, session, account = await owner(world)
     for (method, path), good in GOOD.items():
-        world.clock.advance_s(60)  # otherwise, the requests would exceed the limit per minute
+        world.clock.advance_s(60)  # advance the clock, so that the requests stay within the limit per minute
         for name in good:
             for wrong in WRONG_VALUES:
                 if (name, wrong) in ALLOWED or (name == "code" and wrong is None):
@@ -230,7 +230,7 @@ async def test_field_of_the_wrong_type_is_named_in_the_error(world):
                     assert response.code in ("invalid_password", "rate_limited")
                     continue
                 if name == "name" and isinstance(wrong, str) and response.status == 201:
-                    continue  # almost every text is a valid name
+                    continue  # the field is skipped, because almost every text is a valid name
                 if name == "password" and path.startswith("/s/") and isinstance(wrong, str) and len(wrong) < 100:
                     assert response.code in ("not_found", "rate_limited", "invalid_request")
                     continue
@@ -263,7 +263,7 @@ ALLOWED: list[tuple[str, Any]] = [
     ("weekly", True),
     ("monthly", True),
     ("recipients", []),
-    ("file", "x" * 90_000),  # this is base64
+    ("file", "x" * 90_000),  # this text is valid base64, so it is only too long
 ]
 
 

@@ -292,7 +292,7 @@ async def test_stopping_service_responds_to_received_requests_and_closes_the_con
         await half.send_all(whole[:20])
         await held.send_all(head("GET", f"/v1/accounts/{account.id}/zones", **session))
         await arrived.wait()
-        # These bytes are still unread in the sockets when the server begins to stop.
+        # When the server begins to stop, it has not read these bytes from the sockets yet.
         for stream, rest in ((kept, whole), (fresh, whole), (half, whole[20:])):
             os.write(stream.socket.fileno(), rest)
         done.set()

@@ -76,7 +76,7 @@ def test_page_with_all_components_is_served_only_in_demonstrations(tmp_path):
 
 
 class NoStore:
-    """A store without methods, because pages must not use the store."""
+    """A store without methods. Any use fails, because pages must not use the store."""
 
 
 def deps_of(folder: Path, **more: Any) -> Deps:
@@ -153,7 +153,7 @@ async def test_file_has_the_smallest_accepted_encoding(client, accepted, encodin
     assert response.headers["Vary"] == "Accept-Encoding"
     assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
     assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
-    if encoding != "br":  # not real Brotli data, and httpx may not support it
+    if encoding != "br":  # the test data is not real Brotli data, and httpx may not support Brotli
         assert response.content == SCRIPT
 
 
@@ -207,7 +207,7 @@ async def test_unknown_help_page_has_the_navigation_of_the_help(client, path):
     assert (await client.get(path)).json()["error"]["code"] == "not_found"
     shown = await client.get(path, headers=HTML)
     assert shown.status_code == 404
-    if "%00" not in path:  # rejected before routing
+    if "%00" not in path:  # the server rejects %00 before it determines the route
         assert shown.content == HELP["help/missing.html"]
         assert shown.headers["Content-Security-Policy"] == web.POLICY
         assert "ETag" not in shown.headers

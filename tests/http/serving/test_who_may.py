@@ -88,7 +88,7 @@ MALFORMED = {
     "a key with an extra letter": f"Bearer {UNKNOWN_KEY}x",
     "a key with a missing letter": f"Bearer {UNKNOWN_KEY[:-1]}",
 }
-# The responses of these endpoints contain the id in the request, also if it is not an id of the caller's objects.
+# The responses of these endpoints contain the id in the request, even if the caller has no object with this id.
 REPEATS_ID = ("PATCH /v1/links/bulk", "DELETE /v1/links/bulk")
 
 # Ids of objects that do not exist.
@@ -206,11 +206,12 @@ async def test_each_credential_gets_the_responses_of_the_table(unlimited_world, 
     stranger = await new_place(unlimited_world)
     place = None
     for endpoint, wanted in sorted(ROWS.items(), key=lambda row: not row[0].startswith("GET ")):
-        if place is None or not endpoint.startswith("GET "):  # reads come first and share one `Place`
+        # each write needs a new `Place`; the reads come first and share one
+        if place is None or not endpoint.startswith("GET "):
             place = await new_place(unlimited_world, confirmed=who != "unconfirmed")
         await unlimited_world.store.run(
             users.set_password_hash(stranger.user.id, HASH)
-        )  # one of the endpoints changes the hash
+        )  # one of the endpoints changes the password hash
         for headers in await credentials(unlimited_world, who, place.user, stranger.user, wanted):
             response = await ask(unlimited_world, endpoint, place.ids, headers)
             is_as_wanted(response, getattr(wanted, who), f"{endpoint}, {who}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS, ADDRESS_CHARACTERS = 24_000, 2_000
-# Read /proc, because a child process's `ru_maxrss` starts with its parent's value.
+# Read the peak memory from /proc: `ru_maxrss` of a child process is at least as high as that of its parent.
 AT_THE_END = """
 import atexit, pathlib
 atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/self/status").read_text()))
@@ -27,7 +27,9 @@ atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/se
 
 @pytest.mark.rule("X2")
 def test_import_needs_less_memory_than_size_of_file(tmp_path):
-    """The store's write cache takes 32 MiB for any file. Keeping all links as objects would exceed the limit."""
+    """The store's write cache takes 32 MiB, regardless of the file. An import that holds all links in memory would
+    exceed the limit.
+    """
 
     async def begin() -> str:
         path = tmp_path / "var/svc.db"

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.rule("X2")
 
 URL = "https://a.example/"
 SPLIT = (Variant("https://b.example/", 30), Variant("https://c.example/?a,b;c", 70))
-# Each option alone, and all of them. A period can be over.
+# Links with each option alone, with all options, and with a period that has ended.
 LINKS = (
     WantedLink(URL, "plain"),
     WantedLink(URL, "forward", forward_query=True),

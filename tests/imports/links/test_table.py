@@ -106,7 +106,7 @@ def test_invalid_export_is_rejected_with_reason(raw, why):
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("sep", [False, True])
 def test_unknown_columns_are_listed_for_all_delimiters_and_quotes(delimiter, quote, sep):
-    """If names are quoted, each delimiter that is tried before the correct one results in a CSV error."""
+    """With quoted column names, each wrong delimiter that is tried first causes a CSV error."""
 
     def text(*rows: tuple[str, ...]) -> bytes:
         lines = [delimiter.join(f"{quote}{field}{quote}" for field in row) for row in rows]

@@ -59,7 +59,7 @@ def read(
 
 
 def days_of(folder: Path, content: str | bytes, website: str | None = None) -> dict[str, tuple[int, int, int]]:
-    """Return views, bots and visitors by day. The file must be valid and name no target."""
+    """Return views, bots and visitors by day. The file must be valid and must not name targets."""
     _, refused, targets = read(folder, content, website)
     assert refused.first == []
     if not targets:

@@ -242,7 +242,7 @@ def test_only_first_hundred_invalid_lines_are_kept(tmp_path):
 
 
 def test_session_is_counted_once_per_day(tmp_path):
-    """The file has more sessions than fit in the memory buffer, and they are not in order."""
+    """The file has more sessions than fit into the memory buffer, and their rows are not in order."""
     rows = "".join(
         hit(f"2019-{month:02}-18T04:00:00Z", f"s{number}")
         for _ in range(2)

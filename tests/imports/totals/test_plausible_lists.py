@@ -51,8 +51,9 @@ def test_pages_are_added_up_by_month_without_their_query():
 
 
 def test_sources_are_counted_as_by_the_worker():
-    """Only the first view of a visit counts under its source; later views are internal. `utm_source` precedes the
-    referrer."""
+    """Only the first view of a visit counts for its source, and later views count as internal. `utm_source` takes
+    precedence over the referrer.
+    """
     rows = [
         source("2026-06-18", source="Google", referrer="www.google.com/search", views=10, visits=4),
         source("2026-06-18", source="Newsletter", named="Newsletter", campaign="Summer", views=2, visits=2),

@@ -95,7 +95,7 @@ def test_many_sessions_need_little_memory(tmp_path):
     tracemalloc.start()
     try:
         assert days_of(tmp_path, content) == {"2019-06-18": (50_000, 0, 50_000)}
-        assert tracemalloc.get_traced_memory()[1] < 6_000_000  # keeping all sessions would take 10 MB
+        assert tracemalloc.get_traced_memory()[1] < 6_000_000  # all sessions in memory would take 10 MB
     finally:
         tracemalloc.stop()
 
@@ -107,7 +107,7 @@ def test_long_session_ids_need_little_memory(tmp_path):
     tracemalloc.start()
     try:
         assert days_of(tmp_path, content) == {"2019-06-18": (400, 0, 400)}
-        assert tracemalloc.get_traced_memory()[1] < 20_000_000  # keeping all ids would take 40 MB
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000  # all ids in memory would take 40 MB
     finally:
         tracemalloc.stop()
 
@@ -118,7 +118,7 @@ def test_long_field_is_accepted(tmp_path):
 
 
 def test_endless_row_needs_little_memory(tmp_path):
-    """The row is one line, many lines, or JSON, which is read as a whole."""
+    """The endless row is a single line, has many lines, or is JSON, which is read as a whole."""
     bombs = {
         "day,views\n" + "0" * 30_000_000: "a row of more than",
         'day,views\n"' + '\n","' * 6_000_000: "a row of more than",
