@@ -33,9 +33,9 @@ class Timers:
     syncs_paid_until: float = 0  # limits the rate of syncs: each sync adds `configuration._EVERY_S` seconds
 
 
-# A function that does an account's due work. It returns the time of its next call (monotonic seconds), or math.inf if
-# it has to be called only after a change. If it returns `SKIP_OTHERS`, the account's remaining duties do not run this
-# time.
+# A duty is a function that does an account's due work. It returns the time of its next call (monotonic seconds), or
+# math.inf if it has to be called only after a change. If it returns `SKIP_OTHERS`, the account's remaining duties do
+# not run this time.
 SKIP_OTHERS = -math.inf
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
 

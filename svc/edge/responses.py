@@ -46,7 +46,7 @@ _DEAD_TOKEN = frozenset({1000, 9109})
 # apparent reason. Each product has its own code for this (10000, 7403, 10023 …). A 403 with one of the codes above or
 # with 1001 has another meaning. 1001 means that the calling token cannot grant the policies of a new token.
 _FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001})
-_CONCURRENT_CHANGE = 10035  # Cloudflare docs: wait and retry
+_CONCURRENT_CHANGE = 10035  # Cloudflare docs: another change is running, so wait and retry
 # Messages of transient failures, with any HTTP status (Cloudflare docs: D1 "debug", Workers 10021).
 _TRANSIENT_TEXTS = (
     "failed to generate",

@@ -37,7 +37,7 @@ class Permission:
     scope: str
 
     def fits(self, name: str, scopes: tuple[str, ...]) -> bool:
-        """Return True if Cloudflare's group with this name and these scopes is this permission."""
+        """Return True if a permission group with this name and these scopes is the group of this permission."""
         return name == self.name and self.scope in scopes
 
 

@@ -212,7 +212,7 @@ def about_account(
         subject, text, button = words.well
         subject, text = subject.format(name=safe_name), text.format(name=safe_name, link=link)
         return Email(to, subject, text, id=mail_id, language=language, button=button)
-    kind: Any = notice.get("trouble")  # another version of the service may have stored it
+    kind: Any = notice.get("trouble")  # may be unknown, if another version of the service stored it
     problem = words.problems.get(kind, words.other_problem)
     details = [words.cause.format(cause=shown_text(_cause(words, notice) or problem, _MAX_MESSAGE))]
     remedy = _remedy(words, notice)

@@ -150,7 +150,7 @@ class Connection:
         server = self._server
         assert server is not None, "call connect first"
         try:
-            if self._step != "MAIL":  # after an email that was not accepted
+            if self._step != "MAIL":  # the previous email on this connection was not accepted
                 self._step = "MAIL"
                 server.rset()
             self.offer(sender, len(message))
@@ -280,7 +280,7 @@ class _Server(smtplib.SMTP):
 
     def connect_to(self, host: str, port: int) -> None:
         """Connect. Raises SMTPConnectError if the server does not send a greeting."""
-        self._host = host  # the certificate must be for this name
+        self._host = host  # the certificate must be valid for this name
         code, text = self.connect(host, port)
         if code != 220:
             raise smtplib.SMTPConnectError(code, text)

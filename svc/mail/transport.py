@@ -41,7 +41,7 @@ _FOLDER_MODE = 0o700
 _NUMBERS = itertools.count()
 
 
-_LONGEST_WORD = 75  # RFC 2047, 2
+_LONGEST_WORD = 75  # the maximum length of an encoded word (RFC 2047, 2)
 
 
 class _Policy(EmailPolicy):

@@ -17,9 +17,9 @@ from importlib.machinery import PathFinder
 
 from svc.security.passwords import normalized
 
-# The minimum number of characters.
+# The minimum number of characters in a password.
 SHORTEST = 8
-# The maximum number of characters. The maximum limits the time for hashing.
+# The maximum number of characters in a password. This maximum limits the time for hashing.
 LONGEST = 200
 
 # Names of the product. A password must not consist of such a name with added digits and punctuation.

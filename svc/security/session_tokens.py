@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from svc.ids import new_secret, random_base32
 
 _PREFIX = "svr_"
-_FAMILY_CHARS = len(_PREFIX) + 26  # 130 bits
+_FAMILY_CHARS = len(_PREFIX) + 26  # the 26 characters have 130 random bits
 
 
 @dataclass(frozen=True)

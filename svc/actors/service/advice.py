@@ -53,7 +53,7 @@ async def advise_when_due(context: Context, account: Account, timers: Timers) ->
     now = context.clock()
     due_at = account.advice_due_at
     if due_at is None:
-        due_at = time_of_day_after(account.edge_account_id, account.created_at)  # first complete day
+        due_at = time_of_day_after(account.edge_account_id, account.created_at)  # on the day after the creation
     # A due time this far ahead was stored while the host's clock was wrong. It could be years away, so it is ignored.
     if now >= due_at or due_at - now > 2 * DAY_MS:
         advice = await _UsageReader(context, account, now).advice()
@@ -91,7 +91,7 @@ class _UsageReader:
                 try:
                     await part(access)
                 except EdgeRefused as error:
-                    self._log_failure(error)  # other parts may succeed
+                    self._log_failure(error)  # continue, because the other parts may succeed
         except ServiceError as error:  # affects all parts: Cloudflare is down, or the token cannot be decrypted
             self._log_failure(error)
 

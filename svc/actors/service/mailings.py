@@ -46,7 +46,7 @@ _PATIENCE_MS = HOUR_MS
 
 
 class Reads(Protocol):
-    """The part of `LiveReads` that reports use."""
+    """The part of `LiveReads` that email reports use."""
 
     async def read(self, user_id: int, account: Account, days: TargetDays) -> Live | Unavailable:
         """See `LiveReads.read`."""

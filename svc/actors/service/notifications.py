@@ -111,7 +111,7 @@ def problems_of(account: Account) -> dict[str, JsonObject]:
             "suggest": account.suggestion,
         }
     elif account.advice is not None and account.advice.unavailable and "over" in _seen(account.notified):
-        found["over"] = {}  # usage is unavailable, so the problem may still exist
+        found["over"] = {}  # keep the problem, because the usage is unavailable
     return found
 
 

@@ -52,7 +52,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
     if account.state not in SERVING or account.database_id is None:
         return math.inf
     if account.synced_version >= account.config_version and account.restored_as_of is None:
-        await _clear_limit_warning(context, account)  # the process may have crashed directly after the last sync
+        await _clear_limit_warning(context, account)  # in case the process crashed directly after the last sync
         return math.inf
     if trio.current_time() < timers.sync_at:
         return timers.sync_at

@@ -60,7 +60,7 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
 
 
 async def end_old_paths(context: Context, account: Account, timers: Timers) -> float:
-    """End a site's expired old paths.
+    """Remove the expired previous paths of sites.
 
     The Worker then no longer counts views on these paths, and the service removes their routes.
     """

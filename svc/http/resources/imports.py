@@ -59,7 +59,7 @@ class Imports:
         if body.file is not None:
             uploaded = await self._read(body.file, body.website, target)
             rows: dict[int, str] = {}
-            if body.breakdowns:  # in a thread, because a month takes up to 3 ms
+            if body.breakdowns:  # use a thread, because each month takes up to 3 ms of CPU time
                 rows = await trio.to_thread.run_sync(self._month_rows, uploaded, site, account, limiter=self._reading)
             if rows and not body.dry_run:
                 # These rows are written first, because they can be written again if the import is repeated.

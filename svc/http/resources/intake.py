@@ -134,7 +134,7 @@ class Intake:
             stored = await self._store.run(_record([each.push for each in group]))
             self._metrics.observe(PUSH_GROUP, len(group))
         except StoreUnavailable as error:
-            for each in group:  # a separate exception for each push, because raising an exception extends its traceback
+            for each in group:  # use a new exception for each push, because raising an exception extends its traceback
                 each.result = outcome.Error(StoreUnavailable(error.message, retry_after_s=error.retry_after_s or 5))
         except Exception as error:  # noqa: BLE001  # raised again in the request of the push
             if len(group) == 1:

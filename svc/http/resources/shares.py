@@ -166,7 +166,7 @@ class Shares:
     def _with_url(self, response: StoredResponse) -> StoredResponse:
         """Return the response with the URL in place of the encrypted secret."""
         body = from_json(response.body)
-        if "share" not in body:  # an error
+        if "share" not in body:  # the response is an error
             return response
         share = body["share"]
         share["url"] = self._url(b64decode(share["url"]), share["id"])

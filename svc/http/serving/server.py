@@ -132,7 +132,7 @@ class Http1(h11.Connection):
             if isinstance(event, (h11.Data, h11.EndOfMessage)):
                 data, self._head = self._head + data, b""
             return data
-        ends = self.ends or self.their_state is h11.SEND_BODY  # the second case means that the request is incomplete
+        ends = self.ends or self.their_state is h11.SEND_BODY  # SEND_BODY means that the request is incomplete
         if ends and not any(name == b"connection" for name, _ in event.headers):
             event = h11.Response(
                 status_code=event.status_code, headers=[*event.headers.raw_items(), (b"connection", b"close")]
@@ -295,7 +295,7 @@ class Connection:
         )
         self._http = protocol.connection
         self._http.ends = self._stopping
-        self._reading.deadline = trio.current_time() + self._idle_timeout_s  # until the end of the first head
+        self._reading.deadline = trio.current_time() + self._idle_timeout_s  # the deadline for the end of the first head
         with self._reading, suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
                 data = await self._stream.receive_some(_READ_BYTES)
