@@ -100,7 +100,7 @@ def user_agent(base_url: str) -> str:
 class TargetChecks:
     """Requests the targets that are due. Use `run_target_checks` to run it."""
 
-    def __init__(self, context: Context, budget: Budget = Budget()) -> None:  # the default is frozen, so instances can share it
+    def __init__(self, context: Context, budget: Budget = Budget()) -> None:  # a Budget is frozen
         self._context = context
         self._budget = budget
         self._visitor = replace(

@@ -295,7 +295,7 @@ class Connection:
         )
         self._http = protocol.connection
         self._http.ends = self._stopping
-        self._reading.deadline = trio.current_time() + self._idle_timeout_s  # the deadline for the end of the first head
+        self._reading.deadline = trio.current_time() + self._idle_timeout_s  # for the end of the first head
         with self._reading, suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
                 data = await self._stream.receive_some(_READ_BYTES)
