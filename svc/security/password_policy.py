@@ -75,7 +75,7 @@ def common_passwords() -> str:
 
 
 def _lists() -> dict[str, list[str]]:
-    """Return the package's lists by name. Importing the package itself would take 14 MB of memory."""
+    """Return zxcvbn's lists by name, without importing zxcvbn, which would take 14 MB of memory."""
     package = importlib.util.find_spec("zxcvbn")
     spec = package and PathFinder.find_spec("zxcvbn.frequency_lists", package.submodule_search_locations)
     if spec is None or spec.loader is None:

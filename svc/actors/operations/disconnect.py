@@ -398,7 +398,7 @@ class _Removal:
     async def _own_database(self, access: Access) -> Database | None:
         """Return the account's database, or None if there is none.
 
-        If another database has the same name but the service did not create it, it is listed as remaining.
+        A database with the same name that the service did not create is listed as a remaining resource.
         """
         account = self.account
         if account.database_id is not None:

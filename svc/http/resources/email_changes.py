@@ -76,7 +76,7 @@ class EmailChanges:
         )
 
     async def cancel(self, write: Write[EmptyBody]) -> StoredResponse:
-        """Cancel the pending change."""
+        """Cancel the pending change of the email address."""
         canceled = email_changes.cancel_change(write.caller.user.id, self._clock())
         return await self._store.run(write.commit(_ok)(canceled))
 
@@ -103,7 +103,7 @@ class EmailChanges:
         return await self._store.run(write.commit(_ok)(requested))
 
     async def confirm(self, form: Form[api.EmailToken]) -> Ok:
-        """Change the address."""
+        """Change the user's email address to the new address, which the link has confirmed."""
         changed = email_changes.confirm_change(digest(form.body.token.get_secret_value()), self._clock())
         return await self._run(changed, "email.change", form.request)
 

@@ -57,7 +57,7 @@ class Rankings:
         self._most_links = most_links
 
     def current(self, which: LinkFilter, as_of: Hashable) -> Ranking | None:
-        """Return the cached ranking of this list if it is up to date."""
+        """Return the cached ranking of this list, or None if there is no up-to-date ranking."""
         for ranking in self._user_rankings(which.user_id):
             if ranking.which == which and ranking.as_of == as_of:
                 return self._used(ranking)

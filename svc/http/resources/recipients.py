@@ -51,7 +51,7 @@ class Recipients:
         return self._response(request, token, found)
 
     async def confirm(self, request: RequestInfo, token: str) -> Response:
-        """Let the recipient get reports, and return the page."""
+        """Record that the recipient agrees to get reports, and return the page."""
         self._count(request)
         found = await self._store.run(mailings.subscribe(digest(token), self._clock()))
         return self._response(request, token, found)
