@@ -21,10 +21,10 @@ from svc.security.password_policy import common_passwords
 from svc.worker.bundle import load_bundle
 from tests.models import loaded_models
 
-# Imported by other modules only when they are first needed.
+# Modules that other modules import only when they first need them.
 MODULES = (check, core_dumps, encodings.idna, httpcore, importlib.readers, standby, welcome, yaml)
 
-# Each of these functions caches its result, or results that it consists of. `parser_of_all` imports all commands.
+# Each of these functions caches its result or parts of it. `parser_of_all` imports all commands.
 common_passwords()
 load_bundle()
 parser_of_all()

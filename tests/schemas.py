@@ -54,7 +54,9 @@ select setval(seqrelid, seqstart, false) from pg_sequence join pg_class on pg_cl
 
 @dataclass(frozen=True)
 class _New:
-    """The content of a new store: the rows of non-empty tables, as text (to compare) and as JSON (to restore)."""
+    """The content of a new store: the rows of its non-empty tables, as text for comparisons, and as JSON for restoring
+    them.
+    """
 
     shape: str
     rows: dict[str, str]

@@ -16,11 +16,11 @@ Test data must not match a secret's format by accident. For example, an Idempote
 Files that must contain secrets are exempt: emails contain link tokens, and a key file contains its keys. A leak report
 contains the place and the kind of the secret, but never its value.
 
-The search runs after each test, so that a leak is reported for its test, and before schemas and folders are deleted. If
-many tests share a service, its folder is searched once, after the service has ended (`leaks_of`). The search uses
-regular expressions that begin with a literal prefix. They take half a nanosecond per byte. A typical store of 400 KB
-therefore takes 2 ms, and the whole run takes a few seconds. Expressions that begin with alternatives would be ten times
-slower.
+The search runs after each test, before schemas and folders are deleted, so that it can report the test that leaked a
+secret. If many tests share a service, its folder is searched once, after the service has ended (`leaks_of`). The search
+uses regular expressions that begin with a literal prefix. They take half a nanosecond per byte. A typical store of 400
+KB therefore takes 2 ms, and the whole run takes a few seconds. Expressions that begin with alternatives would be ten
+times slower.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _PLATFORMS_OWN = "world.json"
 _KEY_BYTES = 32
 # The passwords of users in `tests/journeys`.
 USUAL_PASSWORDS = ("a long password", "another long one", "another password")
-# Shorter passwords can occur in test data for other reasons, and so can passwords that are email addresses.
+# The search ignores shorter passwords and passwords that are email addresses, because test data can contain such texts
+# for other reasons.
 _LEAST_CHARS = 8
 _PASSWORD_FIELDS = ("password", "old", "new")
 
@@ -69,7 +70,7 @@ _IS_ONE: Mapping[str, Callable[[str], bool]] = {
     "API key": is_api_key,
     "platform's token": lambda text: text[-8:] == f"{crc32(text[5:-8].encode()):08x}",
 }
-# Prefixes that cover all formats.
+# The beginnings of the secrets of all formats.
 _STEMS = (b"sv", b"shs_", b"cfat_")
 _LONGEST = 80
 
@@ -100,8 +101,8 @@ def _of_form(data: bytes) -> Iterator[str]:
                     yield from _begun(bytes.fromhex(run[0].decode()), " in hex")
         for before, part in enumerate(_in_base64(stem)):
             for at in _places(part, data):
-                # The preceding character encodes the secret's first bits, together with bits of the byte before the
-                # secret.
+                # The character before the match also belongs to the secret: it encodes the secret's first bits,
+                # together with bits of the byte before it.
                 run = _BASE64.match(data, max(0, at - (before > 0)), at + 2 * _LONGEST)
                 if run is not None:
                     yield from _begun(_decoded(b"A" * before + run[0])[before:], " in base64")
@@ -156,7 +157,8 @@ class Search:
         """Search all files below a folder."""
         files = [path for path in folder.rglob("*") if path.is_file()]
         keys = [key for path in files if path.suffix == KEY_FILE for key in _keys_of(path)]
-        if any(path.name == "log" for path in files):  # a service ran as a process in this folder
+        # a file with this name is the log of a service that ran in this folder
+        if any(path.name == "log" for path in files):
             self.passwords.update(USUAL_PASSWORDS)
         for path in files:
             if path.suffix != KEY_FILE and path.name != _PLATFORMS_OWN:

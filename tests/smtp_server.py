@@ -63,7 +63,8 @@ class SmtpServer:
         self.taken: list[Taken] = []
         self.steps: list[str] = []
         self.connections = 0
-        self.hangs = threading.Semaphore(0)  # released when a connection hangs; `left_alone`: when its client is gone
+        # released when a connection hangs; `left_alone` is released when the client of such a connection disconnects
+        self.hangs = threading.Semaphore(0)
         self.left_alone = threading.Semaphore(0)
         self._tls = tls
         self._implicit_tls = implicit_tls
@@ -265,7 +266,7 @@ class _Talk:
         raw = b""
         while (part := self._lines.readline(2_000)) != b".\r\n":
             if not part.endswith(b"\r\n") or len(part) > 1_000 or max(part) > 127:
-                raise _Over  # not a line, too long, or 8-bit: some servers reject this
+                raise _Over  # the text is not a line, too long, or 8-bit; some servers reject such text
             raw += part.removeprefix(b".")
         self._server.taken.append(Taken(self._sender, self._to, raw))
         self._sender = ""

@@ -44,22 +44,25 @@ if TYPE_CHECKING:
 
     from tests.journeys.moved_world import MovedWorld
 
-# An idle cron run reads three rows, and occasionally records itself.
+# A cron run without work reads three rows, and occasionally writes the time of the run.
 _IDLE_STATEMENTS = 5
 _MAX_RUNS = 400
-# After this time of a month's first day, the last day of the month before is closed. The Worker then adds up a part of
-# the month every five minutes.
+# This long after the start of a month, the last day of the previous month is closed. From then on, the Worker adds up a
+# part of that month every five minutes.
 _MONTH_ENDED_MS, _STEP_MS, _MAX_STEPS = 20 * MINUTE_MS, 5 * MINUTE_MS, 30
 # Workers send closed hours and days within this time.
 _PUSHED_MS = 61 * MINUTE_MS
-# The service does not accept counts that are more than 37 days old.
+# The maximum time without crons. The service does not accept counts that are more than 37 days old.
 _LONGEST_AWAY_MS = 25 * DAY_MS
-# Time for the crons before a moment, and for user actions. The clock keeps running, for minutes on a slow machine.
+# Time before a moment for the crons, and for the actions of users. The clock keeps running during this work, which
+# takes minutes on a slow machine.
 _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
-# Accounts mostly wait, because after its first write, a Worker's configuration is written only every ten seconds.
+# The number of accounts that act at the same time. Most of them wait, because the service writes a Worker's
+# configuration only every ten seconds after the first write.
 _CONCURRENT = 24
-# The emulator restarts all Workers for each installation, one after the other.
+# The number of concurrent installations. The emulator processes them one after the other, and restarts all Workers for
+# each.
 _CONCURRENT_INSTALLS = 6
 # Visits end this long before the end of the hour, so that responses arrive in time even on a slow machine.
 _BEFORE_HOUR_MS = 10 * SECOND_MS
@@ -79,7 +82,8 @@ class RandomAccounts:
         self.accounts: list[RandomAccount] = []
         self.seen = Seen()
         self.moment_number = 0
-        self._chance = random.Random(f"{plan.seed}")  # reproducible, not a secret
+        # seeded, so that a run can be reproduced; it is not used for secrets
+        self._chance = random.Random(f"{plan.seed}")
         self._unwell_at = 0  # epoch ms: the last time that pushes failed
 
     async def run(self) -> None:
@@ -95,10 +99,10 @@ class RandomAccounts:
             await self.world.go_to(here.at)
             await self._visit()
             if here.boundary:
-                # The Worker writes the last events of the hour after the hour has ended.
+                # The Worker writes the last events of an hour only after the hour has ended.
                 await self.world.go_to((here.at // HOUR_MS + 1) * HOUR_MS + SECOND_MS)
                 await self._visit()
-            # At a disconnect, the latest events are still in an isolate's memory or in the log.
+            # Disconnect now, while the latest events are still in an isolate's memory or in the event log.
             await self._each(self._leave)
             await self.world.emulator.settled()
             await self._each(self._visit_dead_ends)
@@ -212,7 +216,7 @@ class RandomAccounts:
         """Create sites and links concurrently."""
         taken = {site.host for site in account.alive}
         hosts = (host for name in _subdomains() if (host := f"{name}{account.zone}") not in taken)
-        made: dict[int, tuple[Site, int]] = {}  # (site, time in epoch ms)
+        made: dict[int, tuple[Site, int]] = {}  # site and the time of its creation (epoch ms), by index
 
         async def add(number: int, kind: str, host: str) -> None:
             body: dict[str, Any] = {"account_id": account.account_id}
@@ -242,7 +246,7 @@ class RandomAccounts:
             day = created_at // DAY_MS - account.chance.randint(1, 29)
             views = account.chance.randint(0, 50)
             target.imported[day] = (views, account.chance.randint(0, 9), account.chance.randint(0, views))
-        # The id of the user is only for the event of a command.
+        # The id of the user is needed only if a command imports totals and records an event.
         owner = imported_days.Target(
             target.id, account.account_id, 0, target.kind, account.customer.account_id, name="", created_at=created_at
         )
@@ -266,7 +270,7 @@ class RandomAccounts:
         account.ever_short = True
 
     async def _query(self, account: RandomAccount, text: str, *parameters: str) -> list[dict[str, Any]]:
-        """Run a statement in the account's database, with the customer's own token, and return the rows."""
+        """Run a statement in the account's database with the customer's own token. Return the rows."""
         headers = {"Authorization": f"Bearer {account.token}"}
         databases = f"{self.world.emulator.api}/accounts/{account.customer.account_id}/d1/database"
         [database] = (await self.world.api.get(databases, headers=headers)).json()["result"]
@@ -390,7 +394,7 @@ class RandomAccounts:
         assert not due, f"the months of account {next(iter(due.values())).number} are not added up"
 
     async def _read_retained(self, account: RandomAccount) -> Retained:
-        """Return what the Worker's database has."""
+        """Return which days and months the Worker's database has."""
         [row] = await self._query(account, "select value from meta where key = 'state'")
         return read_retained(row["value"], account.retention)
 
@@ -449,7 +453,7 @@ class RandomAccounts:
         await self._check_lists(account)
 
     async def _retained(self, account: RandomAccount) -> Retained:
-        """Return what the Worker's database has at this moment, at which no cron runs."""
+        """Return which days and months the Worker's database has now, while no cron is running."""
         if account.retained is None:
             account.retained = await self._read_retained(account)
         return account.retained
@@ -548,7 +552,7 @@ class RandomAccounts:
         now = self.world.clock()
         sites = [site.target.id for site in account.alive if site.target.kind == "site"]
         if not sites:
-            return  # without a site, no report contains as_of
+            return  # without a site, no report shows up to when the data is complete
         as_of = (await self._call(account, "GET", f"/v1/sites/{sites[0]}/report"))["report"]["as_of"]
         until = 0 if as_of is None else recount.moment(as_of)
         for kind, number in (("site", "views_7d"), ("link", "clicks_7d")):

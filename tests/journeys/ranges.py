@@ -1,7 +1,6 @@
-"""Reports over random periods, and the expected result from the visits. The code is independent of the service, as in
-`recount`.
+"""Random parameters of reports, and the expected reports, computed from the visits.
 
-It is based only on docs/use/reports.md.
+Like `recount`, the code is independent of the service. It is based only on docs/use/reports.md.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ _CHANNELS = {
     "qr": "qr",
     "(internal)": "internal",
 }
-# The service does not accept the counts of older days, so it knows that none are missing.
+# The service does not accept counts of days that are older than this. For older days, no counts can be missing.
 _OLDEST_PUSHED_DAYS = 37
-# The Worker's database can have days of this age that wait for their month.
+# The Worker's database can contain days up to this age whose month has not been added up yet.
 _STORED_DAYS = 67
 
 
@@ -76,7 +75,7 @@ def report(target: Target, query: Mapping[str, str], now: int, until: int) -> di
 def without_unknown_days(
     wanted: dict[str, Any], shown: dict[str, Any], now: int, retained: Retained, busy_days: Set[int]
 ) -> None:
-    """Remove the points from the expected report, or comparison, that the report may lack.
+    """Remove the points that the service may omit from the expected report or comparison.
 
     If an account counted nothing on a day, its Worker reports nothing about this day. After the Worker has deleted the
     day, its counts are unknown for a few weeks. `busy_days`: the days on which the account counted something.
@@ -95,7 +94,8 @@ def without_unknown_days(
 def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_live_counts: bool) -> bool:
     """Check the points of a report by hour, and copy them to `wanted`. Return False if it is not by hour.
 
-    The points of days before today end with the last push. The hours of today, if live, end now.
+    For days before today, a report has points up to the last push. For today, a report with live data has points up to
+    now.
     """
     if wanted["by"] != "hour":
         return False
@@ -109,7 +109,7 @@ def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_
         ats = [point["at"] for point in have["series"]]
         if has_live_counts:
             own = [at for at in ats if at < today]
-            # A comparison lacks the hours that are no longer stored.
+            # A comparison does not contain hours that are no longer stored.
             start = earlier.index(own[0]) if own and have is not shown else 0
             assert own == earlier[start : start + len(own)], (ats, list(expected))
             assert [at for at in ats if at >= today] == [at for at in expected if at >= today], (ats, list(expected))
@@ -151,7 +151,7 @@ def breakdowns(target: Target, shown: dict[str, Any], now: int, retained: Retain
     if isinstance(retained, str):
         missing = [{"from": shown["from"], "to": shown["to"], "reason": retained}]
         return {"breakdowns": None, "breakdowns_from": None, "breakdowns_missing": missing}
-    # If the database can have neither days nor months of the range, the service does not read it.
+    # If the Worker's database cannot contain days or months of the range, the service does not read the database.
     was_read = last >= now // DAY_MS - _STORED_DAYS or _has_whole_month(first, last)
     imported = [day for day in sorted(target.imported) if first <= day <= last] if was_read else []
     missing = [{"from": day_text(imported[0]), "to": day_text(imported[-1]), "reason": "imported"}] if imported else []

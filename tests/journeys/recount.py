@@ -1,6 +1,7 @@
-"""Compute the expected report from the visits themselves. The code is slow, simple, and independent of the service.
+"""Computes the expected report from the visits themselves.
 
-The code is based only on the specification (2, Report; 4, Reports) and on docs/use/counting.md.
+The code is simple and slow, and uses no code of the service. It is based only on the specification (2, Report; 4,
+Reports) and on docs/use/counting.md.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ VISIT_LISTS = {"site": ("campaigns", "entries", "arrivals"), "link": ("campaigns
 
 @dataclass(frozen=True)
 class Event:
-    """A view or click with a response at `at` (epoch ms). `detailed`: True if the write budget allowed its details."""
+    """A view or click with a response at `at` (epoch ms). `detailed`: True if the write budget allowed the Worker to
+    store the details.
+    """
 
     at: int
     hit: Hit

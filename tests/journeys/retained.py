@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 _EPOCH = date(1970, 1, 1)
-# A day that is this much older than the last closed day is deleted even if its month has not been added up.
+# A day that is this many days older than the last closed day is deleted, even if its month has not been added up.
 _LONGEST_WAIT_DAYS = 66
 
 
@@ -22,7 +22,7 @@ class Setting:
     months: int | None = None
 
     def body(self) -> dict[str, object]:
-        """Return the fields of the account that have this setting."""
+        """Return the fields of the account for this setting, as the API accepts them."""
         return {"days_kept": self.days, "months_kept": "forever" if self.months is None else self.months}
 
 
@@ -41,7 +41,7 @@ class Retained:
     def used_months(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the first and last day of each month that a report over these days uses.
 
-        A report uses the sums of a month if it contains all of its days and some of them are deleted.
+        A report uses the sums of a month if it covers the whole month, and some days of the month are deleted.
         """
         return [(begin, end) for start, begin, end in self.months if first <= start < self.kept_from and end <= last]
 

@@ -1,7 +1,7 @@
-"""Send many events through the whole system: the edge, the Worker with its crons and pushes, and the service.
+"""Sends many events through the whole system: the emulated edge, the Worker with its crons and pushes, and the service.
 
-The events have various targets and come from thousands of people. The test moves the platform's clock through three
-UTC days. Every hourly, daily and visitor count that the service stores must equal an independent count.
+The events have various targets and come from thousands of people. The test moves the platform's clock through three UTC
+days. Every hourly, daily and visitor count that the service stores must equal an independent count.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ async def burst(emulator, expected, chance, events, hour, site, links) -> None:
     todo = planned()
 
     async def connection() -> None:
-        # Use plain sockets, because an HTTP client takes longer than the Worker. These responses have no body.
+        # Use plain sockets, because an HTTP client takes more CPU time than the Worker. Reading a response is simple,
+        # because it has no body.
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             for line, host, head, body in todo:
                 request = f"{line} HTTP/1.1\r\nhost: {host}\r\n{head}content-length: {len(body)}\r\n\r\n{body}"
@@ -103,7 +104,8 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
     expected = Expected()
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
-    # The Worker pushes the end of the last day within two hours. These hours must be in the past for the service.
+    # The Worker pushes the last hours of a day within two hours after the day. By the service's clock, these two hours
+    # must have passed.
     today = (real - 2 * HOUR_MS) // DAY_MS
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -138,8 +140,8 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
 
     first, last = (today - 3) * 24, today * 24
     async with open_store(config) as store:
-        # The version is unchanged, so the service did not assume that the Worker's database was lost. Otherwise, it
-        # would have rewritten the whole configuration.
+        # The configuration version is unchanged. The service would have raised it and rewritten the whole configuration
+        # if it had assumed that the Worker's database was lost.
         after = accounts.present(await store.read(accounts.account_by_id(account_id)))
         assert (after.config_version, after.restored_as_of) == (before.config_version, None)
         for target in (site["id"], *(link["id"] for link in links)):

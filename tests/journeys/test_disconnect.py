@@ -47,10 +47,10 @@ async def test_visits_that_were_not_pushed_are_reported_after_a_disconnect(emula
             if day_of(system_clock()) == day:
                 assert report["totals"] == {"views": 4, "bots": 1, "visitors": 3}, path
                 assert sum(point["views"] for point in report["series"]) == 4
-            elif period == "7d":  # a new day has begun, so people who visit on both days count twice
+            elif period == "7d":  # if a new day has begun, people who visit on both days count twice
                 assert (report["totals"]["views"], report["totals"]["bots"]) == (4, 1), path
 
-    # The account is reconnected immediately, with a new database and new counts.
+    # Connect the account again immediately. It gets a new database, whose counts begin at 0.
     _, token = await emulator.create_token(
         customer.account_id, rights=["Account Settings Read", "Account API Tokens Write"]
     )

@@ -78,7 +78,8 @@ class Writes:
             headers = {**self._headers, "Idempotency-Key": f"{self._name} {number}"}
             response = await service.client.request(method, f"{service.url}{path}", json=body, headers=headers)
             shown: dict[str, Any] = response.json()
-            if method == "POST" and response.status_code == 409:  # issued, but the value was lost at the kill
+            # the key was created, but its value was lost when the service was killed
+            if method == "POST" and response.status_code == 409:
                 assert shown["error"]["code"] == "key_already_issued"
                 [shown] = (await service.call("GET", "/v1/keys"))["keys"]
             else:

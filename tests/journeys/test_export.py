@@ -102,11 +102,12 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         assert new_link["rules"] == RULES
         for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):  # the second file adds nothing
             status, told = await svc_import(tmp_path / "second", settings, "totals", str(file))
-            assert (status, "deleted" in told) == (1, True)  # because a deleted link's totals belong to no link
+            # the totals of a deleted link belong to no link that exists
+            assert (status, "deleted" in told) == (1, True)
         for path, expected in zip((f"/v1/sites/{new_site['id']}", f"/v1/links/{new_link['id']}"), totals, strict=True):
             brought = (await second.call("GET", f"{path}/totals"))["totals"]
             assert brought == [{**point, "imported": True} for point in expected]
-        # A printed short link still works.
+        # The new service serves short URLs that were printed before.
         await second.synced(f"/v1/links/{new_link['id']}")
         for user_agent, country, url in ((IPHONE, "AT", RULES[0]["url"]), ("Other", "FR", "https://example.com/")):
             clicked = await emulator.visit(

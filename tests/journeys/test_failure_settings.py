@@ -36,12 +36,12 @@ async def test_main_use_case_works_with_random_failure_settings(
     emulator: Emulator, customer: Customer, service: Service, walk: int
 ) -> None:
     """Each run uses a different combination of values. Set SVC_TEST_SEED to repeat a failed run."""
-    chance = random.Random(f"{SEED} {walk}")  # reproducible, not a secret
+    chance = random.Random(f"{SEED} {walk}")  # seeded, so that a run can be reproduced; it is not used for secrets
     modes = {name: chance.choice(values) for name, values in SETTINGS.items()}
     print(f"{modes}")
     await emulator.set_failure_settings(**modes)
     token = customer.bootstrap_token
-    if modes["minting"] != "all_zones":  # the token can grant only its own permissions
+    if modes["minting"] != "all_zones":  # the token can grant only its own permissions, so it needs more of them
         rights = [*BOOTSTRAP_PERMISSIONS, *(right.name for right in WORKING_PERMISSIONS)]
         _, token = await emulator.create_token(customer.account_id, rights=rights)
     body = {"edge_account_id": customer.account_id, "bootstrap_token": token}

@@ -22,8 +22,8 @@ from tests.journeys.mortal import open_mortal_service
 pytestmark = pytest.mark.timeout(1_800)
 
 _PATIENCE_S = 5
-# Failures per operation in `make test`, where all operations share one platform and one store. Together, they cover all
-# kinds of failures.
+# The number of failed calls per operation in `make test`, where all operations share one platform and one store. All
+# operations together cover all kinds of failures.
 _CALLS = 2
 _WALKS = [[operation] for operation in OPERATIONS] if EVERYTHING else [OPERATIONS]
 assert _CALLS * len(OPERATIONS) >= len(FAULTS)
@@ -52,14 +52,16 @@ def _faults(operation: Operation, drawn: Iterator[str], chance: random.Random) -
 
 async def _fails_call(world: World, service: Service, operation: Operation, name: str, call: int) -> bool:
     """Make one call fail and check the result. Return True if the operation made that call."""
-    world.customer = None  # in an account that is in use, configuration is written only every 10 s
+    # use a new account, because in an account that is in use, configuration is written only every 10 s
+    world.customer = None
     await operation.prepare(world, service)
     await world.emulator.fault(**FAULTS[name], after=call - 1)
     await _ask(world, service, operation)
     await world.check_consistent(await world.settled(service))
     while not await _is_done(world, service, operation):
         await _ask(world, service, operation)
-    # Check this only now. Some calls follow the operation, such as those that write the Worker's configuration.
+    # Check only now whether the fault was used, because some calls follow the operation, such as those that write the
+    # Worker's configuration.
     waiting = await world.emulator.faults()
     await world.emulator.clear_faults()
     await world.check_consistent(await world.settled(service))
@@ -75,7 +77,7 @@ async def _ask(world: World, service: Service, operation: Operation) -> None:
 
 
 async def _is_done(world: World, service: Service, operation: Operation) -> bool:
-    """Return True if the result becomes correct within the time that the service needs for an automatic retry."""
+    """Wait for automatic retries. Return True if the result becomes correct within this time."""
 
     async def poll() -> bool | None:
         return await operation.done(world, service)

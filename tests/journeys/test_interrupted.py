@@ -24,7 +24,8 @@ def connect_body(customer):
 async def test_connect_killed_before_its_token_is_stored_is_lost_and_can_be_repeated(
     emulator, customer, settings, tmp_path
 ):
-    # Delay the token's first use. At that point, the token has been created but not stored yet.
+    # Delay the first call that uses the new token. During this call, the token exists, but the service has not stored
+    # it yet.
     await emulator.fault("slow", "*/workers/scripts", method="GET", delay_s=30)
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")

@@ -1,4 +1,6 @@
-"""Test an account's breakdown retention from end to end: the setting, the Worker's daily deletion, and the report."""
+"""Test the retention of an account's breakdowns from end to end: the setting, the Worker's daily deletion, and the
+report.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,8 @@ async def test_report_has_the_kept_days_and_whole_months(tmp_path):
             assert (pages(waiting), waiting["breakdowns_missing"]) == ({"/old": 1, "/new": 1}, [])
         await close_days_before(ended)
         await close_days_before(ended + 1)
-        # The month is complete although its first day was deleted. A part of the month has only the remaining days.
+        # A report over the whole month is complete although the first day was deleted. A report over a part of the
+        # month has only the remaining days.
         whole = await report(month_start, next_month - 1)
         in_month = {"/old": 1} | ({"/new": 1} if first_day + 10 < next_month else {})
         assert (pages(whole), whole["breakdowns_missing"]) == (in_month, [])

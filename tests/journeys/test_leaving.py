@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_800)
 
 _PASSWORD = "a long password"  # the password of users in this test
-# None: the platform works. The other values are failures that begin with the kill or the request, and do not end.
+# None: the platform works. The other values are failures of the platform. They begin with the kill or with the request,
+# and do not end.
 _MODES: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
 # The usual number of moments of a deletion as counted by `mortal`: with a working and with a failing platform.
 _MOMENTS, _MOMENTS_OF_FAILURES = 25, 14
@@ -90,7 +91,7 @@ async def _delete_user(world: World, moment: int, mode: str | None) -> bool:
         "events",
     }
     users = [dict(row)["email"] for row in rows["users"].elements()]
-    assert users == ["a@example.com"]  # the world's first user
+    assert users == ["a@example.com"]  # only the user of the test's own account remains
     reported += _by_email(world, address, rows)
     held = await world.held()
     things = [f"Worker {name}:" for name in held["scripts"]]

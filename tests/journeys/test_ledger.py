@@ -1,4 +1,6 @@
-"""Test the statement of counts end to end: it matches despite crashes and losses, and detects manipulated counts."""
+"""Test the statement of counts end to end: the numbers match despite crashes and losses, and the statement detects
+manipulated counts.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +144,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
                 for _ in range(3):
                     nursery.start_soon(place.crons, at + 51 * MINUTE_MS, 1)
             await emulator.clear_faults()
-            # Parts that are stored but not acknowledged match as well.
+            # The numbers of parts that are stored but not acknowledged also match.
             await place.agreed()
             await place.crons(at + 52 * MINUTE_MS, 3)
         await place.clock(7 * HOUR_MS)
@@ -154,7 +156,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
         await emulator.fault("egress_drop_before", path="*/edge/push", times=None)
         await place.crons(DAY_MS + 12 * MINUTE_MS, 4)
         await emulator.clear_faults()
-        # The day is closed, and its last part is waiting for the hourly push.
+        # The day is closed, and its last part is still waiting for the hourly push.
         found = await place.agreed()
         assert (found["closed"], found["queued_parts"]) == (True, 1)
         await place.crons(DAY_MS + HOUR_MS + 55 * MINUTE_MS, 2)

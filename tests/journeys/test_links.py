@@ -1,4 +1,6 @@
-"""Two links use the same code, one after the other, in the real runtime: clicks, a change, deletions, and reuse."""
+"""Two links use the same code, one after the other, in the real runtime: clicks, a change, deletions, and the reuse of
+the code.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from edge_worker.harness.visitors import DESKTOP_CHROME
 from tests.journeys.conftest import begin_yesterday, connect
 
 LINK_HOST = "go.shop.example"
-LIMIT_S = 61  # while the database responds, older configuration is not served
+LIMIT_S = 61  # seconds; while the database responds, the Worker does not serve configuration that is older than this
 
 
 @pytest.mark.rule("L3", "L5", "R4")

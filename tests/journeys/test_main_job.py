@@ -102,7 +102,7 @@ async def test_click_is_in_the_report_immediately_without_a_cron(emulator, custo
         path = f"/v1/links/{link['id']}/report?period={period}&breakdowns=1"
         report = (await service.call("GET", path))["report"]
         assert report["unavailable"] is None
-        if period == "7d" or day_of(system_clock()) == day:  # the day may have ended
+        if period == "7d" or day_of(system_clock()) == day:  # otherwise, the day has ended during the test
             assert report["totals"] == {"views": 1, "bots": 0, "visitors": 1}
             assert report["breakdowns"]["sources"] == [{"key": "qr", "n": 1}]
 

@@ -62,7 +62,7 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
         assert response.status == 204
         await emulator.settled()
         await emulator.clock(0)
-        for _ in range(3):  # the first pushes, which do not wait for a time of day
+        for _ in range(3):  # the first three pushes, which are sent immediately and not at the account's push time
             await emulator.cron(customer.account_id, "svc-edge")
         await service.call("GET", "/v1/accounts/acc_" + "0" * 20, expect=404)
 
@@ -102,7 +102,7 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
     assert found.counts("svc_log_lines_total", "level").get(("error",), 0) == 0
     assert found.total("svc_store_up") == 1
 
-    # The digest of the Worker's bundle is also stored at the platform. It is not a secret.
+    # Ignore the digest of the Worker's bundle. It also occurs in the account at the platform, but is not personal data.
     text = re.sub(r'bundle="\w+"', "", found.text)
     state = json.dumps(await emulator.state())
     secrets = [customer.account_id, customer.bootstrap_token, *customer.zones.values(), account["id"], site["id"]]

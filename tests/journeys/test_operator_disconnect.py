@@ -59,7 +59,7 @@ async def test_operator_disconnects_all_accounts_through_a_kill(emulator, store_
         # One user has deleted the working token.
         _, revoked_id, revoked = users[1]
         await delete_working_token(emulator, revoked)
-        # Each disconnect hangs at its Worker until the service is killed.
+        # Each disconnect waits for the call that deletes its Worker until the service is killed.
         await emulator.fault("slow", "*/workers/scripts/svc-edge", method="DELETE", delay_s=600, times=None)
         ended = []
 
@@ -77,7 +77,7 @@ async def test_operator_disconnects_all_accounts_through_a_kill(emulator, store_
     await emulator.clear_faults()
     assert (await svc(folder, settings, "account", "disconnect", "--all", "--yes"))[0] in (0, 1)
     async with open_service(folder, settings):
-        # Two commands at the same time wait for the same disconnects.
+        # Two commands that run at the same time wait for the same disconnects.
         results = []
 
         async def disconnect_again():
@@ -154,6 +154,6 @@ async def test_disconnect_without_a_service_is_refused(emulator, customer, store
         status, stdout, stderr = await svc(folder, settings, "account", "disconnect", which, "--yes")
         assert (status, stdout) == (1, "")
         assert stderr.startswith("svc: no service is running; start it with svc serve")
-    async with open_service(folder, settings) as service:  # nothing was requested
+    async with open_service(folder, settings) as service:  # the new service has no disconnects to carry out
         listed = await svc(folder, settings, "account", "list", "--json")
         assert [json.loads(line)["disconnecting"] for line in listed[1].splitlines()] == [False]

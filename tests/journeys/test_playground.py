@@ -52,7 +52,8 @@ async def test_demo_signs_in_and_its_second_account_counts_a_view(emulator, stor
             first = await service.call("GET", f"/v1/sites/{site['id']}/first-view")
             assert first["first_view"]["seen"]
 
-            # The page of a site passes the site's path, because the site can belong to any user.
+            # The web application's page of a site adds the site's path to the URL, because the site can belong to any
+            # user.
             for given, said in (
                 (site["path"], "Viewed https://second.example/ once."),
                 ("/other", "The view was not counted (status 404)"),
@@ -75,7 +76,7 @@ async def test_demo_signs_in_and_its_second_account_counts_a_view(emulator, stor
 
 async def test_playground_survives_bad_requests(emulator, service):
     async with open_address() as address, trio.open_nursery() as nursery, local_client() as browser:
-        playground = Playground(emulator, service, address, EMAIL, PASSWORD)  # there is no such user
+        playground = Playground(emulator, service, address, EMAIL, PASSWORD)  # no user has this address
         nursery.start_soon(playground.serve)
         for request in (b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\xff" * 20_000):
             async with await trio.open_tcp_stream("127.0.0.1", address.port) as stream:

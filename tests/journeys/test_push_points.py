@@ -25,7 +25,8 @@ HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 PEOPLE = 3
 EGRESS = ("egress_drop_before", "egress_drop_after", "egress_status")
 DATABASE = ("d1_drop_before", "d1_drop_after")
-# Usual minimum and safe maximum number of database calls in a run that folds, closes an hour and pushes.
+# Database calls in a cron run that folds, closes an hour and pushes: a number that usually occurs, and a number that is
+# never reached.
 MIN_CALLS, MAX_CALLS = 8, 30
 DAYS = 3
 
@@ -62,7 +63,7 @@ class Hours:
         return not unused
 
     async def crons(self, at: int, minutes: int, fail: bool = False) -> None:
-        """See conftest.crons."""
+        """Run the crons, as in conftest.crons."""
         await crons(self.emulator, self.customer, self.real, at, minutes, fail=fail)
 
 
@@ -72,7 +73,7 @@ async def test_failure_at_any_point_of_the_push_changes_no_total(emulator, custo
     chance = random.Random(SEED)  # reproducible, not a secret
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
-    # The last day is closed in the first hours of the next day. These must be in the past for the service's clock.
+    # The last day is closed in the first hours of the next day. By the service's clock, these hours must have passed.
     first_day = (real - 2 * HOUR_MS) // DAY_MS - DAYS
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")

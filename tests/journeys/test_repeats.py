@@ -44,7 +44,8 @@ pytestmark = pytest.mark.timeout(1_200)
 
 _REQUESTS = 20
 _ENGINES = ENGINES if EVERYTHING else [random.Random(SEED).choice(ENGINES)]
-# The number of runs through all writes with kills. Later runs kill at later moments, so they take longer.
+# The number of runs through all writes with kills. Each run kills at later moments than the previous one, so it takes
+# longer.
 _WALKS = 10 if EVERYTHING else 1
 # The share of writes that are killed in `make test`. Starting the service costs as much as 100 requests.
 _INTERRUPTED = 0.3
@@ -171,7 +172,7 @@ async def check(service: MortalService, place: Place, write: RepeatedWrite, *, u
     responses = [response for response in write.responses if response is not None]
     assert len(responses) == _REQUESTS
     seen = Counter((response.status, response.body) for response in responses)
-    if write.kind.made == ("key_id", "id"):  # the key's value is shown at most once
+    if write.kind.made == ("key_id", "id"):  # the value of a key is returned at most once
         codes = Counter(response.code for response in responses)
         assert codes["key_already_issued"] in (_REQUESTS - 1, _REQUESTS), seen
         assert codes[None] + codes["key_already_issued"] == _REQUESTS, seen
@@ -302,7 +303,8 @@ async def test_writes_are_made_once_if_the_service_is_killed(
 async def test_writes_that_end_their_credentials_are_made_once(
     emulator: Emulator, store_config: StoreConfig, tmp_path: Path, kind: Kind, killed: bool
 ) -> None:
-    """Concurrent requests that succeed get the same response. Later requests are unauthorized, even with the same key.
+    """Concurrent requests that succeed get the same response. Later requests are unauthorized, even with the same
+    Idempotency-Key.
 
     If the process dies after the write, the response is lost for all clients.
     """

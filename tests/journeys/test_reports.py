@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from svc.config import StoreConfig
 
 SMALL = Plan(1, accounts=6, days=36, moments=8, most=6, ranges=3)
-# The days of two or three months are deleted.
+# A world that is so long that the days of two or three months are deleted.
 LARGE = Plan(1, accounts=12, days=100, moments=20, most=48)
-# Whole months are deleted as well.
+# A world that is so long that the sums of whole months are deleted as well.
 LONG = Plan(1, accounts=24, days=300, moments=20, most=24, months_kept=6)
 # One in this many generated worlds covers a long period.
 _LONG_EVERY = 8
@@ -74,7 +74,7 @@ async def test_reports_of_random_accounts_equal_a_simple_count(store_config, tmp
         assert seen.actions.keys() >= ACTIONS.keys() - {"nothing", "rotate"}
 
 
-# This test is defined only on request, because pytest reports a test without parameters as skipped.
+# Define this test only on request, because pytest reports a test without parameters as skipped.
 if setting("HISTORIES", 0):
 
     @RULES

@@ -201,7 +201,7 @@ async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tm
             [active] = [one for one in held["versions"] if one["id"] == held["active_version_id"]]
             assert {one["name"]: one.get("text") for one in active["bindings"]}["INSTALL"] == install_id
 
-            # In the store, each target's total for each day equals its number of visits.
+            # For each target and day, the total in the store equals the number of visits.
             known = {target for (target,) in await store.read(rows("select id from links union select id from sites"))}
             assert shop.site["id"] in known
             counted = 0

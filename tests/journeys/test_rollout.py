@@ -30,7 +30,9 @@ DAY_S = 86_400
 
 
 class Crons:
-    """The platform's clock and crons. The clock starts yesterday, so that it is never ahead of the service's clock."""
+    """The platform's clock and crons. The platform's clock begins at a time yesterday, so that it is never ahead of the
+    service's clock.
+    """
 
     def __init__(self, emulator: Emulator, customers: list[Customer]) -> None:
         self.emulator, self.customers = emulator, customers

@@ -39,7 +39,7 @@ async def site_page_has_the_protection_of_its_share(service: Service, account: s
     for page, status, policy in (
         (f"{path}/sites/{site}", 200, framed),
         (f"{path}/sites/{absent}", 404, framed),
-        # Without the password, the page does not reveal which sites there are.
+        # Without the password, the page is the same for existing and for unknown sites.
         (f"{closed}/sites/{site}", 200, POLICY),
         (f"{closed}/sites/{absent}", 200, POLICY),
         (f"/s/{new_id('shs')}/sites/{site}", 404, POLICY),
@@ -83,7 +83,8 @@ async def test_viewer_gets_the_page_and_the_secret_leaves_no_trace(
     policy = page.headers["content-security-policy"]
     assert policy == POLICY.replace("frame-ancestors 'none'", "frame-ancestors https://www.example.com")
     assert path.rpartition("/")[2] not in page.text
-    # A page that may not be framed, and a page for an unknown secret, have the strict policy.
+    # The strict policy applies to a page that other sites may not show in a frame, and to the page for an unknown
+    # secret.
     for other, status in ((closed, 200), (unknown, 404)):
         response = await get(other, **HTML)
         assert (response.status_code, response.headers["content-security-policy"]) == (status, POLICY)

@@ -1,6 +1,6 @@
-"""Tests of a site's lifecycle with the real Worker.
+"""Tests of a site with the real Worker, from its creation to its deletion.
 
-An old snippet counts for 30 days, and a kill leaves no unneeded routes.
+After a rotation, the old snippet counts for 30 days. After a kill, no unneeded routes remain.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def test_old_snippet_counts_for_30_days_and_a_deleted_sites_snippet_does_n
     assert await view(emulator, old["path"], "/old-at-once") == 204
     assert await counted(emulator, customer, token) == ["/before", "/old-at-once"]
     for days, pages in ((29, ["/new-29", "/old-29"]), (31, ["/new-31"])):
-        # A cron folds the earlier events. No cron is overdue after that.
+        # A cron folds the earlier events. After this, no cron is overdue.
         now = await emulator.clock(days * DAY_S)
         assert (await emulator.cron(customer.account_id, "svc-edge", at=now))["outcome"] == "ok"
         taken = await view(emulator, old["path"], f"/old-{days}") == 204

@@ -119,7 +119,7 @@ async def test_standby_takes_over_from_a_killed_service_with_all_acknowledged_da
     emulator, customer, store_config, tmp_path
 ):
     settings = shared(tmp_path, emulator, store_config)
-    kept: dict[str, str] = {}  # link ids by code
+    kept: dict[str, str] = {}  # ids of the links that got a response, by code
 
     async def write(service: Service, account_id: str, lane: int) -> None:
         number = lane
@@ -146,7 +146,7 @@ async def test_standby_takes_over_from_a_killed_service_with_all_acknowledged_da
             first.url = standby.url  # requests now go to the standby
             for code, link_id in kept.items():
                 assert (await first.call("GET", f"/v1/links/{link_id}"))["link"]["code"] == code
-            await first.synced(f"/v1/links/{link_id}")  # shows that the account actors are running
+            await first.synced(f"/v1/links/{link_id}")  # this shows that the account actors are running
             assert standby.messages()[:2] == [WAITS, TAKES]
             assert await standby.ends(signal.SIGTERM) == 0
 
@@ -187,7 +187,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
         before = await epoch(store_config)
         assert before >= 2 * counted
-        # The other standby also tried to take over the store, or detected in time that it was too late.
+        # The other standby also tried to take over the store and failed, or noticed before that the store was taken.
         await first.call("GET", "/v1/accounts")
         assert (third.output, third.process.poll()) == (b"", None)
 
@@ -199,7 +199,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
 
 
 async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, server, tmp_path):
-    """Simulate a suspended or isolated machine.
+    """The frozen process simulates a suspended or isolated machine.
 
     PostgreSQL has ended its sessions, and another service is using the store.
     """

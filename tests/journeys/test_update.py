@@ -73,7 +73,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
     store = sqlite_config(tmp_path)
     settings = {**settings_of(emulator, store), "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.3"}
     real = await emulator.clock(0)
-    # The first hours after this day must be in the past for the service's clock.
+    # By the service's clock, the first hours after this day must have passed.
     noon = ((real - 2 * HOUR_MS) // DAY_MS - 1) * DAY_MS + 12 * HOUR_MS
     await emulator.clock((noon + 2 * MINUTE_MS - real) / 1000)
     async with open_service(tmp_path / "svc", settings) as service:
@@ -94,7 +94,8 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
         before = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
 
-    # There are events in the log, in pages and in memory. The migration and the upload are slow.
+    # At this time, there are events in the log, in pages and in memory. The migration and the upload are slow, so that
+    # visits arrive during them.
     await emulator.fault("slow", "*/d1/database/*/query", method="POST", delay_s=0.3, times=4)
     await emulator.fault("drop_after", "*/workers/scripts/svc-edge", method="PUT")
     await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=0.5)
@@ -134,7 +135,9 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
 @pytest.mark.rule("X7", "A21", "A13")
 @pytest.mark.timeout(1_200)
 async def test_next_start_completes_an_update_killed_at_any_moment(world: World, next_bundle_folder: Path) -> None:
-    """Kill the service at random moments, as in test_killed.py. Here, the service itself starts the operation."""
+    """Kill the service at random moments, as in test_killed.py. Here, the service starts the operation
+    automatically.
+    """
     chance = random.Random(SEED)  # reproducible, not a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     moments = Draws(chance, MOMENTS, MOMENTS_DRAWN)
@@ -167,7 +170,9 @@ async def test_next_start_completes_an_update_killed_at_any_moment(world: World,
 async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
     world: World, next_bundle_folder: Path
 ) -> None:
-    """One call fails, as in test_faulted.py. The rollout retries hours later, but users can install immediately."""
+    """One call fails, as in test_faulted.py. The rollout retries the update hours later, but users can install
+    immediately.
+    """
     chance = random.Random(SEED)  # reproducible, not a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}

@@ -1,4 +1,4 @@
-"""Run a small part of the simulated year from `bench/year.py`. Its numbers are exact despite Worker outages."""
+"""Run a small part of the simulated year in `bench/year.py`. The numbers must be exact despite outages of Workers."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ async def test_first_view_is_counted_once_dns_is_switched(emulator, customer, tm
 
         await emulator.set_zone(customer.account_id, "new.example", dns=[])
         await with_warnings(service, site["id"], "dns_not_proxied")
-        await site_with(service, site["id"], state="active")  # the route is created separately from the warnings
+        # wait for the route, which is created independently of the warnings
+        await site_with(service, site["id"], state="active")
         view = {"method": "POST", "headers": {"User-Agent": FIREFOX, "Content-Type": "text/plain"}}
         missed = await emulator.visit("new.example", site["path"], **view, body="/\n")
         assert missed.status != 204

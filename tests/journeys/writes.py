@@ -40,8 +40,8 @@ PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # the passwords 
 EXPLAINED = {"country": "DE", "user_agent": "curl/8", "query": "q"}
 # A table with the views of a day, in base64.
 EARLIER_DAY = "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"
-# These are counted only in runs without a kill. After a crash, an operation may be started a second time. Its first
-# start then leaves only a row, or a token that the user has to revoke; `test_killed` checks this.
+# These objects are counted only in runs without a kill. After a kill, an operation may be started a second time. The
+# first start then leaves a row, or a token that the user has to revoke, which `test_killed` checks.
 ONLY_UNDISTURBED = ("operations", "tokens made", "working tokens", "bootstrap tokens", "uploads")
 
 
@@ -85,7 +85,8 @@ class Kind:
     endpoint: Endpoint[Any, Any]
     effect: dict[str, int]
     body: Callable[[Place], Any] = lambda _: None
-    made: tuple[str, str] | None = None  # ("site", its name in `Place.ids`)
+    # where the response has the id of the new object: its key, and its name in `Place.ids`, such as ("site", "site_id")
+    made: tuple[str, str] | None = None
     bootstrap: bool = False  # True if the body contains a new bootstrap token
     by_one: bool = False  # True if it ends all other sessions of the user, so only one can repeat it
 
@@ -212,7 +213,7 @@ KINDS = (
         by_one=True,
     ),
 )
-# Writes that end the caller's credentials. Later requests are unauthorized and get no stored response.
+# Writes that end the caller's credentials. Later requests are unauthorized, so they do not get the stored response.
 LAST = (
     Kind(sessions.END_ALL, {"sessions": -3, "answers kept": 1}),
     Kind(

@@ -1,4 +1,4 @@
-"""The stored content of alerts, as examples for tests."""
+"""Examples of the content of alerts, as the store contains it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored content of email reports, as examples for tests."""
+"""Examples of the content of email reports, as the store contains it."""
 
 from __future__ import annotations
 

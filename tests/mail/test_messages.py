@@ -156,7 +156,8 @@ def test_languages_have_the_same_templates_with_the_same_parameters():
     english, german = found["en"], found["de"]
     assert german.keys() == english.keys()
     assert len(german) > 150
-    # German findings do not name the Worker or the database, because each account has only one of each.
+    # The German texts of findings omit the names of the Worker and the database, because each account has only one
+    # Worker and one database.
     own = {"worker", "database"}
     assert [key for key in english if names_in(german[key]) - own != names_in(english[key]) - own] == []
     same = {key for key in english if english[key] and german[key] == english[key] and not key.endswith(".subject")}
@@ -169,7 +170,9 @@ def test_all_error_codes_have_german_texts_and_the_same_need_for_action():
 
 
 def formatted_emails(language: Language) -> Iterator[tuple[str, Email, EmailPolicy]]:
-    """Yield every email in both formats (file and SMTP), or in `make test` in one format that the seed chooses."""
+    """Yield every email in both formats (file and SMTP). In `make test`, yield it only in one format, which is chosen
+    at random.
+    """
     policies = [_READABLE, _WIRE]
     for number, (name, one) in enumerate(every_email(language)):
         for policy in policies if EVERYTHING else [random.Random(f"{SEED} {number}").choice(policies)]:
@@ -181,7 +184,7 @@ def test_headers_and_parts_are_encoded(language):
     for name, one, policy in formatted_emails(language):
         raw = message_of("svc@example.com", one, policy).as_bytes()
         head, _, body = raw.replace(b"\r\n", b"\n").partition(b"\n\n")
-        assert head.isascii(), name  # RFC 2047
+        assert head.isascii(), name  # RFC 2047 requires ASCII
         assert policy is not _WIRE or body.isascii(), name
         assert all(len(line) <= 998 for line in raw.split(b"\n")), name
         read = email.message_from_bytes(raw, policy=email.policy.default)
@@ -218,7 +221,8 @@ def test_numbers_and_dates_are_those_of_the_language(language, shown):
     [
         ("at", "2026-11-21T09:05:59.999Z", "November 21, 2026, 09:05 UTC", "21. November 2026, 09:05 Uhr (UTC)"),
         ("until", "2026-11-21T10:00:00+00:00", "November 21, 2026, 10:00 UTC", "21. November 2026, 10:00 Uhr (UTC)"),
-        ("since", "2026-11-21T10:00:00", "2026-11-21T10:00:00", "2026-11-21T10:00:00"),  # no time zone
+        # a time without a time zone is not changed
+        ("since", "2026-11-21T10:00:00", "2026-11-21T10:00:00", "2026-11-21T10:00:00"),
         ("since", "2026-11-21T10:00:00+01:00", "2026-11-21T10:00:00+01:00", "2026-11-21T10:00:00+01:00"),
         ("until", "soon", "soon", "soon"),
         ("host", "2026-11-21T10:00:00Z", "2026-11-21T10:00:00Z", "2026-11-21T10:00:00Z"),
@@ -338,6 +342,6 @@ def test_any_valid_name_is_the_sender(name):
         read = email.message_from_bytes(raw, policy=email.policy.default)
         assert not read["From"].defects
         [sender] = read["From"].addresses
-        # Python 3.11 shows a space between encoded words.
+        # Python 3.11 adds a space between encoded words.
         assert (sender.display_name.replace(" ", ""), sender.addr_spec) == (name.replace(" ", ""), "svc@example.com")
         assert str(read["Subject"]) == f"Reset your password for {name}"

@@ -97,7 +97,7 @@ def ids(server: SmtpServer) -> list[str]:
 
 
 def at(step, act, times=10**6):
-    """Return a server rule that responds with `act` at this step, at most `times` times."""
+    """Return a server rule that applies `act` at this step, at most `times` times."""
     remaining = [times]
 
     def rule(name: str, said: str) -> Any:
@@ -141,7 +141,7 @@ async def test_no_email_is_lost_or_repeated_after_server_outage_and_restart(stor
         assert tries(metrics) == {}
     async with open_store(store_config) as store:
         async with sending(store, clock, server) as box:
-            for _ in range(6):  # after each attempt, no email is retried until the clock advances
+            for _ in range(6):  # after each attempt, the outbox retries no email until the clock advances
                 clock.advance_s(300)
                 await box.settled()
             assert len(await store.read(rows())) == EMAILS
@@ -369,10 +369,11 @@ async def test_slow_domain_does_not_delay_others(store, clock, mock_clock):
         for n in range(12):
             await store.run(signed_up(f"u{n}@slow.example"))
         for n in range(12):
-            await store.run(posted("sign_up", f"u{n}@example.com", now=START_MS + 1))  # emails about existing accounts
+            # these emails say that the user already exists
+            await store.run(posted("sign_up", f"u{n}@example.com", now=START_MS + 1))
         clock.advance_s(1)
         async with sending(store, clock, server, patience) as box:
-            for _ in range(4):  # the number of senders
+            for _ in range(4):  # once for each sender
                 await trio.to_thread.run_sync(server.hangs.acquire)
             mock_clock.jump(patience.email_s)
             await box.settled()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.rule("Y14")
 URL = "https://svc.example"
 LINK = f"{URL}/m/mlt_aaaaaaaaaaaaaaaaaaaa"
 SERVICE = Service(URL, "ACME")
-# Gmail hides the part of a message after 102 kB.
+# Gmail clips messages that are longer than 102 kB.
 MOST_BYTES = 100_000
 
 
@@ -137,7 +137,7 @@ def test_page_works_without_images_scripts_and_external_content(language):
         assert "url(" not in page, name
         assert all(len(line) < 998 for line in page.split("\n")), name
         assert len(message_of("svc@example.com", sent, _WIRE).as_bytes()) < MOST_BYTES, name
-        # The page contains the rows of the text, apart from the days of the chart.
+        # The page contains the same rows as the text, except for the days in the chart.
         shown = " ".join(tags.text.split())
         lines = [line[2:] for line in sent.text.split("\n") if line.startswith("- ")]
         for line in lines:
@@ -164,7 +164,8 @@ def test_chart_has_a_bar_for_each_day_with_its_height():
     heights = [attributes["height"] for tag, attributes in tags.found if tag == "td" and "bgcolor" in attributes]
     assert heights == ["1", "40", "80"]
     month = report_email(facts_of("monthly"), Addressee("ann@example.com", "en", LINK, None), SERVICE).page
-    assert len(re.findall("bgcolor", month)) == MONTH.last - MONTH.first  # the first day had no views
+    # the first day has no bar, because it had no views
+    assert len(re.findall("bgcolor", month)) == MONTH.last - MONTH.first
 
 
 def test_unsubscribe_headers_are_those_of_rfc_8058():

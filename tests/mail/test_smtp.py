@@ -31,7 +31,7 @@ def config(server: SmtpServer, scheme: str = "smtp", credentials: str = "", host
 
 
 def at(step, act):
-    """Return a server rule that always responds with `act` at this step."""
+    """Return a server rule that always applies `act` at this step."""
     return lambda name, said: act if name == step else None
 
 
@@ -56,7 +56,7 @@ async def test_email_arrives_unchanged():
     one = Email("ann@example.com", "Grüße " * 30, text + "\n\n" + "x" * 3_000)
     with SmtpServer() as server:
         await send(config(server), one)
-    [taken] = server.taken  # the test server rejects 8-bit characters and long lines
+    [taken] = server.taken  # the test server would have rejected 8-bit characters or long lines
     assert taken.to == "ann@example.com"
     message = email.message_from_bytes(taken.raw, policy=email.policy.default)
     assert not message.defects
@@ -148,7 +148,7 @@ async def test_response_to_quit_does_not_matter(act):
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_hanging_server_times_out(mock_clock, step):
-    patience = Patience(step_s=10_000)  # the socket timeout; the test advances Trio's clock
+    patience = Patience(step_s=10_000)  # a long timeout of the socket, because the test advances Trio's clock
     with SmtpServer(at(step, Act.HANG)) as server:
         async with trio.open_nursery() as nursery:
             outcome: list[MailError] = []
@@ -168,7 +168,7 @@ async def test_hanging_server_times_out(mock_clock, step):
 
 @pytest.mark.parametrize("step", ["welcome", "RCPT"])
 async def test_each_step_has_a_timeout(step):
-    """On a slow machine, a timeout may occur at an earlier step."""
+    """Each step has a timeout. On a slow machine, the timeout of an earlier step may also occur."""
     with SmtpServer(at(step, Act.HANG)) as server, pytest.raises((ServerUnavailable, NotAccepted)):
         await send(config(server), patience=Patience(step_s=0.5, connect_s=1_000, email_s=1_000))
 

@@ -126,7 +126,7 @@ def test_both_parts_have_the_same_text_and_external_text_is_escaped(name, messag
     plain, page = parts_of(one)
     assert page.text.replace(f"{one.button}\n", "", 1).split() == plain.split() == one.text.split()
     assert set(page.tags) <= {"html", "head", "meta", "title", "body", "p", "a", "br"}
-    assert page.links == [link, link]  # the button, and the URL below it
+    assert page.links == [link, link]  # both are the same link: the button, and the URL below it
     assert f"\n{link}\n" in plain
     assert not [letter for letter in plain if not letter.isprintable() and letter != "\n"]
     assert all(len(line) <= 76 for line in plain.split("\n") if " " in line)

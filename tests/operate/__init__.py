@@ -9,12 +9,12 @@ To add a document or a block:
   a block has no step, or a step has no block.
 - A step is one of:
   - an async function of `(place, block)` (`documents.Place`), which runs the block and checks the result
-  - `done`, if it is enough that the block succeeds
+  - `done`, if the block only has to succeed
   - `elsewhere("tests/x.py::test_y")`, if another test runs the block
   - `by_hand("why")`, only if no test can run the block, for example because it needs a running systemd or a name in
     public DNS
 - The steps of a document run in order and share a folder that represents the machine. It contains `/etc/svc` and
-  `/var/lib/svc`. `svc` is on the path, and only the document's settings are set.
+  `/var/lib/svc`. `svc` is on the path, and no settings are set except those of the document.
 
 All blocks must be valid shell, and each `svc …` command in them must exist.
 """

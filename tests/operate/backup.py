@@ -33,7 +33,7 @@ async def create(place: Place, block: Block) -> None:
 
 
 async def verify(place: Place, block: Block) -> None:
-    """Check that the compressed stream, like the file, contains a complete backup."""
+    """Check that the compressed stream contains a complete backup, as the file does."""
     assert "its key decrypts 3 of 3 tokens. It is complete." in await place.run(block)
 
 
@@ -53,7 +53,7 @@ async def check(place: Place, block: Block) -> None:
 
 
 async def practise(place: Place, block: Block) -> None:
-    """Check that all summaries agree and that the drill folder is removed."""
+    """Check that all summaries are equal, and that the folder of the drill is removed."""
     summaries = re.findall(r": (\d+ users?, .* rows in total);", await place.run(block))
     assert len(summaries) == 3
     assert len(set(summaries)) == 1
@@ -74,9 +74,10 @@ async def copy(place: Place, block: Block) -> None:
 
 
 async def request_totals(place: Place, block: Block) -> None:
-    """Check that the account's Worker will be asked for totals."""
+    """Check that the service will request totals from the account's Worker."""
     assert "read totals from the Workers of 1 account " in await place.run(block)
-    (place.folder / "backup.tar").unlink()  # it contains the key, and tests must not leave secrets in files
+    # delete the backup, because it contains the key, and tests must not leave secrets in files
+    (place.folder / "backup.tar").unlink()
 
 
 STEPS: dict[str, Step | NotHere] = {

@@ -53,7 +53,9 @@ Step = Callable[["Place", Block], Awaitable[None]]
 
 @dataclass(frozen=True)
 class NotHere:
-    """A step for a block that this document's test does not run. `test`: the id of the test that does, if any."""
+    """A step for a block that the test of this document does not run. `test`: the id of the test that runs the block,
+    if there is one.
+    """
 
     why: str
     test: str | None = None
@@ -90,7 +92,9 @@ def blocks(document: str, language: str = "sh") -> list[Block]:
 
 
 def commands(block: Block) -> list[list[str]]:
-    """Return each simple command in a block as words, without redirections, here-documents, sudo and the like."""
+    """Return each simple command in a block as a list of words, without redirections, here-documents, sudo and similar
+    prefixes.
+    """
     text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?(.*?\n).*?^\s*\1$", r"\2", block.text, flags=re.MULTILINE | re.DOTALL)
     found: list[list[str]] = []
     for line in text.replace("\\\n", " ").splitlines():

@@ -17,7 +17,9 @@ _CONFIG = "etc/svc/config.toml"
 
 
 def _free_bind() -> str:
-    """Return a free address that all commands can use. The port is below the system's ephemeral ports."""
+    """Return a free address for the service. The port is below the ephemeral ports, so the system assigns it to no
+    other program.
+    """
     while True:
         port = secrets.choice(range(10_000, 32_000))
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -45,7 +47,7 @@ async def _init(place: Place, block: Block) -> None:
     assert "Which mail server?" in said
     config = load(place.folder / _CONFIG, {})
     assert (config.http.base_url, config.auth.sign_up) == ("https://svc.example.com", "closed")
-    # The configuration is not in the real /etc/svc, so the default data folder is `var`.
+    # The default data folder is `var`, because the configuration is not in the real /etc/svc.
     written = (place.folder / _CONFIG).read_text().replace(f"{place.folder}/var/", f"{place.folder}/var/lib/svc/")
     (place.folder / _CONFIG).write_text(written)
 

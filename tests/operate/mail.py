@@ -31,7 +31,8 @@ async def _check(place: Place, block: Block) -> None:
         (place.folder / "etc/svc/config.toml").chmod(0o640)
         said = await place.run(block)
         assert "ok   mail: transport smtp is ready" in said
-        assert "ok   emails: queue length unknown" in said  # there is no store yet
+        # the length of the queue is unknown, because there is no store yet
+        assert "ok   emails: queue length unknown" in said
         (place.folder / "etc/svc/config.toml").write_text(text.replace("secret", "another"))
         assert "FAIL mail: smtp: the mail server does not accept emails (AUTH 535" in await place.run(block, fails=True)
 

@@ -69,7 +69,7 @@ async def test_blocks_work_as_documented(document, tmp_path):
 
 
 def test_commands_are_parsed_from_block():
-    """The other tests depend on this parser, so it has its own test."""
+    """The other tests depend on this parser, so a separate test checks the parser."""
     text = "A=1 sudo -u svc svc backup - 2>x | age > y && svc health\ncat <<E >z\nsvc 'no\nE\nsvc a \\\n b\n"
     assert commands(Block("x.md", 1, "sh", text)) == [
         ["svc", "backup", "-"],

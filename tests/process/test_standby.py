@@ -90,7 +90,7 @@ async def test_standby_waits_again_if_another_was_faster(tmp_path):
         nonlocal tries
         tries += 1
         if tries == 1:
-            with lock(config.store.path):  # another standby was faster, but has ended since then
+            with lock(config.store.path):  # another standby was faster and took the lock, but has ended since then
                 async with open_store(config.store, serving=True):
                     pytest.fail("two services use the store")
         async with open_store(config.store, serving=True):

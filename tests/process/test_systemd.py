@@ -47,7 +47,9 @@ async def test_notify_socket_can_be_a_path_and_watchdog_is_optional(tmp_path):
 
 
 async def test_lost_store_is_reported_and_watchdog_still_fed(tmp_path):
-    """The watchdog must not restart the service, because a restart would not restore the store."""
+    """The service keeps notifying systemd's watchdog, which would otherwise restart the service. A restart would not
+    make the store available.
+    """
     problem: str | None = None
     with trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifications:
         await notifications.bind(str(tmp_path / "notify"))

@@ -1,4 +1,4 @@
-"""Images of QR codes for a scanner: drawn from SVG, and as a camera sees a small print."""
+"""Creates images of QR codes for a scanner: drawn from SVG, and photographed from a small print."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def logo_of(pixels: np.ndarray, **options: object) -> Logo:
 
 
 def dark_logo(width: int, height: int) -> Logo:
-    """Return a logo that is black, opaque and has a random pattern: it can be mistaken for modules."""
+    """Return a logo with a random pattern in opaque black, which a scanner can mistake for modules."""
     noise = np.random.default_rng(width * height).integers(0, 2, (height // 8, width // 8), dtype=np.uint8) * 255
     pixels = np.kron(noise, np.ones((8, 8), dtype=np.uint8))
     return logo_of(np.dstack([pixels] * 3 + [np.full_like(pixels, 255)]))
@@ -57,7 +57,7 @@ def drawn(code: str, pixels: int = 4, paper: str = "white") -> Image.Image:
             picture = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGBA")
             factor = min(width / picture.width, height / picture.height)
             picture = picture.resize((max(1, round(picture.width * factor)), max(1, round(picture.height * factor))))
-        else:  # the worst drawing fills its box
+        else:  # in the worst case, the drawing fills its whole box
             picture = Image.new("RGBA", (width, height), path.attrib.get("fill", "#000"))
         image.paste(picture, (left + (width - picture.width) // 2, top + (height - picture.height) // 2), picture)
     return image

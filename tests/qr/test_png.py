@@ -32,7 +32,7 @@ COLORS = [
 MARGINS = [0, 1, 4, 20]
 SIZES = {URL: [146, 300, 1024], LONGEST: [258, 1024]}
 CASES = [case for url, sizes in SIZES.items() for case in product([url], sizes, MARGINS, COLORS, LOGOS)]
-LARGEST = list(product([URL, LONGEST], [4096], MARGINS, COLORS, LOGOS))  # 5 s each
+LARGEST = list(product([URL, LONGEST], [4096], MARGINS, COLORS, LOGOS))  # these images take 5 s each
 SAMPLE = [*random.Random(SEED).sample(CASES, 30), *random.Random(SEED).sample(LARGEST, 2)]
 
 
@@ -49,7 +49,7 @@ def test_scanner_reads_every_combination(url, size, margin, colors, logo):
     assert image.size == (size, size)
     modules = symbol_of(url, style.logo_aspect).width + 2 * margin
     pixels = size // modules
-    # A small margin is sufficient only if the surroundings are light.
+    # Scanners need a light area around the code. A small margin is sufficient only if the paper is light.
     paper = colors[1] or "white"
     wide = on_desk(image, max(0, 4 - margin) * pixels, paper)
     found = scan(wide)
@@ -83,7 +83,7 @@ def test_each_module_has_the_same_whole_number_of_pixels(size, margin, logo, lig
             first + top * pixels + half : first + (top + height) * pixels - half,
             first + left * pixels + half : first + (left + width) * pixels - half,
         ] = True
-        assert not is_light[inside].all()  # there is a logo
+        assert not is_light[inside].all()  # the logo's area is not completely light, so there is a logo
     assert (is_dark == expected)[~inside].all()
     assert (is_light == ~expected)[~inside].all()
 
@@ -107,7 +107,7 @@ def test_logo_has_its_colors_and_shape():
     rows, columns = np.where(is_logo)
     height, width = np.ptp(rows) + 1, np.ptp(columns) + 1
     assert is_logo.sum() == width * height
-    assert abs(width - height) <= 2  # half of 128 by 64
+    assert abs(width - height) <= 2  # the logo's visible half is 64 by 64 pixels
     symbol = symbol_of(URL, 2)
     assert symbol.logo_area is not None
     module = 1000 // (symbol.width + 8)
@@ -117,6 +117,6 @@ def test_logo_has_its_colors_and_shape():
 
 
 def test_largest_image_is_small():
-    """The file is compressed well, so a response never needs much memory."""
+    """The compression of the file is effective, so a response never needs much memory."""
     assert len(draw_png(LONGEST, Style(), 4096)) < 30_000
     assert len(draw_png(LONGEST, Style(light=None, logo=SQUARE), 4096)) < 600_000

@@ -23,7 +23,7 @@ SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
 
 def file_of(width: int, height: int, depth: int, color: int, lines: bytes, *more: bytes, interlace: int = 0) -> bytes:
-    """Return a PNG file with lines that begin with the number of their filter."""
+    """Return a PNG file with these lines of pixels. Each line begins with the number of its filter."""
     header = width.to_bytes(4) + height.to_bytes(4) + bytes([depth, color, 0, 0, interlace])
     parts = [chunk(b"IHDR", header), *more, chunk(b"IDAT", zlib.compress(lines)), chunk(b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
@@ -81,7 +81,8 @@ def test_transparent_color_is_transparent(color, depth, transparent, line, alpha
         (file_of(1, 1, 8, 0, b"\5\0"), "is a damaged PNG file"),  # unknown filter
         (file_of(1, 1, 8, 5, b"\0\0"), "is a damaged PNG file"),  # unknown color type
         (file_of(1, 1, 3, 0, b"\0\0"), "is a damaged PNG file"),  # unknown depth
-        (file_of(1, 1, 8, 3, b"\0\1", chunk(b"PLTE", b"\0\0\0")), "is a damaged PNG file"),  # not in the palette
+        # the pixel's color is not in the palette
+        (file_of(1, 1, 8, 3, b"\0\1", chunk(b"PLTE", b"\0\0\0")), "is a damaged PNG file"),
         (file_of(1, 1, 8, 3, b"\0\1"), "is a damaged PNG file"),  # no palette
     ],
 )
@@ -97,7 +98,7 @@ def test_data_that_is_not_compressed_is_refused():
 
 
 def test_only_the_data_of_the_picture_is_uncompressed():
-    """A file of 64 KiB could contain 64 MB."""
+    """A file of 64 KiB could otherwise be decompressed to 64 MB."""
     content = file_of(2, 2, 8, 0, b"\0\1\2" * 2 + b"\0" * 60_000_000)
     assert len(content) < 65_536
     assert b"".join(read_png(content).rows)[::4] == b"\1\2\1\2"

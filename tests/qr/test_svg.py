@@ -109,7 +109,7 @@ def at_size(code: str, size: int) -> np.ndarray:
     count = modules.shape[0]
     edges = np.linspace(0, count, size + 1, dtype=np.float64)
     cells = np.arange(count)
-    # The share of each pixel (row) that is inside each module (column).
+    # For each pixel (row), the share of the pixel that is inside each module (column).
     cover = np.clip(np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells), 0, None)
     cover = (cover * size / count).astype(np.float32)
     rows = [(part @ modules @ cover.T).round().astype(np.uint8) for part in np.array_split(cover, max(1, size // 500))]
@@ -137,7 +137,7 @@ def test_longest_url_has_the_maximum_lengths_of_host_and_code():
 
 
 SIZES = [(URL, 64), (URL, 65), (URL, 100), (URL, 1500), (LONGEST, 160), (LONGEST, 1500)]
-LARGEST = [(URL, 9999), (LONGEST, 9999)]  # 3 s each
+LARGEST = [(URL, 9999), (LONGEST, 9999)]  # these pictures take 3 s each
 PHOTOGRAPHS = list(product([URL, LONGEST], [0, 7, 33, 90, 135, 180, 271.5]))
 
 
@@ -163,7 +163,7 @@ def digest(code: str) -> str:
 
 @pytest.mark.rule("L6")
 def test_plain_code_is_the_same_as_in_version_0_8():
-    """Digests of the images of version 0.8.0, without a size and with the sizes 64 and 9,999."""
+    """The digests are those of the images of version 0.8.0, without a size and with the sizes 64 and 9,999."""
     digests = {
         URL: ["154b17f9ce2c9d11", "cba4ce221c3fe68a", "f52110bd1ebb520d"],
         "https://a.de/abc?q": ["a9ad4e9ceda6f408", "0185f69dbde8c1c9", "edbbe6c85518ed47"],

@@ -1,4 +1,6 @@
-"""Tests of the area for a logo: it is as large as the error correction allows, for every version and shape."""
+"""Tests of the area for a logo: it is as large as the error correction of each version allows, for logos of every
+shape.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(version: int) -> Layout:
-    """Return the layout as the library that draws the codes places the codewords."""
+    """Return the layout that the drawing library uses."""
     width = 17 + 4 * version
     matrix: Any = encoder.make_matrix(width, width)
     encoder.add_finder_patterns(matrix, width, width)
@@ -49,7 +51,9 @@ def layout_of(version: int) -> Layout:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_logo_damages_at_most_two_thirds_of_what_can_be_restored(version):
-    """This holds even if every module in the logo's area is wrong. On average, half of them are right."""
+    """The logo may damage at most two thirds of the codewords that can be restored, even if every module in its area is
+    wrong. On average, half of these modules are right.
+    """
     words, block_of, capacities = layout_of(version)
     assert sum(word is not None for row in words for word in row) == 8 * len(block_of)
     for aspect in ASPECTS:
@@ -69,7 +73,7 @@ def test_area_is_in_the_center_and_has_the_shape_of_the_logo(version):
         left, top, width, height = logo_area(17 + 4 * version, aspect)
         assert 2 * left + width == 2 * top + height == 17 + 4 * version
         assert min(width, height) >= 3
-        # The area is not larger than the logo needs: with two modules less, the logo would be smaller.
+        # The area is not larger than necessary: if it had two modules less, the logo would be smaller.
         scale = min((width - 1) / aspect, height - 1)
         assert width == 3 or (width - 3) / aspect < scale
         assert height == 3 or height - 3 < scale

@@ -29,7 +29,7 @@ def documented(language: str) -> str:
 
 def documented_check() -> Callable[[str], bool]:
     names: dict[str, Any] = {}
-    exec(documented("python"), names)  # the code is from our documentation
+    exec(documented("python"), names)  # this code is from the project's documentation
     check: Callable[[str], bool] = names["is_key"]
     return check
 

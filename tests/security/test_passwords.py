@@ -31,7 +31,7 @@ from tests.cheap_passwords import AS_IT_IS
         "          ",
         "ä" * 12,
         "seven77",
-        unicodedata.normalize("NFD", "äöüäöü"),  # twelve code points, six characters
+        unicodedata.normalize("NFD", "äöüäöü"),  # twelve code points, but only six characters
         "",
     ],
 )

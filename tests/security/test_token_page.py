@@ -10,7 +10,8 @@ import pytest
 from svc.edge.tokens import WORKING_PERMISSIONS
 from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 
-# Keys from Cloudflare's reference (API token template URLs), with the permissions that they represent.
+# The keys of permissions in the URLs of Cloudflare's token form (Cloudflare docs: API token template URLs), with the
+# names of the permissions.
 PERMISSIONS = {
     ("account_settings", "read"): "Account Settings Read",
     ("account_api_tokens", "edit"): "Account API Tokens Write",

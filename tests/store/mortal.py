@@ -1,4 +1,4 @@
-"""A wrapper around a real store that plays the kill of the process during one of the store's transactions."""
+"""Wraps a real store, and simulates the kill of the process during one of the store's transactions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Killed(BaseException):
-    """The process was killed."""
+    """Raised in place of the kill of the process."""
 
 
 class Mortal(Passing):

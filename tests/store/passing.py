@@ -1,4 +1,4 @@
-"""A wrapper around a real store, for tests that perform an action during one of the store's transactions."""
+"""Wraps a real store, for tests that perform an action during one of the store's transactions."""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ def count() -> Tx[int]:
 
 
 class Late:
-    """A transaction that does its work and then waits for the test. A cancellation after the work is too late."""
+    """A transaction that does its work, and then waits for the test before it commits. A cancellation during this wait
+    is too late.
+    """
 
     def __init__(self, work: Tx[Any]) -> None:
         self._work = work

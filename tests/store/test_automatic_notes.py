@@ -155,7 +155,8 @@ async def test_deleted_note_of_a_missing_route_does_not_return_with_its_end(stor
     await store.run(automatic_notes.route_missing(site, START_MS + 1))
     await store.run(automatic_notes.route_restored(site.id, "route_missing", START_MS + DAY_MS))
     assert await written(store, site.id) == []
-    await store.run(automatic_notes.route_missing(site, START_MS + 2 * DAY_MS))  # a later problem is another cause
+    # a later problem is a new cause, so it writes another note
+    await store.run(automatic_notes.route_missing(site, START_MS + 2 * DAY_MS))
     assert len(await written(store, site.id)) == 1
 
 

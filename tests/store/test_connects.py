@@ -87,7 +87,7 @@ async def test_attempt_after_a_possibly_valid_token_gets_another_name(store):
     user_id = await store.run(a_user())
     account, first = await store.run(begin(user_id, "e1"))
     _, same = await store.run(begin(user_id, "e1"))
-    assert same.id == first.id  # so far, no token was requested from Cloudflare
+    assert same.id == first.id  # the operation has not requested a token from Cloudflare yet
     await store.run(operations.token_asked(first.id, START_MS))
     _, second = await store.run(begin(user_id, "e1"))
     assert second.id != first.id

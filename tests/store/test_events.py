@@ -115,9 +115,8 @@ async def test_pages_continue_correctly_while_events_are_added(store: Store) -> 
 
 
 async def test_page_searches_a_limited_number_of_events(store: Store) -> None:
-    """There may be many events between those that a restricted key can see.
-
-    A page does not read all of these events.
+    """There may be many events between those that a restricted key can see. A page must not read all of these
+    events.
     """
     user_id, many = await store.run(a_user()), events._MAX_SEARCHED
     await store.run(record(key_event(user_id, "key_1", ACCOUNTS[0]), *[key_event(user_id)] * many, key_event(user_id)))
@@ -214,7 +213,7 @@ async def test_event_appears_only_after_all_lower_numbers(
     def hold() -> Tx[None]:
         yield sql("select pg_advisory_xact_lock(44)")
         held.set()
-        yield sql("select pg_sleep(60)")  # runs until the transaction is cancelled
+        yield sql("select pg_sleep(60)")  # this statement runs until the transaction is cancelled
 
     async def holder() -> None:
         with let_go:
@@ -237,7 +236,9 @@ async def test_event_appears_only_after_all_lower_numbers(
 
 @pytest.mark.rule("X12")
 async def test_events_of_several_users_do_not_deadlock(postgres: Store) -> None:
-    """This happens, for example, if many silent accounts push. No push fails because of another push."""
+    """Several users' events are written together, for example, if many silent accounts push again. No push may fail
+    because of another push.
+    """
     some = [await postgres.run(a_user()) for _ in range(3)]
 
     async def write(users_in: Iterable[int]) -> None:

@@ -72,7 +72,7 @@ async def test_estimates_are_marked_and_replaced_like_other_numbers(store, site)
     assert await marked() == {YESTERDAY: False, TODAY - 3: True}
     assert (await store.run(import_days(site, days, replace=True))).other == (TODAY - 3,)
     assert await marked() == {YESTERDAY: False, TODAY - 3: False}
-    # A number from the Worker is not an estimate.
+    # Counts from the Worker are never marked as estimates.
     await store.run(import_days(site, days, estimates={YESTERDAY}, replace=True))
     await store.run(totals.ingest(site.account_id, [pushed(site, YESTERDAY, Counts(8))], TODAY * DAY_MS))
     assert await marked() == {TODAY - 3: False}
@@ -96,7 +96,9 @@ async def test_imported_numbers_are_kept_unless_replace_is_set(store, site):
 @pytest.mark.rule("W3", "X4")
 @pytest.mark.parametrize("final", [False, True])
 async def test_push_always_replaces_an_imported_day(store, account_id, site, final):
-    """This is true even for smaller numbers, and for pushes before and after the import."""
+    """The push wins even if its numbers are smaller, and regardless of whether it arrives before or after the
+    import.
+    """
     await store.run(import_days(site, {YESTERDAY: Counts(500, 9, 400), TODAY - 2: Counts(6)}))
     part = pushed(site, YESTERDAY, Counts(1), final=final)
     await store.run(ingest(account_id, [part], START_MS))

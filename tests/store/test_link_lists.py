@@ -173,7 +173,7 @@ async def test_pagination_returns_each_lasting_link_once_despite_changes(store, 
         walked += page
         after = place_of(order, page[-1])
         ids += await add_some(3) if len(walked) < 60 else []
-        doomed = {page[-1].id, chance.choice(ids)} - gone  # one of these links is named in the cursor
+        doomed = {page[-1].id, chance.choice(ids)} - gone  # one of these links is the one that the cursor names
         for link_id in doomed:
             await store.run(links.delete_link(account_id, link_id, START_MS))
         gone |= doomed

@@ -15,7 +15,7 @@ from tests.cases import cases
 from tests.store.makers import an_account, new_link, new_site, owner_of
 
 HOST = "c.example.com"
-# Valid URLs that write the link host in different ways. For browsers, all of them mean the same host.
+# Valid URLs that write the link host in different ways. Browsers request the same host for all of them.
 SPELLINGS = [
     "https://c.example.com/loop",
     "https://C.Example.COM/loop",

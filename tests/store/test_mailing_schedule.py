@@ -1,4 +1,6 @@
-"""Tests that each report is queued once, when the last day's counts have arrived or 25 to 26 hours after the period."""
+"""Tests that each report is queued only once: as soon as the last day's counts have arrived, or at the latest 25 to
+26 hours after the period.
+"""
 
 from __future__ import annotations
 
@@ -251,7 +253,8 @@ async def test_no_report_about_a_disabled_site_or_for_a_disabled_user(store: Sto
 
 
 def _disable(table: str, row_id: str | int) -> Tx[None]:
-    yield sql(f"update {table} set disabled_at = 1 where id = $1", row_id)  # a name of this file
+    # the name of the table is a constant of this file
+    yield sql(f"update {table} set disabled_at = 1 where id = $1", row_id)
     if table == "sites":
         yield sql("update sites set disabled_reason = 'x' where id = $1", row_id)
 

@@ -193,7 +193,7 @@ async def test_retention_finds_old_rows_by_index(tmp_path: Path, delete: Callabl
 
 
 async def test_links_to_check_and_users_to_notify_have_their_own_indexes(tmp_path: Path) -> None:
-    """These indexes contain only the rows with work to do, so they are read as a whole."""
+    """The service reads these indexes as a whole, because they contain only rows that need work."""
     async with open_store(sqlite_config(tmp_path)) as store:
         plans: list[str] = []
         await store.read(explained(target_checks.has_unlisted(START_MS), plans))

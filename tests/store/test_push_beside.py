@@ -1,8 +1,8 @@
 """Tests that, on PostgreSQL, a push and a concurrent change to the same account both succeed and lose no data.
 
 A transaction that changes an account or its data first locks the account's row (`store/locks`). In these tests, the
-push holds the lock, and continues when the other transaction waits for the lock. The push then writes rows. Without the
-lock, the other transaction would have written these rows first.
+push holds the lock, and continues when the other transaction waits for the lock. The push then writes its rows. Without
+the lock, the other transaction would already have written the same rows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Pushed:
         await self.store.run(_installed(self.id))
 
     def push(self) -> Tx[None]:
-        """Push, but pause in the middle until another transaction waits for this one."""
+        """Push, and pause in the middle of the transaction until another transaction waits for it."""
         yield sql("set local deadlock_timeout = '100ms'")
         yield from lock_account(self.id)
         self.has_account.set()

@@ -88,7 +88,7 @@ async def test_ended_operations_are_in_the_order_of_their_ends(store: Store) -> 
             await store.run(operations.finish(running.id, START_MS + 30))
         elif number == 1:
             await store.run(operations.fail(running.id, ErrorNote("internal", "x", None), START_MS + 10))
-        elif number == 2:  # this operation pauses during another operation, so it has not ended
+        elif number == 2:  # this operation is paused while another operation runs, so it has not ended
             await store.run(operations.pause_selfcheck(running.id))
             await store.run(operations.add(new_id("op"), account_id, running.edge_account_id, "renew", "t", START_MS))
     found = await store.read(ended_since(START_MS, 10))
@@ -106,7 +106,7 @@ async def test_counts_do_not_scan_large_tables(tmp_path: Path) -> None:
         plans: list[str] = []
         await store.read(explained(census("b", START_MS), plans))
         await store.read(explained(ended_since(START_MS, 10), plans))
-    # The outbox can be scanned, because it contains only queued emails.
+    # Reading the whole outbox is acceptable, because it contains only queued emails.
     assert [line for line in plans if "USE TEMP B-TREE" not in line and "outbox" not in line] == [
         "SCAN accounts USING COVERING INDEX accounts_state",
         "SCAN pushed",  # the table has one row with two numbers per account

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 async def wait_until_healthy(store: Store) -> None:
-    """Wait until the store works again. Until then, only the store's own checks write to it."""
+    """Wait until the store works again. During the wait, only the store's own checks write to it."""
 
     async def healthy() -> bool | None:
         return True if store.condition.problem is None else None
@@ -298,7 +298,7 @@ async def test_service_stops_writing_and_ends_after_another_takes_over(server, c
     expected_errors.allow("store taken over by another service|store unavailable")
 
     def take() -> None:
-        """Take over the store, like another service that reconnects first."""
+        """Take over the store, as another service does if it reconnects first."""
         execute(
             config.url.get_secret_value(),
             "begin; lock table serving; select pg_terminate_backend(pid, 5000) from pg_stat_activity"
@@ -334,7 +334,9 @@ def the_locked_session() -> Tx[dict[str, int]]:
 
 @pytest.mark.rule("X18")
 async def test_server_drops_the_lock_of_a_lost_machine_within_seconds(server):
-    """With these settings, the server's kernel drops the connection after 10 s. Unix sockets do not support them."""
+    """With these TCP settings, the server's kernel drops the connection after 10 s. The test needs TCP, because Unix
+    sockets do not support them.
+    """
     host, _, port = free_port().partition(":")
     with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
         async with open_store(config, serving=True) as store:
@@ -346,7 +348,8 @@ async def test_server_drops_the_lock_of_a_lost_machine_within_seconds(server):
             assert set((await store.peek(the_locked_session())).values()) == {0}
 
 
-# Far less than the timeouts for a statement (30 and 40 s), but far more than the checks need on a busy machine.
+# In seconds. This is far less than the timeouts for a statement (30 and 40 s), but far more than the checks need on a
+# busy machine.
 SOON_S = 25
 
 
@@ -432,7 +435,9 @@ async def test_commit_without_a_response_is_reported_as_possibly_saved(server, e
 
 
 async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expected_errors):
-    """After a cancellation, the client asks the server to stop the statement, but the server does not respond."""
+    """After the cancellation, the client asks the server to stop the statement. It must not wait for the response,
+    because the server is silent.
+    """
     expected_errors.allow("store unavailable")
     sent = trio.Event()
     token = trio.lowlevel.current_trio_token()
@@ -444,7 +449,7 @@ async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expect
         yield sql("select 2")
 
     async def run() -> None:
-        with suppress(StoreUnavailable):  # the statement fails when its connection ends
+        with suppress(StoreUnavailable):  # the statement fails when its connection is closed
             await store.run(held())
 
     async with cuttable_network(server) as (network, config), open_store(config, serving=True) as store:
@@ -459,7 +464,7 @@ async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expect
 
 
 async def test_full_pool_does_not_count_as_an_outage(server, config, expected_errors):
-    """The checks for outages have a separate connection."""
+    """If all connections of the pool are in use, the check for outages still succeeds, on a separate connection."""
     expected_errors.allow("store unavailable")
     asleep = "select count(*) from pg_stat_activity where application_name = 'svc' and wait_event = 'PgSleep'"
 

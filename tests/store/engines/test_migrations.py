@@ -67,7 +67,7 @@ DIGESTS = {
     "0027-link-targets-until.sql": "3d6eef2c14cb6a104bb376371d0cc4ae7cbdb481103bdd61a98abd302355663b",
 }
 
-# Tables in released schemas whose rows are now in other tables. Other tests cover these tables.
+# Tables of released schemas whose rows a migration moved to other tables. Other tests cover these migrations.
 REPLACED = ("wave_accounts",)
 SNIPPET_OF_SCHEMA_1 = "e9ca5aea551f60ed28840946c960816295ef38655d1b7325d441ba782ffa12be"
 
@@ -248,7 +248,8 @@ async def test_postgres_store_is_copied_before_a_migration(postgres_url, tmp_pat
             async with open_postgres(url, 2, serving=True, copies=tmp_path / "file", known=newer):
                 pass
         with pytest.raises(NotReady, match="the next start of the service"):
-            async with open_postgres(url, 2, copies=folder, known=newer):  # open the store as a command does
+            # open the store as a command does, which must not migrate it
+            async with open_postgres(url, 2, copies=folder, known=newer):
                 pass
         async with open_postgres(url, 2, serving=True, copies=folder, known=newer) as store:
             await store.run(a_user())
@@ -339,13 +340,14 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
                 continue
             after = [dict(row) for row in await store.read(_one(f"select * from {table}"))]
             kept = [{name: row[name] for name in (before[0] if before else ())} for row in after]
-            if table == "serving":  # because each start increments the epoch
+            if table == "serving":  # each start of a service increments the epoch
                 continue
             assert sorted(map(repr, kept)) == sorted(map(repr, before)), table
         # The snippet must not change, because customers' pages contain it.
         for row in await store.read(_one("select snippet from sites")):
             assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
-        # The Workers keep days and months for the same time as before, and have no configuration row for this.
+        # Workers keep days and months for the same time as before the migration, so they need no configuration row for
+        # the retention.
         days = await store.read(_one("select distinct days_kept, months_kept, days_kept_version from accounts"))
         assert [tuple(row.values()) for row in days] == [(35, None, 0)]
         # Existing users have not chosen a language, and queued emails have no language.

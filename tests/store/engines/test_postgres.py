@@ -90,7 +90,9 @@ def ill_typed() -> Tx[None]:
 
 
 async def test_interrupted_statement_does_not_affect_the_next_one(table, postgres_url):
-    """The parameter cannot be encoded. By then, the server has begun a transaction, and asyncpg does not know this."""
+    """The statement's parameter cannot be encoded. When asyncpg notices this, the server has already begun a
+    transaction, which asyncpg does not know.
+    """
     open_ones = f"select count(*) from pg_stat_activity where {_OURS} and xact_start is not null"
     with pytest.raises(asyncpg.DataError):
         await table.peek(ill_typed())
@@ -131,7 +133,7 @@ async def test_many_cancellations_leak_no_connections_and_leave_no_partial_chang
                 nursery.start_soon(one, number, chance.choice([0, chance.uniform(0, 0.004), chance.uniform(0, 0.1)]))
     assert {number for number in await table.read(ids()) if number > 0} == answered
     assert await table.read(count()) == 2 * len(answered)
-    # Use all connections of the pool. All of them work, and no connection is in a transaction.
+    # Use all connections of the pool. All connections must work, and no connection may be in a transaction.
     async with trio.open_nursery() as nursery:
         for number in range(POOL_SIZE * 3):
             nursery.start_soon(table.run, put(10_000 + number))
@@ -299,7 +301,7 @@ async def test_read_uses_one_snapshot(table):
 
 
 async def test_transaction_after_a_cancelled_one_is_committed(table):
-    """A cancellation can interrupt the BEGIN statement of a connection that is then used again."""
+    """A cancellation can interrupt the BEGIN statement. The connection is then used for the next transaction."""
     chance = random.Random(SEED)
     numbers = range(1, 301)
 
@@ -341,7 +343,7 @@ async def test_cancellation_before_the_first_step_ends_the_call():
 
 
 async def test_response_that_replaces_an_expired_one_is_not_deleted(table):
-    """Both transactions find the expired row.
+    """Both transactions find the expired response.
 
     The deletion waits for the other transaction, and then checks its condition again.
     """

@@ -36,7 +36,7 @@ async def table(tmp_path):
 
 
 async def test_waiting_transactions_share_one_commit(table, path):
-    """The size of the write-ahead log proves this, because each separate commit would write a page."""
+    """The test checks the size of the write-ahead log, because each separate commit would write a page."""
     async with trio.open_nursery() as nursery:
         before = path.with_name("svc.db-wal").stat().st_size
         for number in range(100):
@@ -84,11 +84,11 @@ def test_confirmed_writes_survive_a_kill(path):
     with closing(sqlite3.connect(path)) as store:
         kept = {row[0] for row in store.execute("select id from t")}
     assert set(answered) <= kept
-    assert len(kept - set(answered)) <= 8  # at the kill, each task was waiting for at most one write
+    assert len(kept - set(answered)) <= 8  # when the process was killed, each task was waiting for at most one write
 
 
 async def test_error_that_rolls_back_the_group_fails_all_its_transactions(table):
-    """`or rollback` ends the group's transaction, like SQLite does after a disk error."""
+    """`or rollback` ends the transaction of the whole group, as SQLite does after a disk error."""
 
     def ending() -> Tx[None]:
         yield sql("insert or rollback into t (id, n) values (1, 0)")
