@@ -34,7 +34,9 @@ def slug(heading: str) -> str:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Return the anchors of a page. Unlike on GitHub, repeated headings get no numbered anchors."""
+    """Return the anchors of a page. If a heading occurs several times, GitHub also creates numbered anchors, which this
+    function omits.
+    """
     text = _FENCED.sub("", page.read_text())
     return frozenset([*map(slug, _HEADING.findall(text)), *_ANCHOR.findall(text)])
 

@@ -1,4 +1,4 @@
-"""Tests of the isolation of exceptions."""
+"""Tests that an exception in one part of the service does not affect the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the texts of health check findings: one text per kind, completed with facts."""
+"""Tests of the texts of health check findings: each kind has one text, into which the facts are inserted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOST = "which were deleted outside the service; their unreported counts are lost
 
 Row = tuple[FindingKind, dict[str, str], tuple[str, str, str]]
 
-# Responses and emails contain these texts.
+# Findings with the texts that responses and emails must contain.
 ROWS: list[Row] = [
     ("script_deleted", {}, (WORKER, "is installed", "was deleted outside the service")),
     (

@@ -11,9 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SVC = ROOT / "svc"
 
-# The packages of svc that each package may import. A module may always import from its own package and from the
-# top-level modules of svc and from svc.model ("svc"). These import only each other. Packages that are not listed here
-# (main, cli, commands, process, field_check) may import everything.
+# The packages of svc that each package may import. A module may also import from its own package, from the top-level
+# modules of svc, and from svc.model. The latter two are called "svc" here, and import only each other. Packages that
+# are not listed here (main, cli, commands, process, field_check) may import everything.
 MAY_IMPORT: dict[str, set[str]] = {
     "svc": set(),
     "svc.worker": set(),
@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "svc.imports": {"svc.api", "svc.actors", "svc.store"},
 }
 COMPOSITION = {"svc.main", "svc.cli", "svc.__main__", "svc.commands", "svc.process", "svc.field_check"}
-# Libraries, or names in libraries, that only these modules may import.
+# Libraries, or names in libraries, that only the listed modules may import.
 OWNERS = {
     "h11": ("svc/http/serving/server.py",),
     "quart": ("svc/http/",),
@@ -69,8 +69,8 @@ OWNERS = {
 }
 
 
-# Allowed imports within edge_worker and bench. For each module, the entry of its innermost package applies. The
-# worker's tests may import all of edge_worker.
+# Allowed imports within edge_worker and bench. If several packages of a module have an entry, that of the innermost
+# package applies. The worker's tests may import all of edge_worker.
 PLAIN = {f"edge_worker.emulator.{name}" for name in ("state", "faults", "firewall", "crons")}
 EDGE_MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in PLAIN},
@@ -176,7 +176,7 @@ def test_svc_has_few_top_level_modules():
 
 
 def test_imports_have_no_cycles():
-    """Indirect imports and imports for type checking count as well, because readers also follow them."""
+    """Imports through other modules and imports for type checking also count, because readers follow them as well."""
     modules = {module_of(path): path for path in files() + edge_files()}
     graph = {name: (imports_of(path) & modules.keys()) - {name} for name, path in modules.items()}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
@@ -194,7 +194,7 @@ def test_web_application_has_no_import_cycles():
 
 
 def test_package_docstrings_list_all_files():
-    """An entry of a list is a line such as `client, tls  sends requests`. Descriptions have more names in backticks."""
+    """A line of a docstring such as `client, tls  sends requests` lists files, and names in backticks after it do, too."""
     breaches = []
     lists = 0
     for path in files():

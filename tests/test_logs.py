@@ -122,6 +122,7 @@ def test_journal_is_recognized_by_device_and_inode(tmp_path):
         found = os.fstat(ours.fileno())
         name = f"{found.st_dev}:{found.st_ino}"
         assert is_journal(journal, name)
-        assert not is_journal(file, name)  # a child process inherits the variable, but may write elsewhere
+        # a child process inherits the environment variable, but may write its output to another file
+        assert not is_journal(file, name)
         assert not is_journal(journal, "")
     assert not is_journal(file, name)

@@ -32,7 +32,8 @@ trio.run(run, load(None, os.environ), announce)
 
 
 async def test_sighup_shuts_down_unless_ignored(tmp_path: Path) -> None:
-    # The test process may have been started with a setting that ignores SIGHUP.
+    # Restore the default handling of SIGHUP, because the test process may have been started with a setting that ignores
+    # it.
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + _SERVE.replace("SIGTERM", "SIGHUP")
     environ = environment(tmp_path, {})
     with (tmp_path / "log").open("w+") as log:
@@ -72,7 +73,9 @@ def test_service_runs_with_closed_standard_output(tmp_path: Path) -> None:
 
 
 def test_startup_objects_are_excluded_from_garbage_collection(tmp_path: Path) -> None:
-    """The startup creates 85,000 objects. A collection that visits them would block all requests for 70 ms."""
+    """The startup creates 85,000 objects. A garbage collection that visits all of them would block all requests for
+    70 ms.
+    """
     served = subprocess.run(
         [sys.executable, "-c", _SERVE], env=environment(tmp_path, {}), capture_output=True, text=True, timeout=60
     )

@@ -152,7 +152,7 @@ async def test_event_loop_lag_is_measured(autojump_clock):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch_loop, metrics)
         await trio.testing.wait_all_tasks_blocked()
-        autojump_clock.jump(3.1)  # as if a task had blocked the event loop
+        autojump_clock.jump(3.1)  # simulate a task that blocks the event loop for this time
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     late = scrape(metrics)

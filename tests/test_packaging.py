@@ -40,7 +40,7 @@ def copy_of(folder: Path, *, without: str = "", compiled: bool = False) -> Path:
     """Copy the files that are needed to build a package, except ignored files. Return `folder`.
 
     `without`: the key in BUILT of the part to omit, or "all". `compiled`: also copy compiled files, so that a service
-    that runs from the copy need not compile them.
+    that runs from the copy does not have to compile them.
     """
     names = ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore")
     for name in names:
@@ -103,7 +103,9 @@ def test_package_contains_all_files_that_the_service_reads(tmp_path, kind):
 
 
 def pages_in(folder: str) -> list[str]:
-    """Return the names of the uncompressed files that `make build` creates for the documents in a folder."""
+    """Return the names of the files that `make build` creates for the documents in a folder, without the compressed
+    copies.
+    """
     stems = [path.stem.replace("README", "index") for path in (ROOT / "docs" / folder).glob("*.md")]
     return [f"{stem}.{kind}" for stem in stems for kind in ("html", "md")]
 
@@ -131,7 +133,7 @@ def test_documents_are_complete_and_their_links_work(tmp_path):
                     assert os.path.normpath(Path(place).parent / link) in places, f"{place}: {link}"
     moved = (tmp_path / "CHANGELOG.md").read_text()
     assert "[Privacy](use/privacy.md)" in moved
-    assert " Versioning explains" in moved  # a link to a page that is not packaged
+    assert " Versioning explains" in moved  # a link to a page that is not packaged is replaced by its text
 
 
 def test_make_build_has_copied_the_current_documents(tmp_path):
@@ -150,7 +152,9 @@ def test_documented_image_versions_are_current():
 
 
 def test_editable_install_works_without_generated_files(tmp_path):
-    """`make build` depends on this. It installs the package and Node first, and then uses Node to build these files."""
+    """`make build` first installs the package and Node, and then uses Node to build the files. The installation must
+    therefore work without them.
+    """
     editable = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
     made = subprocess.run(
         [sys.executable, "-c", editable, "."],
@@ -195,7 +199,9 @@ def test_service_without_web_application_serves_the_api(tmp_path):
 
 
 def test_compose_file_has_valid_settings():
-    """An unknown setting would prevent the service from starting, and tests cannot run compose."""
+    """An unknown setting would prevent the service from starting. No test would notice this, because tests cannot run
+    compose.
+    """
     compose = yaml.safe_load((ROOT / "packaging/compose.yaml").read_text())
     given = {"SVC_DOMAIN": "svc.example", "SVC_DB_PASSWORD": "secret"}
 
@@ -205,7 +211,7 @@ def test_compose_file_has_valid_settings():
     config = load(None, {name: filled(text) for name, text in compose["services"]["svc"]["environment"].items()})
     assert config.store.url.get_secret_value() == "postgresql://svc:secret@db/svc"
     assert config.push_url_problem(config.push_url(config.http.base_url)) is None
-    # Only the web server is a trusted proxy. No other container can get its address.
+    # Only the web server is a trusted proxy. Its address is fixed, so that no other container can get this address.
     [network] = compose["networks"]["default"]["ipam"]["config"]
     caddy = compose["services"]["caddy"]["networks"]["default"]["ipv4_address"]
     assert config.http.trusted_proxies == (caddy,)

@@ -41,7 +41,7 @@ async def test_program_gets_arguments_environment_and_folder_and_returns_output_
         program = await open_program(["-c", _REPORT, "x", "y"], environ=given, stderr=log.fileno(), folder=tmp_path)
         assert await ended(program) == (f"['x', 'y'] environ({given}) {tmp_path}\n", 3)
         assert (program.poll(), program.returncode) == (3, 3)
-        program.kill()  # no effect, because the process has ended
+        program.kill()  # this has no effect, because the process has ended
         assert (tmp_path / "log").read_text() == "reported\n"
         assert await ended(await open_program(["-c", _FAIL], stderr=log.fileno())) == ("", 1)
         assert "ValueError: so it is" in (tmp_path / "log").read_text()
@@ -60,16 +60,16 @@ async def test_programs_receive_signals_independently(nowhere):
         signal.SIGTERM,
         signal.SIGKILL,
         signal.SIGUSR1,
-    )  # not SIGINT, because shells make background processes ignore it
+    )  # SIGINT is not used, because shells make background processes ignore it
     programs = [await open_program(["-c", _STAY], stderr=nowhere) for _ in numbers]
     try:
         for program in programs:
             assert program.stdout is not None
             reported = b""
-            while not reported.endswith(b"\n"):  # the newline may arrive separately
+            while not reported.endswith(b"\n"):  # the newline may arrive later than the rest of the line
                 reported += await program.stdout.receive_some()
             assert reported == b"up\n"
-            with trio.move_on_after(0):  # waiting can be cancelled and repeated
+            with trio.move_on_after(0):  # a wait can be cancelled and repeated
                 await program.wait()
             assert program.poll() is None
         assert len({program.pid for program in programs}) == len(numbers)

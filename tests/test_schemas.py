@@ -1,4 +1,4 @@
-"""Schemas are reset or dropped after use."""
+"""Tests that schemas are reset or dropped after use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def used(config):
 
 
 def numbers(rows):
-    """Return the numbers that come from sequences: user ids and service runs."""
+    """Return the numbers that the database has counted up: ids of users, and the number of service starts."""
     return [text.partition(",")[0] for table in ("users", "serving") for text in rows[table].splitlines()]
 
 

@@ -1,4 +1,6 @@
-"""Tests of what a start does not do, so that it stays fast: import, build or collect what the command does not need."""
+"""Tests that keep the start fast: it must not import modules, build objects or collect garbage that the command does
+not need.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from tests.models import loaded_models
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Prints a line for each garbage collection from the start of the command on, next to the line that reports the service
-# as ready.
+# Run `svc serve`, and print a line for each garbage collection, in addition to the line that reports the service as
+# ready.
 _SERVE = """
 import gc
 from svc.cli import main
@@ -81,14 +83,16 @@ def test_models_are_built_when_first_used() -> None:
 
 
 def test_all_models_can_be_built() -> None:
-    """A model with an invalid definition would otherwise fail only when a request needs it."""
+    """The service builds models lazily. Without this test, an invalid model would fail only when a request needs it."""
     for model in loaded_models():
         model.model_rebuild()
         assert model.__pydantic_complete__, model
 
 
 def test_routes_build_no_urls() -> None:
-    """Compiling functions that build URLs takes longer than everything else about the routes."""
+    """The service never builds URLs from routes. Compiling the functions for this would take longer than all other work
+    for the routes.
+    """
     adapter = routes().bind("svc.example.com")
     endpoint, values = adapter.match("/v1/accounts/acc_1", method="GET")
     with pytest.raises(NotImplementedError):

@@ -15,8 +15,8 @@ from svc.config import Config
 
 FOLDER = Path(__file__).parents[1] / "packaging/systemd"
 SERVICES = ("svc.service", "svc-backup.service")
-# Each setting either keeps the exposure level in the report of systemd's analyzer at 1.5 or below, or limits damage to
-# the service's own folder.
+# Settings of the unit that restrict the service. Some keep the exposure level that `systemd-analyze security` reports
+# at 1.5 or below. The others limit damage to the service's own folder.
 _ON = (
     "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs",
     "ProtectControlGroups", "ProtectClock", "ProtectHostname", "PrivateTmp", "PrivateDevices", "PrivateUsers",
@@ -88,7 +88,7 @@ def test_socket_has_the_default_address_and_timeouts_are_sufficient():
 def test_backup_unit_keeps_the_newest_fourteen_backups(tmp_path):
     made, removed = unit("svc-backup.service")["Service"]["ExecStart"]
     names = [f"svc-202611{day:02}T030000Z.tar" for day in range(1, 21)]
-    script = shlex.split(made.replace("$$", "$").replace("%%", "%"))[2]  # as parsed by systemd
+    script = shlex.split(made.replace("$$", "$").replace("%%", "%"))[2]  # the command, split as systemd does it
     program, *arguments = shlex.split(script.removeprefix("exec "))
     assert program == "/usr/bin/svc"
     assert parser_of_all().parse_args(arguments).file.startswith("/var/lib/svc/backups/svc-$(date")

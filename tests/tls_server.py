@@ -1,4 +1,6 @@
-"""A TLS server on the loopback interface that plays users' public hosts, and a visitor that reaches it."""
+"""A TLS server on the loopback interface that takes the place of users' public hosts, and a visitor that connects to
+it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     # Called with the connection and the first bytes of the request.
     Respond = Callable[[Any, bytes], Awaitable[None]]
 
-# Long enough for a busy machine.
+# Time limits that are sufficient on a busy machine.
 LONG = {"connect_s": 30.0, "response_s": 30.0, "longest_s": 60.0}
 # The address to which the hosts of `LocalVisitor` resolve.
 PUBLIC = "1.1.1.1"
@@ -59,7 +61,7 @@ async def serving(
                     if context is not None:
                         stream = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
                     request = bytes(await stream.receive_some(65_536))
-                    if request:  # otherwise the client has ended the handshake
+                    if request:  # without data, the client has only ended the handshake
                         server.requests.append(request)
                         await respond(stream, request)
                 except trio.BrokenResourceError:
@@ -80,7 +82,7 @@ def sends(data: bytes) -> Respond:
 
 
 def sends_by_url(responses: Mapping[str, bytes]) -> Respond:
-    """Return a function that sends the response for the request's host and path; without one, an empty page."""
+    """Return a function that sends the response for the request's host and path, or an empty page if there is none."""
 
     async def respond(stream: Any, request: bytes) -> None:
         await stream.send_all(responses.get(host_of(request) + path_of(request), status(200)))

@@ -80,7 +80,8 @@ async def test_sessions_of_a_user_end_singly_or_together(store):
     assert await store.run(sessions.end_own_session(user_id, made[0].id))
     assert not await store.run(sessions.end_own_session(user_id, made[0].id))
     await store.run(sessions.rotate_session(made[2].id, "r-c", newer("c2", START_MS + 2), START_MS + 5))
-    await store.run(sessions.end_session("f-b", "a-c"))  # a session can be ended with its previous access token
+    # the access token before the last refresh can also end the session
+    await store.run(sessions.end_session("f-b", "a-c"))
     assert await left() == [made[4].id, made[3].id]
     assert await store.read(sessions.is_there("f-d", ""))
     assert await store.read(sessions.is_there("", "a-e"))

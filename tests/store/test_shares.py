@@ -1,4 +1,4 @@
-"""Tests of shares: which secrets open a page, limits, and what happens if the owner or target of a share is deleted."""
+"""Tests of shares: the secrets that open a page, the limits, and the deletion of a share's owner or target."""
 
 from __future__ import annotations
 

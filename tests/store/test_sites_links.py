@@ -1,6 +1,7 @@
 """Tests of sites and links.
 
-They are unique while active, limited in number, and have the account's configuration version.
+While active, they are unique. Their number is limited. Each change gives them a new configuration version of their
+account.
 """
 
 from __future__ import annotations
@@ -228,7 +229,7 @@ async def test_objects_of_another_user_are_not_found(store):
 async def test_list_pages_are_in_the_order_of_creation(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
-    for number in range(7):  # the two links of a pair have the same time, so their ids determine their order
+    for number in range(7):  # both links of a pair were created at the same time, so their ids determine their order
         await store.run(links.add_link(new_link(user_id, account_id, f"code{number}", START_MS + number // 2), 100))
     whole = await store.read(link_lists.list_links(LinkFilter(user_id)))
     assert [(link.created_at, link.id) for link in whole] == sorted((link.created_at, link.id) for link in whole)
@@ -352,7 +353,7 @@ async def test_route_of_a_path_rotated_in_the_meantime_belongs_to_the_old_path(s
     assert (site.state, site.route_id, site.retiring[0].route_id) == ("route_pending", None, "r1")
     await store.run(sites.set_site_route(site_id, "/new", "zone", "active", "r2", None))
     assert await store.read(sites.unrouted_sites(account_id)) == []
-    # The zone was removed together with the routes of both paths.
+    # The zone was removed from the account, together with the routes of both paths.
     await store.run(sites.set_site_route(site_id, "/new", "zone", "route_pending", "r2", None))
     [site] = await store.read(sites.unrouted_sites(account_id))
     assert site.retiring[0].route_id is None

@@ -1,4 +1,4 @@
-"""Tests that stored JSON is read by field name, because any version of the service may have written it."""
+"""Tests that stored JSON is read by field name, because a newer or older version of the service may have written it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ async def test_push_of_another_version_is_read(store, stored, read):
     [
         (OLDER, replace(NOTE, details=None)),
         ({**OLDER, "details": {"status": 404}, "seen_at": 1}, NOTE),
-        # An unknown code is replaced by a known code, so that clients can rely on the list of codes.
+        # A code that this version does not know is replaced by a known code, so that clients can rely on the list of
+        # codes.
         ({**OLDER, "code": "of_a_newer_version"}, replace(NOTE, code="internal", details=None)),
     ],
     ids=["older", "newer", "newer code"],

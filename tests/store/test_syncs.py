@@ -50,7 +50,7 @@ async def test_rejected_rows_keep_their_error_until_they_are_synced(store):
     await store.run(syncs.end_sync(account_id, 0, version, {"lnk_code1": NOTE}, LIVE_AT))
     found = await links_of(store, account_id)
     assert {code: one.config_error for code, one in found.items()} == {"code0": None, "code1": NOTE, "code2": None}
-    # A sync of newer rows keeps the error. A sync of all rows clears it.
+    # A sync that writes only newer rows keeps the error. A sync that writes all rows clears it.
     await store.run(syncs.end_sync(account_id, version, version, {}, LIVE_AT))
     assert (await links_of(store, account_id))["code1"].config_error == NOTE
     await store.run(syncs.end_sync(account_id, 0, version, {}, LIVE_AT))
@@ -66,8 +66,10 @@ async def test_overtake_gives_the_configuration_a_version_above_the_workers(stor
     assert account.link_host is not None
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}
-    assert account.retention == Retention(35, version=0)  # never changed, so the Worker has no row for it
-    assert await store.run(syncs.raise_above_worker(account_id, 40)) == 42  # the call is repeated
+    # the retention was never changed, so the Worker has no row for it
+    assert account.retention == Retention(35, version=0)
+    # this repeats the previous call, which raised the version to 41
+    assert await store.run(syncs.raise_above_worker(account_id, 40)) == 42
     await store.run(accounts.change_account(account_id, START_MS, days_kept=20))
     assert await store.run(syncs.raise_above_worker(account_id, 50)) == 51
     assert (await account_of(store, account_id)).retention == Retention(20, version=51)
@@ -107,7 +109,7 @@ async def test_expected_worker_table_matches_a_complete_sync(store):
         await store.run(end(site_id, f"/older{number}", 1))
     await store.run(delete("sites", site_id))
     await store.run(accounts.change_account(account_id, START_MS, days_kept=14))
-    assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is due
+    assert await store.read(syncs.synced_rows(account_id)) is None  # the rows are not final, because a sync is due
     version = (await account_of(store, account_id)).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {bad: NOTE}, LIVE_AT))
 

@@ -1,4 +1,4 @@
-"""The targets of links are requested at most once a week, and are broken if the second of two requests fails, too."""
+"""The targets of links are requested at most once a week. A target is broken if two requests in a row fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.rule("Y18")
 NOW = START_MS
 URL = "https://shop.example.com/sale"
 OTHER = "https://other.example/"
-# Between the two requests of `broken`.
+# A time between the two requests of `broken`.
 LATER = NOW + CONFIRM_MS + HOUR_MS
 
 
@@ -43,7 +43,7 @@ def due_urls(now: int = NOW) -> Tx[list[str]]:
 
 
 def request(url: str, problem: Any, now: int, took_ms: int = 0) -> Tx[bool | None]:
-    """Request the URL if its request is due. Return None if it is not, otherwise the result of `record`."""
+    """Request the URL if its request is due, and return the result of `record`. Return None if no request is due."""
     found = [check for check in (yield from target_checks.due(now, 1_000)) if check.url == url]
     if not found or not (yield from target_checks.claim(found[0], now)):
         return None
@@ -74,9 +74,9 @@ async def test_targets_of_a_new_link_are_listed_once(store):
     assert await store.run(target_checks.list_targets(NOW, after_a_day)) == 1
     assert await store.run(target_checks.list_targets(NOW, after_a_day)) == 0
     assert await store.read(due_urls(NOW + DAY_MS - 1)) == []
-    # The same page with another fragment is the same request.
+    # URLs that differ only in their fragment need only one request.
     assert await store.read(due_urls(NOW + DAY_MS)) == [OTHER, URL]
-    # Another link with the same URL does not change when the URL is requested.
+    # If another link gets the same URL, the time of the next request does not change.
     await store.run(a_link(account_id, "other", url=URL))
     await store.run(listed(NOW + HOUR_MS))
     assert await store.read(due_urls(NOW + HOUR_MS)) == []
@@ -103,7 +103,7 @@ async def test_target_is_broken_after_two_requests_a_day_apart(store):
     second = NOW + CONFIRM_MS + 5_000
     assert await store.run(request(URL, "http_410", second)) is True
     assert await store.read(of_link(link_id)) == (BrokenTarget(URL, "http_410", NOW, second),)
-    # It is requested weekly from then on.
+    # After that, the URL is requested weekly.
     assert await store.run(request(URL, "http_404", second + PERIOD_MS - 1)) is None
     third = second + PERIOD_MS
     assert await store.run(request(URL, "http_404", third)) is False
@@ -130,7 +130,7 @@ async def test_claimed_request_is_not_repeated_if_the_process_dies(store):
     await store.run(listed())
     [check] = await store.read(target_checks.due(NOW, 10))
     assert await store.run(target_checks.claim(check, NOW)) is True
-    assert await store.run(target_checks.claim(check, NOW)) is False  # by a second process
+    assert await store.run(target_checks.claim(check, NOW)) is False  # a second process does not get the same check
     assert await store.read(due_urls(NOW + PERIOD_MS - 1)) == []
     assert await store.read(due_urls(NOW + PERIOD_MS)) == [URL]
 
@@ -161,7 +161,7 @@ async def test_changed_target_is_not_broken_anymore(store):
     assert await store.read(broken_targets.count_links(user_id)) == 0
     await store.run(listed(LATER))
     assert await store.read(filtered(user_id)) == []
-    # No link uses the old URL, so it is not stored anymore.
+    # No link uses the old URL any more, so it is deleted.
     assert [row["url"] for row in await store.read(all_urls())] == [OTHER]
 
 
@@ -212,7 +212,7 @@ async def test_clock_that_was_wrong(store):
     year = 365 * DAY_MS
     await store.run(listed(NOW + year))
     assert await store.run(request(URL, "http_404", NOW + year)) is False
-    # The clock is set back by a year.
+    # Simulate a clock that is set back by a year.
     assert await store.read(target_checks.has_wrong_times(NOW))
     assert await store.run(target_checks.correct_times(NOW, after_a_day, 10)) == 1
     assert not await store.read(target_checks.has_wrong_times(NOW))
@@ -384,7 +384,7 @@ async def test_targets_are_listed_again_when_a_period_begins_and_ends(store):
         await store.run(listed(now))
         assert not await store.read(target_checks.has_unlisted(now))
         assert [row["url"] for row in await store.read(all_urls())] == [url]
-    # The clock was a day ahead.
+    # Simulate a clock that was a day ahead.
     await store.run(target_checks.restart_confirmations(start))
     await store.run(listed(start))
     assert [row["url"] for row in await store.read(all_urls())] == [URL]

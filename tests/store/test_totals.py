@@ -1,4 +1,6 @@
-"""Tests of stored totals. Pushes contain absolute numbers, so their order and repeated pushes do not matter."""
+"""Tests of stored totals. A push contains totals and not increments, so its order among other pushes and its repetition
+have no effect.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,7 @@ async def test_final_part_wins_and_late_hours_still_count(store):
 
 
 async def test_newer_part_may_have_lower_counts(store):
-    """If a Worker's database was recreated, its lower counts are correct."""
+    """The counts can be lower if the Worker's database was recreated, and are correct in this case."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     await store.run(ingest(account_id, [part(1, hours=2, counts={site: Counts(50)})], START_MS))
@@ -216,7 +218,7 @@ async def test_very_many_unknown_targets_are_listed_and_not_stored(store):
     ("wrong", "code"),
     [
         (part(day=TODAY - 38, hours=24), "too_old"),
-        (part(hours=3, hourly={3: {}}), "invalid"),  # at as_of, the hour has not ended
+        (part(hours=3, hourly={3: {}}), "invalid"),  # when this part was created, the hour had not ended
         (replace(part(), as_of=MIDNIGHT - 1), "invalid"),
         (replace(part(day=TODAY - 1), as_of=MIDNIGHT + 1), "invalid"),
         (part(hourly={24: {}}), "invalid"),
@@ -256,9 +258,9 @@ async def test_part_at_the_limits_is_accepted(store, fine):
 @pytest.mark.rule("W3")
 @cases("early", [part(hours=5), part(hours=24, final=True), part(refused=(5,)), part(day=TODAY + 1)])
 async def test_part_from_the_future_stays_in_the_workers_queue(store, early):
-    """The service's clock may be wrong.
+    """If the service's clock is slow, a part may seem to come from the future.
 
-    The service neither stores nor acknowledges the part, so the Worker keeps it.
+    The service neither stores nor acknowledges the part, so the Worker keeps it and sends it again.
     """
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))

@@ -68,8 +68,8 @@ async def test_deletion_removes_all_rows_of_the_user_and_no_others(store):
     before = await store.read(all_rows())
     user_id = await store.run(user_with_all_rows())
     full = await store.read(all_rows())
-    # A new table needs a row in `user_with_all_rows`. If the table does not reference users, `user_deletions` must
-    # delete its rows.
+    # If this fails for a new table, add a row to `user_with_all_rows`. If the table does not reference users,
+    # `user_deletions` must delete its rows.
     assert [table for table in TABLES if full[table] == before[table]] == sorted({*OF_NOBODY, "departures"})
     user = await store.read(users.get_user(user_id))
     await store.run(user_deletions.begin(user_id, "hash", "session", START_MS))
@@ -100,7 +100,8 @@ async def test_first_transaction_ends_all_access(store):
     accesses = [opened.issued.access_digest, rotated.issued.access_digest, "newest", late.issued.access_digest]
     assert None not in [await store.read(sessions.session_of_access(one, START_MS)) for one in accesses]
     await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
-    # An earlier request may write a session or key late, which must not give access either.
+    # A request that began earlier may store a session or a key after the first transaction. These must not give access
+    # either.
     await store.run(sessions.add_session(late))
     for one in accesses:
         assert await store.read(sessions.session_of_access(one, START_MS)) is None
@@ -117,7 +118,7 @@ async def test_first_transaction_ends_all_access(store):
         await store.run(connect(user_id))
     await store.run(users.put_mail_token(user_id, "reset", "digest", START_MS + 1))
     assert await store.run(users.reset_password("digest", "hash", START_MS)) is None
-    # The address is available again.
+    # The address of the deleted user can be used again.
     assert await store.run(users.add_user(user.email, "hash", START_MS)) is not None
 
 
@@ -314,7 +315,8 @@ def connect(user_id: int) -> Tx[Any]:
 def rows_of(targets: list[str], number: int) -> Tx[None]:
     for table, column in (("hours", "at"), ("days", "day")):
         yield many(
-            f"insert into {table} (target, {column}, views, bots, visitors, as_of, final)"  # see the previous statement
+            # the name of the table is a constant of this file
+            f"insert into {table} (target, {column}, views, bots, visitors, as_of, final)"
             " values ($1, $2, 1, 0, 1, 1, 1)",
             [(target, n) for target in targets for n in range(number)],
         )
@@ -323,6 +325,6 @@ def rows_of(targets: list[str], number: int) -> Tx[None]:
 def size() -> Tx[int]:
     total = 0
     for table in ("hours", "days", "sites", "links"):
-        rows = yield sql(f"select count(*) as n from {table}")  # the table names are from this file
+        rows = yield sql(f"select count(*) as n from {table}")  # the names of the tables are constants of this file
         total += int(rows[0]["n"])
     return total

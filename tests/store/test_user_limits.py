@@ -61,7 +61,7 @@ async def test_own_limit_replaces_the_default_until_it_is_removed(store, kind):
     assert await store.run(user_limits.set_limits(user_id, {kind: 2}))
     assert not await store.run(user_limits.set_limits(user_id, {kind: 2}))
     assert await is_allowed(store, kind, user_id, account_id, 1)
-    if kind != "accounts":  # `may_connect` only checks, and adds nothing
+    if kind != "accounts":  # for accounts, `may_connect` only checks the limit and adds nothing
         assert not await is_allowed(store, kind, user_id, account_id, 2)
     other = await a_full_user(store)
     assert not await is_allowed(store, kind, *other, 3)

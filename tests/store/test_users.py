@@ -93,7 +93,7 @@ async def test_confirmation_keeps_one_sign_up_and_deletes_the_others(store):
     assert [user is not None for user in alive] == [True, False, True]
     left = [await store.read(keys.key_by_digest(f"k{user.id}")) for user in (first, second, other)]
     assert [found is not None for found in left] == [False, False, True]
-    # Later sign-ups with the address fail.
+    # Later sign-ups with the same address are refused.
     assert await store.run(signed_up("ann@example.com", "hash 4", "t4", START_MS + HOUR_MS, START_MS)) is None
     assert await store.run(users.confirm_user("t4", START_MS)) is None
 

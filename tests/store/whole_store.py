@@ -60,7 +60,7 @@ TABLES = sorted(_tables("create") - _tables("drop"))
 # Tables whose rows do not belong to users.
 OF_NOBODY = {"serving", "rollouts", "invitations", "invitation_tokens", "deletion_results", "target_checks"}
 
-# The rows by table. A row is a tuple of (column, value) pairs. The counter contains how often each row occurs.
+# The rows of each table. A row is a tuple of (column, value) pairs. The counter says how often each row occurs.
 Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]
 
 
@@ -116,7 +116,7 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     yield from a_note(account_id, site_id)
     yield from a_note(account_id, account_id, "account")
     yield from a_share(account_id, site_id)
-    # Each address is asked to confirm only once a day.
+    # Each address gets only one confirmation request per day.
     ann, bob = f"ann{user_id}@example.org", f"bob{user_id}@example.org"
     yield from a_mailing(account_id, account_id, "account", recipients=[ann])
     reports = yield from a_mailing(account_id, site_id, recipients=[ann, bob], alerts=True)

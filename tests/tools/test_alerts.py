@@ -35,13 +35,14 @@ def test_alert_uses_existing_metrics_in_a_suitable_way(alert):
         for label, values in re.findall(r"(\w+)=~?\"([^\"]*)\"", inside):
             known = SERIES[name].labels[label]
             assert not known or set(values.split("|")) <= set(known)
-    for name in re.findall(r"(?:rate|increase)\((\w+)", alert.expression):  # these need a metric that only grows
+    # `rate` and `increase` need a metric that only grows
+    for name in re.findall(r"(?:rate|increase)\((\w+)", alert.expression):
         assert not isinstance(SERIES[name], GaugeMetric)
     for name in re.findall(r"histogram_quantile\([\d.]+, sum by \(instance, le\) \(rate\((\w+)", alert.expression):
         metric = SERIES[name]
         assert isinstance(metric, HistogramMetric)
         limit = float(alert.expression.rpartition("> ")[2])
-        assert limit in metric.buckets  # otherwise the quantile is interpolated between two bounds
+        assert limit in metric.buckets  # if the limit is not a bucket, Prometheus interpolates between two bounds
 
 
 @pytest.mark.rule("X14")

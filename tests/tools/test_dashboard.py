@@ -12,7 +12,7 @@ from tests.scraped import scrape
 from tools.dashboard import DASHBOARD, PAGE, ROWS, dashboard_text, page
 
 BY_NAME = {metric.name: metric for area in TABLE.values() for metric in area}
-# Each series by name, with its metric. A histogram has several series, whose names end with these suffixes.
+# The metric of each series, by the name of the series. A histogram has several series, whose names have these suffixes.
 SERIES = {
     **BY_NAME,
     **{

@@ -12,7 +12,8 @@ from tools import test_runs
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Each run adds a line to `runs`, and adds the number of busy processes that `test_runs` has started to `busy`.
+# Each run appends a line to the file `runs`. It also appends the number of busy processes that `test_runs` has started
+# to the file `busy`.
 MAKEFILE = """test:
 \t@echo run >> runs
 \t@pgrep -c -P $$(ps -o ppid= -p $$PPID) -f 'while True' >> busy

@@ -72,7 +72,9 @@ def _searched(opening: AbstractContextManager[Place]) -> Iterator[Place]:
 
 @pytest.fixture(autouse=True)
 def stray_calls() -> Iterator[Callable[[], set[str]]]:
-    """Check that pages call only operations in the OpenAPI document. Yield a function that lists all other calls."""
+    """Check that pages call only operations of the OpenAPI document. Yield a function that returns all calls of other
+    operations.
+    """
     CALLED.clear()
     yield outside_the_contract
     assert outside_the_contract() == set()

@@ -1,7 +1,8 @@
 """Compare screenshots of pages with the reference screenshots in tests/web/pictures/.
 
 `make pictures` and `make test-all` run this file. `make test` does not, because fonts differ between machines. The
-pages show no times of the service and no random ids. For pages that do, the page with all components is compared.
+compared pages show no times of the service and no random ids. Components of other pages are compared on the page with
+all components.
 
 For each difference, var/pictures/ has the reference, the screenshot, and the screenshot with the changed pixels in red.
 `make pictures UPDATE=1` replaces the references that differ.
@@ -33,7 +34,8 @@ WIDTHS = (1180, 390)
 NOW = "2026-11-24T15:20:00Z"
 # The largest difference of a color channel (0 to 255) that counts as equal. Antialiasing varies slightly.
 TOLERANCE = 24
-# Two screenshots of the same page may still differ in a few pixels of the logo. A changed letter has more.
+# Screenshots of the same page may differ in up to this many pixels of the logo. A changed letter differs in more
+# pixels.
 FEW_PIXELS = 10
 PUBLIC = {
     "components": "/components",
@@ -93,7 +95,8 @@ def show_states(page: Page) -> None:
 def compare(name: str, shown: Image.Image) -> None:
     """Compare a screenshot with its reference, or replace the reference. A difference fails and is saved.
 
-    References have a palette of 256 colors, which makes them three times smaller. The screenshot is mapped to it.
+    References have a palette of 256 colors, which makes their files three times smaller. For the comparison, the
+    screenshot is converted to the same palette.
     """
     reference = REFERENCES / name
     expected = Image.open(reference) if reference.exists() else None
@@ -126,7 +129,7 @@ def difference(expected: Image.Image, shown: Image.Image) -> Image.Image | None:
         canvas = Image.new("RGB", size, "magenta")
         canvas.paste(picture, (0, 0))
         both.append(canvas)
-    # A page also counts as different if it only has more background at its end.
+    # A page is also different if the only change is more background at its end.
     mask = ImageChops.difference(*both).convert("L").point(lambda value: 255 if value > TOLERANCE else 0)
     different = sum(mask.histogram()[1:])
     if different < FEW_PIXELS and expected.size == shown.size:

@@ -58,14 +58,14 @@ _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromi
 _UNLIMITED = {
     **{f"SVC_LIMITS_{name}_PER_MINUTE": "1000000" for name in ("SIGN_INS", "REFRESHES", "REQUESTS", "REPORT_READS")},
     "SVC_TIMING_REPORT_CACHE_S": "0.001",
-    # The time for which a rejected token is retried, because it may be new. Shorter than the default.
+    # The time for which the service retries a rejected token, which may be too new. It is shorter than the default.
     "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
     "SVC_METRICS_BIND": "127.0.0.1:0",
     # This setting lets a test send requests from any address, with X-Forwarded-For.
     "SVC_HTTP_TRUSTED_PROXIES": "127.0.0.1",
 }
 _HOUR_MS = 3_600_000
-# A Worker needs a few runs to close an hour, and one run after the minute of its push.
+# The minutes of the crons. A Worker needs a few runs to close an hour, and one run after the minute of its push.
 _CRON_MINUTES = range(0, 60, 4)
 # The method and path of requests that pages have sent in the current test, except requests for static files.
 CALLED: set[tuple[str, str]] = set()
@@ -114,7 +114,7 @@ def pages() -> list[dict[str, Any]]:
 
 
 def states() -> list[str]:
-    """Return paths with queries that show more of a page than the path alone."""
+    """Return paths with queries that open parts of a page which the path alone does not show."""
     return [
         f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}",
         "/sites/:id?period=12mo&compare=year&bots=on",
@@ -129,7 +129,8 @@ def chromium() -> str:
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:
         carried = node_command("--input-type=module", "--eval", _CARRIED)
-        # The package unpacks Chromium into the temporary folder, and takes a half unpacked file for a complete one.
+        # The package unpacks Chromium into the temporary folder. Use a lock, because the package would use a file that
+        # another process has not unpacked completely.
         with (Path(tempfile.gettempdir()) / "svc-chromium.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             found = subprocess.run(
@@ -160,7 +161,7 @@ def new_context(browser: Browser, **more: Any) -> BrowserContext:
 
 def _note(request: Request) -> None:
     address = urlsplit(request.url)
-    ours = address.hostname == "127.0.0.1"  # pages on other hosts belong to customers
+    ours = address.hostname == "127.0.0.1"  # pages on other hosts are customers' pages, which may call anything
     if request.resource_type in _CALLS and ours and not address.path.startswith("/assets/"):
         CALLED.add((request.method, address.path))
 
@@ -172,7 +173,9 @@ def outside_the_contract() -> set[str]:
 
 
 def wait_until_loaded(page: Page) -> None:
-    """Wait until the page shows its data. Some parts are read only once they are on the screen, so scroll to them."""
+    """Wait until the page shows its data. Some parts load their data only when they are on the screen, so this function
+    scrolls to them.
+    """
     page.locator("h1").first.wait_for()
     page.wait_for_load_state("networkidle")
     lists = page.locator(".report .lists")
@@ -335,7 +338,7 @@ class World:
             await visit(platform)
             await platform.settled()
             await platform.clock(0)
-            # The Worker may already have pushed during this hour. Its next push is then due within an hour.
+            # If the Worker has already pushed in this hour, its next push is due within an hour.
             for hour in (1, 2, 3):
                 crons = [(customer.account_id, hour_at + hour * _HOUR_MS + minute * 60_000) for minute in _CRON_MINUTES]
                 await platform.crons(crons, "svc-edge")
@@ -507,7 +510,7 @@ async def _be_visited(service: Service, platform: Emulator, account_id: str, sit
 async def push(service: Service, platform: Emulator, account_id: str, site_id: str, hour_at: int) -> None:
     """Let the Worker push the hour that begins at `hour_at`.
 
-    The Worker may already have pushed during this hour. Its next push is then due within an hour.
+    If the Worker has already pushed in the hour of the first crons, its next push is due within an hour.
 
     Raises AssertionError if the site has no view after three hours of crons.
     """

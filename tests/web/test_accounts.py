@@ -59,12 +59,14 @@ def open_details(page: Page) -> None:
 
 
 def test_connect_account_and_resolve_failed_install(page, world, customer):
-    """The user first enters a user token. The install then waits for the platform, and finds no free cron trigger."""
+    """The user first enters a token of the wrong kind. Later, the install waits for the platform, and then finds no
+    free cron trigger.
+    """
     page.goto(f"{world.place.url}/accounts")
     page.get_by_role("link", name="Connect an account").wait_for()
     page.keyboard.press("n")
     form = page.get_by_role("link", name="Open Cloudflare's form")
-    expect(form).to_have_attribute("href", TOKEN_PAGE)  # Cloudflare asks for the account
+    expect(form).to_have_attribute("href", TOKEN_PAGE)  # Cloudflare's page asks for the account
     expect(form).to_have_attribute("rel", "noopener noreferrer")
 
     account, token = page.get_by_label("Account ID"), page.get_by_label("Bootstrap token")
@@ -73,7 +75,8 @@ def test_connect_account_and_resolve_failed_install(page, world, customer):
     expect(form).to_have_attribute("href", TOKEN_PAGE.replace(":account", customer.account_id))
     token.fill("cfut_0123")
     page.get_by_text("This is a user token").wait_for()
-    # The account's database cannot be created until the fault is cleared. Then, no cron trigger is free.
+    # The creation of the account's database fails until the fault is cleared. After that, the install fails because no
+    # cron trigger is free.
     databases = f"/accounts/{customer.account_id}/d1/database"
     world.platform(lambda emulator: emulator.fault("refuse", databases, method="POST", status=503, times=None))
     world.platform(lambda emulator: emulator.set_limits(customer.account_id, crons=0))
@@ -269,7 +272,7 @@ def test_status_usage_and_link_host_come_before_details_that_urls_open(page: Pag
 def test_section_that_the_url_names_stays_in_view_until_the_user_types(page: Page, furnished):
     page.set_viewport_size(
         {"width": 1180, "height": 4_000}
-    )  # the whole page fits, so browsers do not keep the position
+    )  # the window shows the whole page, so browsers do not keep the scroll position
     page.goto(f"{furnished.at('/accounts/:id')}#ledger")
     ledger = page.get_by_role("region", name="Statement of counts")
     expect(ledger).to_be_in_viewport()

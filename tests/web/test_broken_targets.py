@@ -68,7 +68,7 @@ def test_broken_target_is_found_explained_and_fixed(browser: Browser, world: Wor
     needs.get_by_role("link", name="Links").click()
 
     rows = page.get_by_role("row")
-    expect(rows).to_have_count(2)  # with the header
+    expect(rows).to_have_count(2)  # the number includes the header row
     expect(rows.nth(1)).to_contain_text("Broken destination")
     expect(page.get_by_label("Show", exact=True)).to_have_value("broken")
     page.get_by_role("link", name="broken", exact=True).click()

@@ -36,7 +36,9 @@ def components(browser: Browser, demonstration: Place) -> Iterator[Page]:
 
 
 class ComponentsVisit(Visit):
-    """A visit of the page with all components. It shows a skeleton permanently, so do not wait until it disappears."""
+    """A visit of the page with all components. This page shows a skeleton permanently, so the visit does not wait until
+    skeletons disappear.
+    """
 
     def loaded(self) -> None:
         """Wait until the components are shown."""
@@ -51,7 +53,9 @@ def test_components_have_no_problems(components: Page, demonstration: Place) -> 
 
 
 def test_parts_of_reports_are_included(components: Page) -> None:
-    """The application loads the choice of the period, the notes and the statement badge after the chart."""
+    """In the application, the choice of the period, the notes and the statement badge load after the chart. This page
+    must include them.
+    """
     expect(components.get_by_role("group", name="Period, interval and comparison")).to_have_count(1)
     components.get_by_role("button", name="Other period").click()
     choices = components.get_by_role("dialog", name="Other period").get_by_role("link")

@@ -44,7 +44,7 @@ def token(**wanted: Any) -> Callable[[World, Customer], str]:
 
 
 def rude(**settings: str) -> Callable[[World, Customer], str]:
-    """Return a function that makes the platform misbehave in one way, and returns a valid token."""
+    """Return a function that makes the platform fail in one way, and returns a valid token."""
 
     def made(world: World, customer: Customer) -> str:
         polite = {"minting": "all_zones", "renamed_permission": ""}
@@ -74,7 +74,8 @@ REFUSED: tuple[Arranged, ...] = (
         (),
     ),
 )
-# Failures while the working token is created: the fault, its settings, and the text that is shown besides KEPT.
+# Failures while the working token is created: the kind of fault, its settings, and the text that the form shows in
+# addition to KEPT.
 AWAY: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("refuse", {"status": 503, "message": "Down for a moment"}, "Cloudflare failed: Down for a moment"),
     ("html", {}, "Cloudflare failed."),
@@ -85,7 +86,7 @@ AWAY: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 class Wizard:
-    """The connect form. `sent`: the Idempotency-Key and body of each request that it has sent."""
+    """The connect form. `sent`: the Idempotency-Key and the body of each request that the form has sent."""
 
     def __init__(self, context: BrowserContext, place: Place) -> None:
         self.page = context.new_page()
@@ -195,7 +196,8 @@ def test_invalid_token_is_explained_and_input_is_kept(wizard, world, customer):
         expect(valid).to_have_count(0 if code == "invalid_bootstrap" else 1)
         are_marked(form.page, missing)
         assert world.account(customer) is None
-    assert len({key for key, _ in form.sent}) == len(form.sent) == len(REFUSED) + 1  # each attempt was a new request
+    # each attempt sent a new request with a new key
+    assert len({key for key, _ in form.sent}) == len(form.sent) == len(REFUSED) + 1
 
 
 def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, world, customer):
@@ -211,7 +213,7 @@ def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, wor
         form.refused("cloudflare_unavailable", words, KEPT)
         world.platform(lambda emulator: emulator.clear_faults())
         button = "Continue"
-    # The last fault was throttling: the button is disabled until the time that the platform has sent.
+    # The last fault was a rate limit, so the button is disabled until the time that the platform has sent.
     again = form.page.get_by_role("button", name="Continue", exact=True)
     expect(again).to_have_attribute("aria-disabled", "false")
     # While a response is pending, pressing the button again sends nothing.
@@ -233,7 +235,7 @@ def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, wor
 
 def test_slow_connect_says_what_it_is_waiting_for(wizard, world, customer):
     form = wizard("you@example.com")
-    form.account.wait_for()  # a page that is still loading waits for timers
+    form.account.wait_for()  # wait for the page to load, because a page that is still loading depends on timers
     form.page.clock.install()
     form.page.clock.pause_at(datetime.now(tz=UTC) + timedelta(minutes=1))
     form.fill(customer.account_id, customer.bootstrap_token)
@@ -278,7 +280,7 @@ def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cle
     form.send()
     form.refused("already_connected", "You have already connected this Cloudflare account.")
     to_it = form.alert.get_by_role("link", name="Open the account")
-    expect(to_it).to_have_attribute("href", f"/accounts/{own['id']}")  # once the list has loaded
+    expect(to_it).to_have_attribute("href", f"/accounts/{own['id']}")  # this link appears when the list has loaded
     to_it.click()
     form.page.get_by_role("heading", level=1, name="Customer").wait_for()
     assert form.page.url == place.at("/accounts/:id")
@@ -304,9 +306,9 @@ def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cle
 def test_rate_limited_connect_counts_down_and_repeats_same_request(wizard, customer):
     """The service does not limit connect requests, but a proxy in front of it may."""
     form = wizard("you@example.com")
-    form.account.wait_for()  # a page that is still loading waits for timers
+    form.account.wait_for()  # wait for the page to load, because a page that is still loading depends on timers
     form.page.clock.install()
-    # The test moves the page's time, because each second changes the text of the button.
+    # The test controls the clock of the page, because the text of the button changes every second.
     form.page.clock.pause_at(datetime.now(tz=UTC) + timedelta(minutes=1))
     refusal = {"error": {"code": "rate_limited", "message": "Too many requests."}}
     form.page.route(
@@ -355,7 +357,7 @@ def test_demonstration_offers_values_to_fill_in(page, place):
 
 
 def test_demonstration_offers_to_view_its_new_site(wizard, world, customer, zone):
-    """The site of the demonstration is emulated, so its page links to the address that views it."""
+    """No browser can open the emulated site, so its page in the application links to a URL that counts a view."""
     account_id = world.with_link_host(customer, f"go.{zone}")
     site = world.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})["site"]
     page = wizard("you@example.com").page

@@ -40,13 +40,13 @@ class Variant(NamedTuple):
 
 
 def variants_of(path: str) -> list[Variant]:
-    """Return the variants to check with axe: all in `make test-all`, otherwise one that the seed chooses."""
+    """Return the variants to check with axe: in `make test-all` all of them, otherwise one that is chosen at random."""
     variants = [Variant(theme, width) for theme, width in product(THEMES, WIDTHS)]
     return variants if EVERYTHING else [random.Random(f"{SEED} {path}").choice(variants)]
 
 
 class Visit:
-    """A tab that visits pages and collects their problems."""
+    """A tab that visits pages and collects the problems that it finds on them."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -59,7 +59,7 @@ class Visit:
         )
 
     def _read(self, message: ConsoleMessage) -> None:
-        # Without a session, the refresh fails with 401, and the browser logs this.
+        # Without a session, the refresh fails with 401. The browser logs this as an error, which is expected.
         asked = message.location["url"].endswith("/auth/refresh")
         self._note(message.text, message.type in ("error", "warning") and not asked)
 
@@ -94,7 +94,7 @@ class Visit:
     def _title_begins_with(self, heading: str) -> bool:
         """Wait until the title begins with the heading. Return False if this does not happen.
 
-        The page sets the title after the frame in which the heading appears.
+        The page sets its title only after the heading has appeared.
         """
         try:
             expect(self.page).to_have_title(re.compile(f"^{re.escape(heading)}"))
@@ -162,7 +162,7 @@ def test_unknown_page_is_reported_as_not_found(browser, furnished):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_axe_check_detects_low_contrast(stranger, place, theme):
-    """In both themes, the check detects a problem that only axe can find."""
+    """The check must detect this problem, which only axe can find, in both themes."""
     page = stranger.new_page()
     visit = Visit(page, place.url)
     page.goto(f"{place.url}/sign-in")

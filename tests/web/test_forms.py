@@ -34,7 +34,7 @@ def fill_in(page: Page, place: Place, old: str, new: str) -> Locator:
 
 
 def test_form_continues_after_signing_in_again(page, place):
-    """The page repeats the request with the same Idempotency-Key, so nothing is done twice."""
+    """The page repeats the request with the same Idempotency-Key, so the request has no effect twice."""
     send = fill_in(page, place, PASSWORD, CHOSEN)
     end_all_sessions(place)
     keys: list[str] = []
@@ -79,7 +79,7 @@ def test_unreachable_service_is_shown_once_until_reachable(page, place):
     page.get_by_text(EMAIL).first.wait_for()
     send = fill_in(page, place, PASSWORD, "short")
     page.route("**/v1/**", lambda route: route.abort())
-    # The page also checks on its own. If such a check succeeded before the click, there would be no button.
+    # Hold the page's automatic checks. If one succeeded before the click, the button would disappear.
     checks = Held(page, "**/healthz")
     send.click()
     line = page.get_by_text("Cannot reach the service.")

@@ -38,7 +38,7 @@ def html_pages() -> list[str]:
 
 
 def widths_of(path: str) -> list[int]:
-    """Return the widths to show a page at: all in `make test-all`, otherwise the narrowest and one more by the seed."""
+    """Return the widths to show a page at: in `make test-all` all of them, otherwise the narrowest and a random one."""
     *others, narrowest = sorted((*WIDTHS, *BETWEEN), reverse=True)
     return [*(others if EVERYTHING else [random.Random(f"{SEED} {path}").choice(others)]), narrowest]
 
@@ -85,7 +85,7 @@ def test_pages_pass_axe(reader, place, theme, width):
         visit._at = path
         reader.goto(place.url + path)
         visit._axe(theme)
-    # The browser logs the unknown page's status as an error.
+    # The page has the status 404, which the browser logs as an error.
     assert [found for found in visit.found if "404" not in found] == []
 
 
@@ -194,7 +194,7 @@ def test_files_of_the_help_are_small():
 
 @pytest.fixture(params=LOCALES)
 def tab(request: pytest.FixtureRequest, browser: Browser, furnished: Place) -> Iterator[Page]:
-    """A tab with a session. Tests run once per language."""
+    """A tab with a session. Each test runs once for each language."""
     with signed_in_tab(browser, furnished, locale=request.param) as opened:
         yield opened
 

@@ -25,11 +25,11 @@ WRITTEN = {
     "devices", "browsers", "os", "bots", "key", "message", "remedy", "browser", "email", "ip", "zones", "allow_ips",
     "revoke_tokens", "revoke_token",
 }  # fmt: skip
-# Without quotes, because headers and lines cannot contain them.
+# This text has no quotes, because headers and lines of a beacon cannot contain them.
 ELEMENT = "<img src=x onerror=broken.push(1)>"
 
 
-# The fields that have occurred in responses.
+# The fields with hostile text that have occurred in responses until now.
 SPOILED: set[str] = set()
 
 

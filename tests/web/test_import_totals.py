@@ -46,7 +46,7 @@ def test_page_views_of_web_analytics_are_checked(tab: Page, world: World) -> Non
     tab.goto(world.place.at("/sites/:id/settings"))
     part = tab.get_by_role("region", name="Import earlier totals")
     button = part.get_by_role("button", name="Check Cloudflare Web Analytics")
-    expect(button).to_have_class("quiet")  # the section has one primary button
+    expect(button).to_have_class("quiet")  # this button is quiet, because the section already has a primary button
     button.click()
     expect(part).to_contain_text("Format: Cloudflare Web Analytics")
     expect(part).to_contain_text(f"1 day to import ({day:%b} {day.day}, {day.year}), with 70 views")
@@ -93,7 +93,7 @@ def test_file_is_checked_before_it_is_imported(tab: Page, world: World, link_id:
 
 
 def test_lists_of_plausible_are_offered_by_month(tab: Page, world: World) -> None:
-    """The lists can be left out, for example while Cloudflare cannot be reached."""
+    """The user can import the totals without the lists, for example while Cloudflare is unreachable."""
     visitors = f'{PLAUSIBLE}"2025-01-30",1,5,0,1,0\n"2025-02-01",1,7,0,1,0\n'
     pages = "date,hostname,page,visits,visitors,pageviews\n2025-01-30,h,/a,1,1,5\n2025-02-01,h,/b,1,1,7\n"
     archive = zipped({"imported_visitors_1.csv": visitors, "imported_pages_1.csv": pages})

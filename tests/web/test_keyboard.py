@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EVE = "eve@example.com"
 # The maximum number of Tab presses needed to get from the top of a page to its end.
 MAX_TABS = 60
-# The limit is high, because the machine may be busy with other tests.
+# The number of polls is high, because the machine may be busy with other tests.
 MAX_POLLS, POLL_EVERY_MS = 200, 50
 # Returns a problem with the focus, or "". A heading that a script has focused needs no outline.
 FOCUS = """() => {
@@ -77,7 +77,9 @@ class Keyboard:
         expect(self.heading(heading)).to_be_focused()
 
     def opened(self, heading: str) -> None:
-        """Wait until the browser has loaded a page with this heading, which does not have the focus."""
+        """Wait until the browser itself has loaded a page with this heading. In this case, the heading does not get the
+        focus.
+        """
         self.heading(heading).wait_for()
         assert self.page.evaluate("document.activeElement === document.body")
 
@@ -168,7 +170,8 @@ def read_the_report(keys: Keyboard) -> None:
     """Change the period by link and by shortcut. Read the chart point by point, and read the table."""
     page = keys.page
     page.get_by_role("navigation", name="Period").wait_for()
-    keys.press("r")  # a report that was loaded just before the Worker's push does not reload automatically
+    # reload the report, because it does not reload automatically if it was loaded just before the Worker's push
+    keys.press("r")
     chart = page.get_by_role("slider", name="Views")
     chart.wait_for()
     keys.to(page.get_by_role("link", name="30 days"))
@@ -220,13 +223,15 @@ def make_a_link(keys: Keyboard, zone: str) -> None:
 
 
 def test_first_tab_after_loading_a_page_reaches_the_skip_link(keys: Keyboard, furnished: Place) -> None:
-    """Only a navigation inside the application moves the focus to the heading."""
+    """When the browser loads a page, the focus is at its start. Only a navigation inside the application moves it to
+    the heading.
+    """
     page = keys.page
     page.goto(f"{furnished.url}/reference")
     keys.opened("API reference")
     keys.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
-    # Without a session, this page redirects to the sign-in form, which then has the focus.
+    # Without a session, this page redirects to the sign-in form, whose first field gets the focus.
     page.goto(f"{furnished.url}/links")
     expect(keys.field("Email")).to_be_focused()
     sign_in(page.context, furnished)
@@ -335,7 +340,7 @@ def test_key_pressed_while_page_loads_is_dropped_by_next_input(keys: Keyboard, f
 
 
 def open_while_loading(keys: Keyboard, furnished: Place) -> Held:
-    """Open the link's page. The request for its data is held; return the object that releases it."""
+    """Open the link's page, and hold the request for its data. Return the object that releases the request."""
     sign_in(keys.page.context, furnished)
     response = f"**/v1/links/{furnished.ids['links']}"
     held = Held(keys.page, response)

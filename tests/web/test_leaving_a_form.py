@@ -49,7 +49,7 @@ def test_leaving_unsent_input_requires_confirmation(page: Page, place, typed: Lo
     dialog.get_by_role("button", name="Leave").click()
     page.wait_for_url("**/keys" if way == "back" else "**/links")
     expect(page.get_by_role("heading", level=1)).to_have_text("API keys" if way == "back" else "Links")
-    # There is no unsent input any more, and the history is unchanged.
+    # The input was discarded, and the history of the browser is unchanged.
     if way == "back":
         page.go_forward()
     else:

@@ -58,7 +58,7 @@ def test_redirects_are_set_and_removed_and_a_replacement_shows_its_losses(page, 
 
 
 def test_link_host_is_set_in_the_form_of_a_new_link(page, world, customer, zone):
-    """The form of the link follows on the same page, for the selected account."""
+    """The form of the link appears on the same page, for the account that was selected."""
     account_id = world.connected(customer)
     page.goto(f"{world.place.url}/links/new")
     page.get_by_label("Account").select_option(account_id)

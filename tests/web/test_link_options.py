@@ -116,7 +116,9 @@ def test_conditions_are_added_by_keyboard_and_shown_as_a_sentence(visit: Visit, 
 
 
 def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> None:
-    """Sliders and number fields change the shares, with the keyboard as well. The first variant is the destination."""
+    """The user changes shares with sliders, number fields and the keyboard. The first variant is the link's
+    destination.
+    """
     page = open_form(visit, link_host, "variants")
     section = page.locator("summary", has_text="A/B test")
     section.press("Enter")
@@ -152,11 +154,11 @@ def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> 
     expect(slider).to_have_value("70")
     number.fill("0")
     number.blur()
-    expect(number).to_have_value("30")  # an impossible share is not accepted
+    expect(number).to_have_value("30")  # the field does not accept an impossible share, and shows the previous one
     number.press("End")
     page.keyboard.press("Backspace")
     expect(slider).to_have_value("97")
-    page.keyboard.type("0")  # the browser sends no change event for a value that is restored
+    page.keyboard.type("0")  # the value is the same as before, so the browser sends no change event
     expect(slider).to_have_value("70")
     page.get_by_role("button", name="Add variant").click()
     third = page.get_by_role("group", name="Variant C", exact=True)
@@ -175,7 +177,7 @@ def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> 
     section.click()
     page.get_by_role("button", name="Create link").click()
     wrong = third.get_by_label("goes to")
-    expect(wrong).to_be_focused()  # the closed section opens
+    expect(wrong).to_be_focused()  # the section with the error opens automatically
     expect(wrong).to_have_attribute("aria-invalid", "true")
     visit.found.clear()  # the browser logs an error response
     page.get_by_role("button", name="Remove variant C").click()
@@ -208,7 +210,7 @@ def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> 
 
 
 def test_schedule_says_what_visitors_get(visit: Visit, link_host: LinkHost) -> None:
-    """The browser's time zone is Asia/Tehran (UTC+3:30). The result has both times."""
+    """The time zone of the browser is Asia/Tehran (UTC+3:30). The page shows each time in this zone and in UTC."""
     page = open_form(visit, link_host, "scheduled")
     page.locator("summary", has_text="Schedule").click()
     page.get_by_label("Start (optional)", exact=True).fill("2099-12-01T12:30")
@@ -291,7 +293,7 @@ def test_incomplete_time_is_not_dropped(visit: Visit, link_host: LinkHost) -> No
     page = open_form(visit, link_host, "half-a-time")
     page.locator("summary", has_text="Schedule").click()
     page.get_by_label("End (optional)", exact=True).focus()
-    page.keyboard.type("12")  # only the month
+    page.keyboard.type("12")  # type only the month, so that the date is incomplete
     page.locator("summary", has_text="Schedule").click()
     page.get_by_role("button", name="Create link").click()
     expect(page.get_by_label("End (optional)", exact=True)).to_be_focused()
@@ -326,7 +328,7 @@ def test_report_names_variants_and_lists_clicks_after_the_end(
     over = world.call("POST", "/v1/links", body)["link"]
     targets = Counter(world.clicked(customer, divided, 20))
     assert set(targets) <= set(urls)
-    assert set(world.clicked(customer, over, 3)) == {""}  # the page for unknown codes
+    assert set(world.clicked(customer, over, 3)) == {""}  # the response is the page for unknown codes
     with signed_in_tab(browser, world.place) as page:
         page.goto(f"{world.place.url}/links/{divided['id']}")
         lists = page.get_by_role("region", name="Clicks by destination")

@@ -95,7 +95,7 @@ def test_rejected_texts_are_shown_at_their_fields(visit: Visit, link_host: LinkH
 
 
 def test_list_shows_titles_first(visit: Visit, link_host: LinkHost) -> None:
-    """The code is below the title. Search finds both, and the row leads to the link."""
+    """A row shows the title with the code below it. The search finds both, and a click on the row opens the link."""
     link = link_host.create("listed-code", title="Listed title", tags=["listed"])
     page = visit.page
     page.goto(f"{link_host.place.url}/links?q=listed%20tit")
@@ -119,7 +119,7 @@ def test_list_shows_titles_first(visit: Visit, link_host: LinkHost) -> None:
 
 
 def test_tags_filter_the_list(visit: Visit, link_host: LinkHost) -> None:
-    """The chosen tag is in the page's address. Filters are chosen and removed with the keyboard."""
+    """The URL of the page contains the chosen tag. The test chooses and removes filters with the keyboard."""
     for code, tags in (("filter-a", ["filter-x", "filter-y"]), ("filter-b", ["filter-x"]), ("filter-c", [])):
         link_host.create(code, tags=tags)
     page = visit.page

@@ -171,7 +171,7 @@ def check_deleted_link_is_listed(visit: Visit, place: Place) -> None:
 
 
 def test_breakdowns_of_another_period_are_read_only_when_visible(browser: Browser, furnished: Place) -> None:
-    """Those of the first period are read after its chart."""
+    """The breakdowns of the first period are read when its chart is shown."""
     context = new_context(browser, viewport={"width": 800, "height": 300})
     sign_in(context, furnished)
     page = context.new_page()
@@ -299,7 +299,7 @@ def downloaded(page: Page) -> list[str]:
 
 
 def test_qr_code_opens_from_the_list(visit, furnished):
-    """The buttons of the dialog are readable, and its text is not cut off."""
+    """The dialog has readable buttons, and none of its text is clipped."""
     page = visit.page
     page.goto(f"{furnished.url}/links")
     page.get_by_role("group", name=f"{HOST}/hello").get_by_role("button", name="QR code").click()
@@ -311,7 +311,8 @@ def test_qr_code_opens_from_the_list(visit, furnished):
     assert visit.found == []
 
 
-# The time on pages whose content depends on it. It does not advance, so a slow machine makes no difference.
+# The browser's time on pages whose content depends on the time. It does not advance, so the result is the same on a
+# slow machine.
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 
 
@@ -370,7 +371,7 @@ def test_undo_is_offered_for_ten_seconds(visit, furnished, api):
     assert api.delete(f"/v1/links/{link_of(api, 'kept-link')['id']}").status_code == 200
 
 
-# Drops a file on the element, as from the file manager.
+# Drops a file on an element, as if the user had dragged it from a file manager.
 DROP = """(zone, [name, text]) => {
   const dataTransfer = new DataTransfer();
   dataTransfer.items.add(new File([text], name));

@@ -80,7 +80,7 @@ def test_filters_appear_from_ten_rows_on(furnished: Place, tab: Page, kind: str)
 
 
 def test_buttons_of_a_link_are_icons_with_names(furnished: Place, tab: Page) -> None:
-    """A status is shown only if there is something to report."""
+    """A row has a status only if there is something to report."""
     tab.goto(f"{furnished.url}/links?q=hello")
     row = tab.get_by_role("row").filter(has_text="hello")
     for role, name in (("button", "Copy"), ("button", "QR code"), ("link", "Edit")):
@@ -125,7 +125,7 @@ def test_rules_of_a_link_come_before_its_report(furnished: Place, tab: Page) -> 
 
 
 def test_key_hints_follow_the_setting(furnished: Place, tab: Page) -> None:
-    """The buttons that create something all show their key, unless shortcuts are off."""
+    """Each button that creates an object shows its key, unless the user has turned shortcuts off."""
     for path, name in (("/sites", "Add site"), ("/links", "New link"), ("/accounts", "Connect an account")):
         tab.goto(furnished.url + path)
         button = tab.locator(".page-head").get_by_role("link", name=name, exact=True)
@@ -137,7 +137,9 @@ def test_key_hints_follow_the_setting(furnished: Place, tab: Page) -> None:
 
 
 def test_activity_shows_a_connect_as_one_entry(furnished: Place, tab: Page, world: World, customer: Customer) -> None:
-    """Its result is the account's latest status. The status changes that it caused can be expanded."""
+    """The entry shows the account's latest status as its result. The user can expand it to see the status changes that
+    the connect operation caused.
+    """
     account_id = world.connected(customer)
     tab.goto(f"{furnished.url}/accounts/{account_id}")
     expect(tab.locator("main .mark").filter(has_text="Ready").first).to_be_visible()

@@ -26,7 +26,7 @@ def visit(browser: Browser, link_host: LinkHost) -> Iterator[Visit]:
 
 
 def status(page: Page, text: str) -> None:
-    """Wait until a live region says this text."""
+    """Wait until a live region contains this text."""
     page.get_by_role("status").filter(has_text=text).first.wait_for()
 
 
@@ -102,7 +102,7 @@ def test_links_are_deleted_and_restored_with_undo(visit: Visit, link_host: LinkH
 
 
 def test_all_links_of_a_filter_are_selected(visit: Visit, link_host: LinkHost) -> None:
-    """Also the links that the page does not show."""
+    """The selection includes links that the page does not show."""
     rows = [{"url": "https://shop.example/", "code": f"all-{number:02}"} for number in range(53)]
     link_host.call("POST", "/v1/links/bulk", {"account_id": link_host.account_id, "links": rows})
     page = visit.page
@@ -113,11 +113,12 @@ def test_all_links_of_a_filter_are_selected(visit: Visit, link_host: LinkHost) -
     status(page, "All links of this list are selected, also those that are not shown")
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("dialog", name="Delete 53 links?").wait_for()
-    later = link_host.create("all-later")  # matches the filter, but the user has not confirmed it
+    # this link matches the filter, but the user did not see it in the confirmation
+    later = link_host.create("all-later")
     page.keyboard.type("53")
     page.keyboard.press("Enter")
     status(page, "53 links were deleted.")
-    # Undo would need more than fifty requests.
+    # There is no undo, because it would need more than fifty requests.
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     assert [link["id"] for link in link_host.call("GET", "/v1/links?q=all-")["links"]] == [later["id"]]
     assert visit.found == []
@@ -138,7 +139,7 @@ def test_deleted_link_is_restored_in_the_list_and_on_its_page(visit: Visit, link
     page.goto(f"{link_host.place.url}/links/{link['id']}")
     page.get_by_text("This link was deleted.").wait_for()
     page.get_by_role("button", name="Restore").click()
-    page.get_by_role("alert").wait_for()  # another link uses the code
+    page.get_by_role("alert").wait_for()  # the restoration fails, because another link uses the code
     visit.found.clear()  # the browser logs an error response
     visit._axe("with a refused restoration")
     link_host.call("DELETE", f"/v1/links/{link_host.find('back-again')['id']}", {})

@@ -99,13 +99,13 @@ def test_long_and_right_to_left_account_names_fit(narrow: Page, furnished: Place
     assert fits(narrow)
     narrow.goto(f"{furnished.url}/accounts")
     name = narrow.get_by_role("link", name=ARABIC)
-    # A right-to-left name is isolated, so the id after the name is on its right.
+    # The name is written from right to left. It is isolated, so that the id after it is still on its right.
     assert box(name)["x"] < box(narrow.get_by_role("rowheader").filter(has=name).locator("code, .small"))["x"]
     assert fits(narrow)
 
 
 def test_narrow_table_has_name_and_main_value_on_first_line(narrow: Page, furnished: Place) -> None:
-    """The other values are below the first line. Only values that need a label have one."""
+    """The other values are below the first line. They have a label only if they need one."""
     narrow.goto(f"{furnished.url}/links")
     row = narrow.get_by_role("row").filter(has_text="hello")
     name, clicks, actions = row.locator("th"), row.locator(".primary"), row.locator(".bare")
@@ -197,7 +197,7 @@ def test_german_heading_does_not_break_within_email(browser: Browser, place: Pla
 
 @pytest.mark.parametrize("width", [390, 320])
 def test_header_with_long_name_has_even_lines(browser: Browser, tmp_path: Path, width: int) -> None:
-    """The operator's name is on the first line, and the links of signed-out users share the second."""
+    """The first line has the operator's name. The second line has the links for signed-out users."""
     with open_place(tmp_path / "svc", {"SVC_WEB_NAME": "Example Publishing Group Web Statistics"}) as place:
         context = new_context(browser, viewport={"width": width, "height": 844})
         page = context.new_page()
@@ -214,7 +214,9 @@ def test_header_with_long_name_has_even_lines(browser: Browser, tmp_path: Path, 
 
 
 def test_german_rows_use_their_width_on_tablets(browser: Browser, furnished: Place) -> None:
-    """A status does not overlap its explanation, and the destination of a link has the space next to the buttons."""
+    """A status must not overlap its explanation, and the destination of a link must use the space next to the
+    buttons.
+    """
     with signed_in_tab(browser, furnished, locale="de-DE", viewport={"width": 768, "height": 844}) as tab:
         tab.goto(furnished.url)
         status = tab.locator(".needs .mark").first

@@ -127,7 +127,7 @@ def test_day_is_chosen_with_the_keyboard(furnished: Place, tab: Page) -> None:
 
 
 def test_tap_on_the_chart_opens_no_dialog(browser: Browser, furnished: Place) -> None:
-    """A tap shows the numbers of a day. The dialog would cover them."""
+    """A tap on a point of the chart shows the numbers of the day, which a dialog would cover."""
     with signed_in_tab(browser, furnished, has_touch=True) as tab:
         notes = opened(tab, furnished)
         tab.locator(".chart .plot").tap(position={"x": 5, "y": 100})
@@ -194,7 +194,7 @@ def test_many_notes_are_folded_and_marked_once_per_day(furnished: Place, tab: Pa
     notes = opened(tab, furnished)
     expect(rows(notes)).to_have_count(5)
     expect(tab.locator(".marks button")).to_have_count(4)
-    # The last mark belongs to a note that is not shown yet.
+    # The last mark belongs to a note that the list does not show yet.
     tab.locator(".marks button").last.click()
     expect(rows(notes)).to_have_count(12)
     expect(rows(notes).nth(9)).to_be_focused()

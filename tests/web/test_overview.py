@@ -54,7 +54,7 @@ async def connect(service: Service, platform: Emulator) -> str:
 
 
 async def be_seen(service: Service, platform: Emulator) -> int:
-    """Send a view of the site, dated in an hour that has ended. Return the start of that hour (epoch ms)."""
+    """Send a view of the site with a time in an hour that has ended. Return the start of this hour (epoch ms)."""
     [site] = (await service.call("GET", "/v1/sites"))["sites"]
     await service.synced(f"/v1/sites/{site['id']}")
     now = time.time_ns() // 1_000_000
@@ -114,7 +114,7 @@ def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
     hour_at = beside(place, be_seen)
     page.keyboard.press("r")
     row = page.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
-    row.get_by_text("First view received").wait_for()  # before the Worker has pushed it
+    row.get_by_text("First view received").wait_for()  # this text appears before the Worker has pushed the view
     assert row.locator(".number").all_inner_texts()[:2] == ["\N{EN DASH}", "\N{EN DASH}"]
     assert page.locator(".overview-totals").count() == 0
     gap = """(heading) => heading.getBoundingClientRect().top
@@ -145,7 +145,7 @@ def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
 
 
 def test_problems_and_top_links_are_shown(stranger, furnished):
-    """The test changes the service's responses, because these states do not occur otherwise."""
+    """The test changes the service's responses, because these states do not occur in the test's service."""
     sign_in(stranger, furnished)
     page = stranger.new_page()
 
@@ -204,7 +204,7 @@ def test_sites_are_sorted_and_compared(stranger, furnished):
     page.goto(furnished.url)
     table = page.get_by_role("table", name="Sites")
     table.get_by_role("row").nth(3).wait_for()
-    # The lists of sites and links count other days, so the column names its days.
+    # The lists of sites and links show other periods, so the column names its days.
     days = page.locator(".overview-totals strong")
     week = days.inner_text()
     header = table.get_by_role("columnheader").nth(3)

@@ -50,7 +50,7 @@ def test_search_dialog_opens_page_site_and_link(furnished: Place, tab: Page) -> 
     tab.get_by_label("Search").focus()
     type_and_go("op.exam", "shop.example")
     tab.wait_for_url(furnished.at("/sites/:id"))
-    # Search by destination; the arrow keys wrap around.
+    # Search by destination. At the end of the results, the arrow keys continue with the first one.
     type_in("shop.example")
     link = tab.get_by_role("option", name="go.shop.example/hello")
     link.wait_for()

@@ -53,8 +53,8 @@ def test_page_without_javascript_says_so(browser, place):
 def test_application_is_within_size_limits():
     """Check the gzipped sizes in the build's manifest: the total for the first page, and the total for everything.
 
-    The total for everything was 146 KB before the pages of links became a separate bundle: two bundles compress less
-    well than one, and links have the most features. In return, the first page needs less.
+    The total for everything was 146 KB before the pages of links became a separate bundle. Two bundles compress less
+    well than one, but the first page now needs less code.
     """
     manifest = json.loads((ROOT / "svc/web/dist/manifest.json").read_text())
     shell = len((ROOT / "svc/web/dist/index.html").read_bytes())
@@ -71,7 +71,7 @@ def test_application_is_within_size_limits():
 
 
 def test_page_of_a_share_is_within_size_limits():
-    """The page of a share is a separate bundle. The rest of its files are German texts.
+    """The page of a share is a separate bundle. Viewers with a German browser also load the German texts.
 
     The texts are those of the whole web application, so they grow with each of its features.
     """

@@ -118,7 +118,7 @@ def test_new_password_ends_other_sessions_and_is_in_activity(tab, bea, browser):
     tab.get_by_role("button", name="Change password").click()
     tab.get_by_text("All your other sessions were ended").wait_for()
     sessions.get_by_role("row", name="curl").wait_for(state="detached")
-    assert sessions.get_by_role("row").count() == 2  # the header and this session
+    assert sessions.get_by_role("row").count() == 2  # two rows: the header, and this session
     there.reload()
     there.get_by_role("heading", level=1, name="Sign in").wait_for()
     other.close()
@@ -129,7 +129,7 @@ def test_new_password_ends_other_sessions_and_is_in_activity(tab, bea, browser):
     tab.get_by_label("Current password").fill(CHOSEN)
     tab.get_by_label("New password").fill(PASSWORD)
     tab.get_by_role("button", name="Change password").click()
-    expect(tab.get_by_label("Current password")).to_have_value("")  # after the change
+    expect(tab.get_by_label("Current password")).to_have_value("")  # the field is empty after the change
 
     tab.goto(f"{bea.url}/events")
     tab.get_by_role("row", name="Password changed").first.wait_for()

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 HOST = "go.shop.example"
 ADDRESS = f"https://{HOST}/hello?q"
-# The logo is red on light backgrounds. Its style would make the QR code invisible if it applied to it.
+# The logo is red on light backgrounds. If its style also applied to the rest of the image, the QR code would be
+# invisible.
 LOGO = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 32">
 <style>path { fill: #fff } rect { fill: #b3261e } @media (prefers-color-scheme: dark) { rect { fill: #fff } }</style>
@@ -156,7 +157,7 @@ def test_colors_that_scanners_cannot_read_are_explained(browser: Browser, brande
     expect(alert).to_have_text(
         "Wählen Sie Farben mit mehr Helligkeitsunterschied. Der Code muss dunkler sein als sein Hintergrund."
     )
-    assert [each.text for each in scan(preview(page))] == [ADDRESS]  # still the last readable code
+    assert [each.text for each in scan(preview(page))] == [ADDRESS]  # the preview still shows the last readable code
     visit.found.clear()  # the browser logs an error response
     visit._axe("with colors that cannot be scanned")
     choose_color(page, "Farbe des Codes", "#333333")
@@ -188,7 +189,7 @@ def test_service_without_logo_does_not_offer_it(browser: Browser, furnished: Pla
     dialog = visit.page.get_by_role("dialog")
     dialog.locator("summary").click()
     expect(dialog.get_by_label("Margin")).to_be_visible()
-    expect(dialog.get_by_role("checkbox")).to_have_count(1)  # the transparent background
+    expect(dialog.get_by_role("checkbox")).to_have_count(1)  # the only checkbox is the one for a transparent background
     visit.page.context.close()
 
 
@@ -206,7 +207,7 @@ def test_page_prints_twelve_codes_per_sheet(
     context = new_context(browser)
     page = context.new_page()
     visit = Visit(page, branded.url)
-    # The browser shows the page with the headers of the service, as if the request had its credential.
+    # Respond to the browser with the page and the headers that the service sends for a request with a credential.
     page.route(
         "**/qr.html*",
         lambda route: route.fulfill(status=200, headers=dict(response.headers), body=response.content),
@@ -219,7 +220,7 @@ def test_page_prints_twelve_codes_per_sheet(
     visit._axe("to print")
     pdf = page.pdf(prefer_css_page_size=True)
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
-    assert len(boxes) == 2  # thirteen codes
+    assert len(boxes) == 2  # two sheets for the thirteen codes
     for box in boxes:
         points = [float(length) for length in box]
         assert points == pytest.approx([mm / 25.4 * 72 for mm in size_mm], abs=1)

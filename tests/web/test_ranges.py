@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 HISTORY_DAYS = 1_200
-# The furnished site was added today. Its views are two hours old, so they may be from yesterday.
+# The last imported day is two days ago. The site was added today, but its views are two hours old, so they may be from
+# yesterday.
 LAST_IMPORTED_AGO = 2
 
 
@@ -83,7 +84,7 @@ def sum_of(first: date, last: date) -> int:
 
 
 def days_text(text: str) -> str:
-    """Return the text with the dash and the spaces that browsers use to format a range of dates."""
+    """Return the text with the kind of dash and spaces that browsers use to format a range of dates."""
     return text.replace(" - ", "\u2009\u2013\u2009")
 
 
@@ -117,7 +118,7 @@ def test_any_days_are_chosen_by_keyboard_only(tab: Page, show: Callable[[str], N
     tab.keyboard.type("03292025")
     dialog.get_by_label("To (UTC)").focus()
     tab.keyboard.type("04022025")
-    # The arrow keys change a part of the date.
+    # An arrow key changes one part of the date, such as the month.
     tab.keyboard.press("Shift+Tab")
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("Enter")

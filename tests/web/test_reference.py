@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.web.places import Place
 
-# Runs the page's own modules with the schemas as input.
+# Run the page's own modules with the schemas as input.
 _KNOWN = """
 import { inBrowser } from "./svc/web/test/browser.js";
 import { FACTS, SHAPE, exampleOf, rowsOf } from "./svc/web/src/ui/schema.js";
@@ -78,7 +78,9 @@ def test_page_shows_every_schema_keyword(contract, known):
 
 
 def test_examples_match_schemas_and_every_field_has_row(contract, known):
-    """Generated examples need not satisfy constraints on strings, such as patterns."""
+    """The test ignores constraints on strings, such as patterns, because generated examples do not have to satisfy
+    them.
+    """
     schemas = json.loads(json.dumps(contract["components"]["schemas"]))
     for schema in schemas.values():
         for each in schemas_in(schema):
@@ -179,4 +181,4 @@ def test_write_shows_warning_and_error_response_without_session(stranger, place)
         assert "svc_nonsense" not in written.inner_text()
         assert "nightly report" in written.inner_text()
     page.reload()
-    page.get_by_role("heading", name="Try it").wait_for()  # the URL contains the open operation
+    page.get_by_role("heading", name="Try it").wait_for()  # the page shows the operation that the URL names

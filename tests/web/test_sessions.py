@@ -45,7 +45,7 @@ def test_tabs_refresh_once_and_sign_out_together(context, place):
     context.route(REFRESH, lambda route: held.append(route))
     tabs = four_tabs(context, place.url)
     assert tabs[0].evaluate(ALL_WAIT)
-    while not held:  # the tab that holds the lock pauses before it refreshes
+    while not held:  # wait until the tab with the lock sends its refresh, because it pauses before that
         tabs[0].wait_for_timeout(10)
     assert len(held) == 1
     held[0].continue_()
@@ -109,14 +109,16 @@ class Asked:
 
 @pytest.mark.parametrize("refused", [True, False])
 def test_late_refresh_does_not_replace_new_session(context, place, refused):
-    """One tab is waiting for its refresh while the user signs in again in another. A late 401 or token is ignored."""
+    """While one tab waits for its refresh, the user signs in again in another tab. The first tab must ignore a late 401
+    or a late token.
+    """
     late: list[tuple[Route, APIResponse]] = []
     first, second = context.new_page(), context.new_page()
     asked = Asked(first)
     first.route(REFRESH, lambda route: late.append((route, route.fetch())))
     with first.expect_request(REFRESH):
         first.goto(f"{place.url}/keys", wait_until="commit")
-    while not late:  # until the service has responded to the refresh
+    while not late:  # wait until the service has responded to the refresh
         first.wait_for_timeout(10)
     second.goto(f"{place.url}/sign-in")
     second.get_by_label("Email").fill(EMAIL)
@@ -159,9 +161,9 @@ def test_request_without_response_times_out_and_is_retried(
         held.append(route)
 
     page.route(f"**{asked}", hold)
-    # The page also checks on its own. If such a check succeeded before the click, there would be no button.
+    # Hold the page's automatic checks. If one succeeded before the click, the button would disappear.
     checks = Held(page, "**/healthz")
-    # Another response that arrives after the timeout would show that the service is reachable.
+    # Hold other requests as well, because a response after the timeout would show that the service is reachable.
     other = "**/v1/accounts" if asked.startswith("/v1") else "**/links?q=hello"
     with page.expect_request(f"**{asked}"), page.expect_response(other):
         page.goto(f"{furnished.url}/links?q=hello")

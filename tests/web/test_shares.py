@@ -99,7 +99,7 @@ def test_viewer_without_a_user_sees_the_report_with_lists(browser, furnished, sh
         expect(page.get_by_role("link", name="Today")).to_have_attribute("aria-current", "true")
         assert page.evaluate("broken") == []
         assert page.evaluate("Object.keys(localStorage).length + document.cookie.length") == 0
-        # The report offers nothing that changes something.
+        # The page of a share offers no actions that change something.
         assert page.get_by_role("button", name="Add note").count() == 0
 
 
@@ -174,7 +174,7 @@ def test_viewer_opens_a_site_of_an_account_and_returns(browser, sharer):
         page.get_by_label("Password", exact=True).fill(PASSWORD)
         page.get_by_role("button", name="Open").click()
         page.get_by_role("link", name="shop.example", exact=True).click()
-        # The password is entered once, the days stay selected, and the heading has the focus.
+        # The user enters the password once. After that, the selected days are unchanged, and the heading has the focus.
         heading = page.get_by_role("heading", level=1)
         expect(heading).to_have_text("shop.example")
         expect(heading).to_be_focused()
@@ -190,7 +190,7 @@ def test_viewer_opens_a_site_of_an_account_and_returns(browser, sharer):
         expect(page).to_have_url(f"{share['url']}?period=today")
         page.go_back()
         expect(heading).to_have_text("shop.example")
-        # The password is not stored, so that a page that is opened again asks for it.
+        # The password is not stored, so the page asks for it when it is opened again.
         page.goto(of_site)
         page.get_by_label("Password", exact=True).fill(PASSWORD)
         page.get_by_role("button", name="Open").click()
@@ -263,7 +263,8 @@ def test_only_allowed_origins_can_show_the_page_in_a_frame(browser, sharer):
         page.wait_for_function("heights.at(-1) > 300")
         height = page.frames[1].evaluate("Math.ceil(document.body.getBoundingClientRect().height)")
         page.wait_for_function("(height) => heights.at(-1) === height", arg=height)
-        # The origin is part of the page's policy only: other origins, such as this page at 127.0.0.1, are refused.
+        # Only the listed origin may show the page in a frame. Other origins, such as the same server at 127.0.0.1, are
+        # refused.
         page.goto(origin.replace("localhost", "127.0.0.1"))
         page.wait_for_load_state("networkidle")
         assert "shop.example" not in page.frames[1].content()
@@ -281,7 +282,7 @@ def test_site_of_an_account_opens_inside_the_frame(browser, sharer):
         expect(inside.locator(".totals")).to_be_visible()
         assert page.frames[1].evaluate("document.documentElement.scrollWidth") <= NARROW
         page.wait_for_function("heights.at(-1) > 300")
-        # The page in the frame has its own history entry. The page around it stays.
+        # The navigation happens in the frame, and the page around it does not change.
         assert page.url == f"{origin}/"
 
 
@@ -351,7 +352,7 @@ def test_owner_creates_changes_and_ends_a_share(browser, furnished, sharer):
         dialog.get_by_label("30 days").check()
         dialog.get_by_label("Websites that may embed").fill("https://a.example/path")
         dialog.get_by_role("button", name="Create link").click()
-        expect(dialog.get_by_role("alert")).to_be_visible()  # an origin has no path
+        expect(dialog.get_by_role("alert")).to_be_visible()  # the input is not valid, because an origin has no path
         dialog.get_by_label("Websites that may embed").fill("https://a.example")
         dialog.get_by_role("button", name="Create link").click()
         expect(dialog.get_by_text("Board")).to_be_visible()

@@ -42,7 +42,9 @@ def shows_empty_form(page: Page, place: Place) -> None:
 
 
 def test_address_is_typed_once_between_sign_up_and_sign_in(browser: Browser, place: Place) -> None:
-    """The confirmation opens in another tab of the same browser. Another browser does not know the address."""
+    """The confirmation link opens in another tab of the same browser, which knows the address. Another browser does not
+    know it.
+    """
     context = new_context(browser)
     page = context.new_page()
     shows_empty_form(page, place)
@@ -133,7 +135,7 @@ def test_invited_person_signs_up_and_is_signed_in(browser: Browser, tmp_path: Pa
         visit = Visit(context.new_page(), place.url)
         visit.open("/sign-up", place.url + link)
         page = visit.page
-        assert page.url == f"{place.url}/sign-up"  # without the token
+        assert page.url == f"{place.url}/sign-up"  # the page has removed the token from the URL
         expect(page.get_by_text("The operator has invited you.")).to_be_visible()
         expect(page.get_by_label("Email")).to_have_value(EVE)
         expect(page.get_by_label("Email")).not_to_be_editable()

@@ -125,7 +125,8 @@ def test_zones_that_are_sites_are_not_offered(furnished: Place, tab: Page, world
     zones = [proxied_zone(name) for name in (shop, other)]
     account_id = world.with_link_host(world.platform(lambda emulator: emulator.create_account(zones)), f"go.{shop}")
     choices = tab.get_by_role("list", name="Zones of your accounts")
-    offered = choices.get_by_role("button").filter(has_text=zone)  # the user has other accounts
+    # select the zone of this account, because the user has other accounts
+    offered = choices.get_by_role("button").filter(has_text=zone)
     tab.goto(f"{furnished.url}/sites/new?account_id={account_id}")
     expect(offered).to_have_text([other, shop])
     offered.last.click()
@@ -145,7 +146,8 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_label("Host").fill("nowhere.else.example")
     tab.get_by_role("button", name="Add site").click()
     tab.get_by_role("alert").get_by_text("zone_not_found").wait_for()
-    tab.get_by_label("Host").fill(f" https://{HOST}/?a=1 ")  # as pasted from the address bar
+    # with the text that users get when they copy from the address bar
+    tab.get_by_label("Host").fill(f" https://{HOST}/?a=1 ")
     tab.get_by_text("Exclusions").click()
     expect(tab.get_by_label("Host")).to_have_value(HOST)
     tab.get_by_label(OFFER).check()
@@ -185,15 +187,16 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     assert tab.get_by_text(SEEN).count() == 0
     browse(browser, furnished, head, "/shoes")
     tab.get_by_text(SEEN).wait_for()  # the page updates automatically, within seconds
-    expect(tab.get_by_role("heading", level=2).first).not_to_have_text("Snippet")  # the settings show it
+    expect(tab.get_by_role("heading", level=2).first).not_to_have_text("Snippet")  # the snippet is now in the settings
     assert tab.get_by_role("heading", name="Waiting for the first view").count() == 0
-    # The Worker has not pushed this view yet. The totals are read live, and no zeros are shown before.
+    # The Worker has not pushed this view yet, so the page reads the totals live. Until it has read them, it must not
+    # show zeros.
     expect(tab.locator(".totals .views .figure")).to_have_text("1")
     assert tab.get_by_text("No views in this period.").count() == 0
     tab.locator(".report .lists").scroll_into_view_if_needed()
     tab.locator(".breakdown.pages li").wait_for()
     assert listed(tab, "pages") == {"/shoes": 1}
-    # The overview agrees, although the counts of another site have arrived.
+    # The overview shows the same counts, although only the counts of another site have been pushed.
     other = tab.context.new_page()
     other.goto(furnished.url)
     row = other.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
@@ -261,14 +264,18 @@ def check_opt_out(tab: Page, site: dict[str, Any]) -> None:
 
 
 def check_instructions(tab: Page, site: dict[str, Any]) -> None:
-    """Each platform has its steps and code, the choice is remembered, and the text for a developer fits in a URL."""
+    """Check that each platform has steps and code, that the choice is remembered, and that the text for a developer
+    fits into a URL.
+    """
     snippet = site["snippet"]
     code = tab.locator(".snippet pre").first
     platform = tab.get_by_label("Your site", exact=True)
-    assert not {"{{", "{%"} & {snippet["inline"][i : i + 2] for i in range(len(snippet["inline"]))}  # Liquid's tags
+    # the code must not contain tags of the template language Liquid
+    assert not {"{{", "{%"} & {snippet["inline"][i : i + 2] for i in range(len(snippet["inline"]))}
     for name in ("HTML pages", "WordPress", "Shopify", "Webflow", "Google Tag Manager"):
         platform.select_option(name)
-        expect(code).to_have_text(snippet["script_tag"])  # the form chosen before
+        # the page shows the form of the snippet that was chosen before
+        expect(code).to_have_text(snippet["script_tag"])
         mail = tab.locator("a[href^='mailto:']").get_attribute("href") or ""
         assert len(mail) < 2_000
         fields = parse_qs(urlsplit(mail).query)
@@ -387,7 +394,7 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     assert pages == top("pages", today - 6, today)
     assert sum(int(row["bots"]) for row in shown if row["list"] == "bots") == sent["bots"]
 
-    # The URL contains the period and the comparison, so that it can be shared.
+    # The URL contains the period and the comparison, so that users can share it.
     tab.keyboard.press("t")
     expect(tab.locator(".plot g:not(.visitors)")).to_have_count(30)
     tab.keyboard.press("x")
@@ -403,7 +410,9 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
 
 
 def test_report_shows_the_statement_of_counts(furnished: Place, tab: Page) -> None:
-    """The badge has the numbers of the account's statement, and links to it. It costs no separate read."""
+    """The badge shows the same numbers as the account's statement, and links to it. The page sends no additional
+    request for the badge.
+    """
     calls: list[str] = []
     tab.on("request", lambda request: calls.append(request.url))
     tab.goto(furnished.at("/sites/:id"))
@@ -438,7 +447,7 @@ def test_report_shows_the_statement_of_counts(furnished: Place, tab: Page) -> No
     ],
 )
 def test_statement_of_counts_names_its_state(furnished: Place, tab: Page, change: Any, text: str) -> None:
-    """Show differences, waiting events and missing numbers as such."""
+    """The statement distinguishes differences, waiting events and missing numbers."""
 
     def answer(route: Route) -> None:
         response = route.fetch()
@@ -644,7 +653,9 @@ def test_estimates_are_marked_in_chart_table_and_export(furnished: Place, tab: P
 
 @pytest.mark.parametrize("kind", ["sites", "links"])
 def test_report_is_read_together_with_its_object(furnished: Place, tab: Page, kind: str) -> None:
-    """The first numbers do not wait for the site or link, the breakdowns wait for them, and nothing is read twice."""
+    """The page requests the first numbers without waiting for the site or link. It requests the breakdowns after the
+    first numbers, and reads nothing twice.
+    """
     path = f"/v1/{kind}/{furnished.ids[kind]}"
     asked: list[str] = []
     objects: list[Route] = []
@@ -658,7 +669,7 @@ def test_report_is_read_together_with_its_object(furnished: Place, tab: Page, ki
     objects.pop().continue_()
     tab.locator(".report").wait_for()
     assert [url for url in asked if "breakdowns" in url] == []
-    while len(numbers) < (2 if kind == "sites" else 1):  # the stored and the live numbers of a site
+    while len(numbers) < (2 if kind == "sites" else 1):  # for a site, both the stored and the live numbers
         tab.wait_for_timeout(10)
     while numbers:
         numbers.pop().continue_()
@@ -685,7 +696,7 @@ def test_previous_numbers_fade_until_new_period_loads(furnished: Place, tab: Pag
     tab.get_by_role("link", name="30 days").click()
     old = tab.locator("[aria-busy=true]").filter(has=figures)
     expect(old).to_have_css("opacity", "0.4")
-    while len(held) < 2:  # one request for the numbers, one for the breakdowns
+    while len(held) < 2:  # one request is for the numbers, the other for the breakdowns
         tab.wait_for_timeout(10)
     for route in held:
         route.continue_()

@@ -1,4 +1,4 @@
-"""Tests of the plan usage advice. The results for these usage histories are known."""
+"""Tests of the plan usage advice. Each usage history has a known result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_low_usage_is_ok():
 )  # fmt: skip
 def test_level_follows_the_busiest_of_seven_complete_days(busiest, level):
     assert of_requests([100_000, 10, busiest, 10, 10, 10, 10, 10]).level == level
-    # The eighth day before today does not count, nor does today.
+    # Only the seven days before today count.
     assert of_requests([busiest, 10, 10, 10, 10, 10, 10, 10]).level == "ok"
     running = [*days([10] * 7), Figure.exact(TODAY, busiest)]
     assert advice(requests=running).metrics["requests"].level == "ok"
@@ -79,7 +79,8 @@ def test_database_is_over_at_its_full_threshold(size_mb, level):
 def test_shorter_retention_is_suggested_only_if_size_is_the_only_problem():
     found = advice(size=450 * MB, writes=days([70_000] * 7))
     assert (found.level, found.metric, found.suggest) == ("over", "size", None)
-    assert advice(size=450 * MB, writes=None).suggest is None  # without figures, writes could be a problem as well
+    # without figures, the number of writes could also be close to its limit
+    assert advice(size=450 * MB, writes=None).suggest is None
 
 
 @pytest.mark.rule("A24")
@@ -110,7 +111,8 @@ def test_forecast_of_linear_growth_is_exact(known, left):
 )
 def test_forecast_within_a_week_is_worse_than_within_a_month(left, step, level):
     found = of_requests([100_000 - step * (left + ago) for ago in range(18 if left < 9 else 28, 0, -1)])
-    assert found.busiest < (60_000 if left > 8 else 80_000)  # without the forecast, the level would be better
+    # the usage is below the threshold of this level, so the forecast has determined the level
+    assert found.busiest < (60_000 if left > 8 else 80_000)
     assert (found.forecast, found.level) == (TODAY + left if left <= 30 else None, level)
 
 
@@ -181,7 +183,9 @@ def test_no_forecast_without_growth(values):
 
 @pytest.mark.rule("A24")
 def test_noise_rarely_has_a_forecast():
-    """Kendall's test finds a false trend in 2.5 % of noisy months (10 of 400), and its slope is small."""
+    """In 2.5 % of months with random usage (10 of 400), Kendall's test finds a trend that does not exist. The slope of
+    these trends is small.
+    """
     rng = random.Random(24)
     noisy = [[rng.randrange(20_000, 50_000) for _ in range(28)] for _ in range(400)]
     assert sum(of_requests(values).forecast is not None for values in noisy) <= 10
@@ -196,10 +200,10 @@ def test_no_forecast_with_less_than_two_weeks(known):
 
 @pytest.mark.rule("A24")
 def test_first_usage_is_not_growth_from_zero():
-    # The account was connected two days ago. Earlier days are reported as zero.
+    # The account was connected two days ago, so the usage of earlier days is zero.
     found = of_requests([0] * 26 + [40_000, 41_000], connected=TODAY - 3)
     assert (found.level, found.forecast) == ("ok", None)
-    # The service's Worker adds its usage to that of the account's older Workers.
+    # The usage increased when the service's Worker was installed in addition to the account's other Workers.
     found = of_requests([5_000] * 14 + [45_000] * 14, connected=TODAY - 15)
     assert (found.level, found.forecast) == ("ok", None)
     # The account had no usage until recently.
@@ -215,7 +219,7 @@ def test_growing_database_has_a_forecast():
     found = grown(10)
     assert (found.level, found.metric, found.suggest) == ("watch", "size", "shorter_hourly_retention")
     assert found.metrics["size"].forecast == TODAY + 21
-    assert grown(5).level == "ok"  # the missing 210 MB take 42 days
+    assert grown(5).level == "ok"  # the remaining 210 MB last for 42 days
 
 
 @pytest.mark.rule("A24")
@@ -242,7 +246,8 @@ def test_estimate_with_a_large_error_is_ignored():
     found = estimated(70_000, 5_001)
     assert (found.level, found.unavailable) == ("ok", ("analytics",))
     assert found.metrics["requests"].busiest == 10_000
-    assert estimated(70_000, -5_000).unavailable == ("analytics",)  # the bounds of the interval are swapped
+    # the negative error swaps the bounds of the interval, so the figure is invalid
+    assert estimated(70_000, -5_000).unavailable == ("analytics",)
     # The level is "over" only if the limit was certainly reached.
     assert estimated(101_000, 2_000).level == "upgrade_soon"
     assert estimated(102_000, 2_000).level == "over"
@@ -276,7 +281,7 @@ def test_more_usage_on_every_day_never_lowers_the_level(usage, factor, more):
         return LEVELS.index(of_requests(values).level)
 
     assert level([value * factor for value in usage]) >= level(usage)
-    # Days before the first usage are not part of a trend, so first make sure that all days have usage.
+    # Make sure that all days have usage, because days before the first usage are not part of a trend.
     used = [value + 1 for value in usage]
     assert level([value + more for value in used]) >= level(used)
 

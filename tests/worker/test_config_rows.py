@@ -104,7 +104,8 @@ def test_options_are_written_only_if_they_are_used():
 
 def test_reused_code_belongs_to_the_new_link():
     rows = rows_of([], [link("abc", 5, link_id="lnk_new"), link("abc", 4, "deleted")], None, DEFAULT, 0)
-    # The removal comes first, so that the code stays removed if the new row is rejected.
+    # The row that removes the code comes first, so that the code stays removed if the Worker's database rejects the new
+    # row.
     assert [(key, version) for key, version, _ in rows] == [("link:abc", 4), ("link:abc", 5)]
     assert rows[0].body is None
     assert json.loads(rows[1].body or "")["target"] == "lnk_new"
@@ -189,7 +190,7 @@ def test_retention_is_written_only_if_changed_and_newer():
     # Workers of the previous version ignore the number of months.
     months = Retention(35, 12, version=6)
     assert rows_of([], [], None, months, 5) == [("days_kept", 6, '{"days":35,"months":12}')]
-    # To return to the default, a row must replace the previous one.
+    # To return to the default, a row must replace the previous row.
     assert rows_of([], [], None, Retention(35, version=7), 6) == [("days_kept", 7, '{"days":35}')]
 
 

@@ -146,7 +146,7 @@ def test_event_of_a_closed_day_is_not_counted():
 
 @pytest.mark.rule("R3")
 def test_breakdowns_cover_only_kept_days():
-    """A cron run deleted the oldest day after its rows were read, but before the state was read."""
+    """A cron run has deleted the oldest day after its rows were read, but before the Worker's state was read."""
     days = [
         {"day": DAY - ago, "totals": json.dumps({"views": 2, "visitors": 1, "pages": {f"/{ago}": 2}})}
         for ago in (20, 19)
@@ -251,7 +251,9 @@ def test_day_that_an_older_worker_began_has_no_partial_lists():
 @pytest.mark.rule("R3")
 @pytest.mark.parametrize(("state", "listed"), [({}, True), ({"day": DAY - 1}, False)])
 def test_events_that_an_older_worker_has_not_added_up_are_not_in_its_lists(state, listed):
-    """The Worker of a new database has not run yet. An older one does not count these lists later either."""
+    """In the first case, the Worker of a new database has not run yet. In the second case, an older Worker will not
+    count these lists later either.
+    """
     live = counted_site([log_row(view("", "/"))], states=[{"value": json.dumps(state)}])
     assert live.breakdowns["pages"] == {"/": 1}
     assert live.breakdowns.get("entries") == ({"/": 1} if listed else None)
@@ -275,7 +277,7 @@ def test_breakdown_is_also_limited_in_bytes_and_a_shorter_key_can_still_fit():
     st.integers(0, 60),
 )
 def test_counts_do_not_depend_on_folding_progress(events, folded):
-    """The counts are the same, whatever number of events is already folded."""
+    """The counts are the same, regardless of how many events are already folded."""
     lines = [
         event("" if reason else name * 8, hour=hour, reason=reason)
         for reason, name, hour in sorted(events, key=lambda e: e[2])

@@ -1,4 +1,6 @@
-"""For thousands of clicks, the explainer agrees with the Worker (rule X1) in every field."""
+"""Compares the service's explanation of a click with the Worker (rule X1). For thousands of clicks, every field must be
+equal.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
-SHARE = 1 if EVERYTHING else 10  # one of SHARE random clicks is tested
+SHARE = 1 if EVERYTHING else 10  # the test uses one of this many random clicks
 CLICKS, BATCH = 100_000 if EVERYTHING else 4_000, 2_000
 DECIDING = ("countries", "devices", "languages", "os", "query", "split", "early", "ended", "inside", "forward_query")
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]
@@ -315,12 +317,12 @@ def test_all_conditions_are_evaluated_as_by_the_worker():
             cases.append((any_link_of(dice), click))
         assert_same_as_worker(cases)
         matches += matched_conditions(cases)
-    # Each condition decides many of the clicks.
+    # Each kind of condition decides the target of many clicks.
     assert min(matches[name] for name in DECIDING) > CLICKS / 100, matches
 
 
 def matched_conditions(cases: Sequence[tuple[Link, Click]]) -> Counter[str]:
-    """Return how often the matching rule has each condition, and how often each other feature decides."""
+    """Return the number of clicks for which each condition or other feature of a link decides the result."""
     found: Counter[str] = Counter()
     for link, click in cases:
         explained = EXPLAINER.explain(link, click)
@@ -366,7 +368,7 @@ def test_query_is_merged_as_by_the_worker(target: str, search: str, url: str):
     [
         ("", None),
         ("*", None),
-        ("fr,de;q=0.9", None),  # German is named, but the visitor prefers French, which is named, too
+        ("fr,de;q=0.9", None),  # the visitor prefers French to German, and rules name both languages
         ("sv,de;q=0.9", None),  # no rule names the preferred language
         ("de-AT", 0),
         ("de;q=0.5,pt-BR", 1),

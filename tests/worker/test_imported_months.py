@@ -86,7 +86,7 @@ def test_reports_contain_imported_months_before_those_of_the_worker():
     sums = read("2026-06-01", rows, july, kept_from=day_number("2026-07-20"))
     assert sums.lists["pages"] == {"/a": 7}
     assert sums.covered == [(JUNE_1 + 3, JUNE_1 + 29), (day_number("2026-07-01"), day_number("2026-07-31"))]
-    # A Worker that has not run yet, or that has deleted no days, has no own rows.
+    # A Worker has no rows of its months until it has run and has deleted days.
     for months, kept_from in ((None, 0), (july, 0)):
         assert read("2026-06-01", rows, months, kept_from).lists["pages"] == {"/a": 5}
 

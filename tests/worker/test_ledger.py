@@ -1,4 +1,4 @@
-"""Tests of the reconciliation of accepted, counted, pushed and stored events."""
+"""Tests of the comparison of accepted, counted, pushed and stored events."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_day_with_deleted_totals_is_compared_without_them():
         [line] = compare(found, {TARGET: MATCHING}, {TARGET: MATCHING})
         assert line.counted == counted
         assert (line.agrees, line.fault) == ((True, None) if counted is None else (False, "counting"))
-    # The counted events of this day were deleted, so sent and stored events are compared with accepted events.
+    # The Worker has deleted the counts of this day, so pushed and stored events are compared with accepted events.
     deleted = worker_day(folded=Events(), has_totals=False)
     for worker, stored, fault in (
         (deleted, MATCHING, None),
@@ -259,11 +259,11 @@ def test_day_with_deleted_totals_is_compared_without_them():
         (worker_day(accepted=Events(6, 0)), MATCHING, "counting", Events(-1, 1)),
         (worker_day(accepted=Events(4, 1)), MATCHING, "counting", Events(1, 0)),
         (worker_day(folded=Events(9, 1)), MATCHING, "counting", Events(4, 0)),
-        # A closed day must be completely pushed or queued.
+        # The events of a closed day must all be pushed, or queued for a push.
         (worker_day(pushed=Events(3, 1)), replace(MATCHING, total=Events(4, 1)), "push", Events(-2, 0)),
         (worker_day(pushed=Events(3, 1), queued_parts=1), MATCHING, "push", Events(-2, 0)),
         (worker_day(pushed=Events(3, 1), queued=Events(4, 1)), Stored(Events(3, 1)), "push", Events(-1, 0)),
-        # The last part is still waiting, or its acknowledgement was lost.
+        # The last part is still waiting to be pushed, or its acknowledgement was lost.
         (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), Stored(Events(3, 1)), None, None),
         (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), MATCHING, None, None),
         (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), Stored(Events(2, 1)), "store", Events(-1, 0)),
@@ -279,7 +279,7 @@ def test_day_with_deleted_totals_is_compared_without_them():
         (open_day(pushed=Events(6, 1)), Stored(Events(6, 1)), "push", Events(1, 0)),
         (worker_day(), Stored(Events(4, 1)), "store", Events(-1, 0)),
         (worker_day(), Stored(), "store", Events(-5, -1)),
-        # The hours exceed the total: the Worker's database was emptied or restored during the day.
+        # The hours add up to more than the total, because the Worker's database was emptied or restored during the day.
         (worker_day(), replace(MATCHING, hours=Events(8, 1)), "set_back", Events(-3, 0)),
     ],
 )

@@ -76,7 +76,7 @@ def test_headings_have_the_ids_of_github():
 
 def test_table_cells_have_labels_and_no_inline_style():
     found = html("| `a` | |\n| --- | ---: |\n| 1 | 2 |\n| x \\| y | |\n")
-    assert "<th><code>a</code></th>\n<td" in found  # a header without text is not a header
+    assert "<th><code>a</code></th>\n<td" in found  # a header cell without text is an ordinary cell
     assert '<td data-label="a">1</td>\n<td class="number">2</td>' in found
     assert '<td data-label="a">x | y</td>' in found
     assert "style" not in found
