@@ -1,7 +1,7 @@
 """Generates visits, and counts independently the numbers that reports must show for these visits.
 
-This module uses no code of the Worker, so an error in the Worker cannot hide itself. Each user agent is listed with the
-browser, system and device that a person would expect in the report.
+This module uses no code of the Worker, because an error of that code would otherwise also be in the expected numbers.
+Each user agent is listed with the browser, system and device that a person would expect in the report.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ class Place:
     worker: dict[str, Any] = field(default_factory=lambda: {"auto_update": False})
     push_url: str = "https://svc.example/edge/push"
     bundle: WorkerBundle = field(default_factory=built_worker)
-    visitor: Visitor | None = None  # None means requests to the emulated edge
+    visitor: Visitor | None = None  # sends the requests to link hosts; None: the requests go to the emulated edge
     _owner: tuple[User, dict[str, str]] | None = None
 
     def upgrade(self) -> None:

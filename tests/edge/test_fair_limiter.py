@@ -29,7 +29,7 @@ def test_account_gets_at_most_its_share() -> None:
     assert has_slot(many) == [True, True, False, False]
     others = queue_requests(limiter, B, C, B)
     assert has_slot(others) == [True, True, False]
-    # A has fewer calls than its limit again, and of all waiting calls, A's call has waited longest
+    # Account A again has fewer calls than its limit, and of all waiting calls, A's call has waited longest.
     limiter.release(many[0])
     assert (has_slot(many[1:]), has_slot(others)) == ([True, True, False], [True, True, False])
     limiter.release(others[1])

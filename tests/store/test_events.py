@@ -270,7 +270,7 @@ async def test_only_state_changes_write_state_events(store: Store) -> None:
         (None, "installing", True),
         (("pending",), "ready", False),
         (("installing",), "ready", True),
-        (("ready",), "ready", True),  # with another error
+        (("ready",), "ready", True),  # the state is the same, but the error differs
         (every, "permission_error", True),
         (("ready", "no_connection"), "permission_error", False),
     ]

@@ -27,7 +27,7 @@ def cyd(place: Place) -> Place:
 
 @pytest.fixture
 def profile(cyd: Place) -> World:
-    """Access to the service as this user, whose profile has no language."""
+    """Access to the service as the user of `cyd`, whose profile has no language."""
     world = World(cyd, CYD)
     world.call("PATCH", "/v1/me", {"language": None})
     return world

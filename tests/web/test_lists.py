@@ -102,7 +102,9 @@ def test_buttons_of_a_link_are_icons_with_names(furnished: Place, tab: Page) -> 
 
 
 def test_refused_copy_shows_the_text(furnished: Place, tab: Page) -> None:
-    """Without a clipboard, the browser copies selected text. If it refuses this as well, the text is shown."""
+    """If the browser provides no clipboard, the page copies the text as a selection. If the browser refuses this as
+    well, the page shows the text.
+    """
     tab.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     tab.goto(f"{furnished.url}/links?q=hello")
     row = tab.get_by_role("row").filter(has_text="hello")

@@ -265,7 +265,7 @@ async def test_monthly_and_weekly_reports_are_separate(store: Store) -> None:
     await running.queue_due()
     kinds = [report["kind"] for address, report in await store.read(reports()) if address == RECIPIENTS[0]]
     assert kinds.count("monthly") == 1
-    assert kinds.count("weekly") == 2  # the later one is about the last week before the first of the month
+    assert kinds.count("weekly") == 2  # the second report covers the week before the first of the month
 
 
 def _set_monthly(site_id: str, day: int) -> Tx[None]:

@@ -1,4 +1,6 @@
-"""PATCH /v1/links/bulk with rules, periods, splits and the query: each link is checked with its other fields."""
+"""PATCH /v1/links/bulk with rules, periods, splits and the query: the new fields of each link are validated together
+with its other fields.
+"""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ async def request(world: World, session: dict[str, str], email: str = NEW, passw
 
 
 async def requested(world: World, session: dict[str, str], email: str = NEW) -> tuple[str, str]:
-    """Request a change from the present address. Return the tokens that confirm and revert it."""
+    """Request a change of the user's address. Return the tokens that confirm and revert the change."""
     me = (await world.call("GET", "/v1/me", headers=session)).body["user"]
     response = await request(world, session, email)
     assert (response.status, response.body) == (202, {"ok": True})

@@ -37,7 +37,7 @@ export function TryIt({ method, path, about, access, example }) {
   const shown = useSignal(/** @type {import("./calls.js").Request | null} */ (null));
   const bySession = useSignal(Boolean(user.value));
   const { busy, error, run } = useWrite();
-  // Operations that need the refresh cookie are only for the web application.
+  // Offer no form for operations that need the refresh cookie, because only the web application can use them.
   if (access === "refresh") return <p class="small">{words.onlyCookie}</p>;
   const takesCredential = access !== "anybody";
   const offersSession = (access === "bearer" || access === "session") && Boolean(user.value);

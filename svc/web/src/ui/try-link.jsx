@@ -51,7 +51,7 @@ function asked({ rules }) {
 const UNKNOWN = "XX";
 const OTHER_PLACES = [UNKNOWN, "T1"];
 
-/** @param {{link: Link}} props the section of the link's page */
+/** @param {{link: Link}} props the section with the destinations and the form on the link's page */
 export function Leading({ link }) {
   const words = t().links;
   return (
