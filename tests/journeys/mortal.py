@@ -1,7 +1,9 @@
 """`svc serve` that kills itself with SIGKILL at a chosen moment.
 
-A moment is right after a commit, right before a call to the Cloudflare platform, or right after its response. The
-service counts moments once it is armed. Start it with `python -m tests.journeys.mortal KILL_AT [BUNDLE]`.
+A moment is right after a commit, right before a call to the Cloudflare platform, or right after its response. With
+`in_transactions`, the moments right after each statement of a transaction count as well. The service counts moments
+once it is armed. Start it with `python -m tests.journeys.mortal KILL_AT [BUNDLE]`, where KILL_AT is negative for
+`in_transactions`.
 """
 
 from __future__ import annotations
@@ -45,13 +47,24 @@ class MortalService(Service):
 
 @asynccontextmanager
 async def open_mortal_service(
-    folder: Path, settings: Mapping[str, str], kill_at: int = 0, *, bundle: Path | None = None
+    folder: Path,
+    settings: Mapping[str, str],
+    kill_at: int = 0,
+    *,
+    bundle: Path | None = None,
+    in_transactions: bool = False,
 ) -> AsyncIterator[MortalService]:
     """Run a service that kills itself at moment number `kill_at`, counted from 1. If this is 0, it never does.
 
-    `bundle`: the folder of its Worker bundle; None means the Worker of the package.
+    `bundle`: the folder of its Worker bundle; None means the Worker of the package. `in_transactions`: also count the
+    statements of transactions.
     """
-    program = ["-m", __name__, str(kill_at), *([] if bundle is None else [str(bundle)])]
+    program = [
+        "-m",
+        __name__,
+        str(-kill_at if in_transactions else kill_at),
+        *([] if bundle is None else [str(bundle)]),
+    ]
     async with open_service(folder, settings, arguments=program) as service:
         yield MortalService(service.url, service.process, service.folder, service.client)
 
@@ -77,15 +90,24 @@ class _MomentCounter:
 
 
 def _count_moments(kill_at: int) -> None:
-    """Make this process kill itself at the given moment after it is armed."""
-    counter = _MomentCounter(kill_at)
+    """Make this process kill itself at the given moment after it is armed. Negative: also count statements."""
+    counter = _MomentCounter(abs(kill_at))
     signal.signal(signal.SIGUSR1, counter.arm)
     engine: Any = SqliteStore if os.environ["SVC_STORE_URL"].startswith("sqlite:") else PostgresStore
     commit = engine.run
     send = httpx.AsyncHTTPTransport.handle_async_request
 
+    def counted(tx: Any) -> Any:
+        result = None
+        try:
+            while True:
+                result = yield tx.send(result)
+                counter.moment()
+        except StopIteration as ended:
+            return ended.value
+
     async def run(self: Any, tx: Any) -> Any:
-        value = await commit(self, tx)
+        value = await commit(self, counted(tx) if kill_at < 0 else tx)
         counter.moment()
         return value
 

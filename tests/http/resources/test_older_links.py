@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +22,6 @@ from tests.http.resources.test_export import export, rows_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
     from svc.config import StoreConfig
     from svc.store.tx import Parameter, Store, Tx
@@ -35,7 +35,7 @@ JSON = dict[str, Any]
 WITHOUT_TEXTS, WITHOUT_OPTIONS = 21, 25
 TODAY = day_of(START_MS)
 RULES = '[{"url":"https://example.com/de","countries":["DE"],"devices":["mobile"]}]'
-NEW_FIELDS = {
+NEW_FIELDS: JSON = {
     "title": None,
     "note": None,
     "tags": [],
@@ -63,7 +63,7 @@ def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
         yield sqlite_config(tmp_path)
     else:
         with postgres_config(request.getfixturevalue("postgres_url")) as config:
-            yield config.model_copy(update={"copies": tmp_path / "copies"})
+            yield config.model_copy(update={"copies": str(tmp_path / "copies")})
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def _open_earlier(config: StoreConfig, number: int) -> AbstractAsyncContextManag
     known = [step for step in migrations(config.engine) if step.number <= number]
     if config.engine == "sqlite":
         return open_sqlite(config.path, serving=True, known=known)
-    return open_postgres(config.url.get_secret_value(), 2, serving=True, copies=config.copies, known=known)
+    return open_postgres(config.url.get_secret_value(), 2, serving=True, copies=Path(config.copies), known=known)
 
 
 def _rows_without_texts() -> Tx[None]:
