@@ -17,7 +17,7 @@ _DAY_MS = 86_400_000
 
 @dataclass
 class DemoLink:
-    """A link, and an independent count of its clicks."""
+    """A link, and an independent count of the clicks that the demo sends."""
 
     fields: dict[str, Any]  # for POST /v1/links
     every: int  # 3: the link gets every third click that the demo sends

@@ -23,7 +23,8 @@ export default [
     files: ["src/*.js"],
     languageOptions: { globals: { ...globals.serviceworker, ...globals.worker, scheduler: "readonly" } },
     rules: {
-      // Module-level state outlives its request. The type check covers it only if it is declared with keep().
+      // Module-level state outlives the request that sets it, so it must not contain objects of a request. The type
+      // check finds such objects only if the state is declared with keep().
       "no-restricted-syntax": [
         "error",
         ...[

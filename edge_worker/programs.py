@@ -242,7 +242,7 @@ def _load(modules: Sequence[str]) -> None:
         importlib.import_module(name)
         if name.endswith(".__main__"):
             del sys.modules[name]  # the module is executed as a program, so it must not be imported already
-    gc.freeze()  # so that forks do not copy pages that they only read
+    gc.freeze()  # forks then do not copy memory pages that they only read
 
 
 if __name__ == "__main__":

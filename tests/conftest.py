@@ -48,8 +48,8 @@ settings.load_profile("tests")
 
 # Tests in these folders spend most of their time waiting for cron runs, token propagation and retries.
 _WAITING = ("tests/journeys/", "tests/actors/", "tests/field_check/", "edge_worker/test/")
-# Tests in this folder share a browser and two services per process. Therefore, two processes run them, without other
-# tests in between, which would end the browser.
+# Tests in this folder share a browser and two services per process. Only two processes run them, and without other
+# tests in between, because the browser would end before other tests.
 _BROWSER, _WITH_BROWSER = "tests/web/", 2
 
 

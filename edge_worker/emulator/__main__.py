@@ -91,7 +91,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
 
     ports = {"emulator_port": port_of(api), "origin_port": port_of(origin)}
     # Install the signal handler before anything starts. A program that reads the first line of output may terminate the
-    # emulator immediately, and the runtimes must then be shut down cleanly.
+    # emulator immediately, and even then the runtimes must be shut down cleanly.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with (
             open_runtime(
@@ -113,7 +113,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
                 cron_delay_s=options.cron_delay_s, cron_missed_one_in=options.cron_missed_one_in, logs=logs,
             )  # fmt: skip
             if options.no_runtime:
-                edge.close()  # refuse visitors instead of letting them wait
+                edge.close()  # close the listening socket, so that later visitors are refused and do not wait
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)
             nursery.start_soon(serve_on, origin, Origin(pages))

@@ -1,4 +1,4 @@
-"""A client for the control interface of a running emulator. "Control" means this interface."""
+"""A client for the control interface of a running emulator. In this folder, "control" means the control interface."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Upload:
-    """A deployed script. `texts`: its text bindings, including secrets, so no repr shows them."""
+    """A deployed script. `texts`: its text bindings, which repr omits because they include secrets."""
 
     account_id: str
     script: str
@@ -116,7 +116,8 @@ class Emulator:
     ) -> dict[str, Any]:
         """Fire a cron and return {outcome, error, d1_queries, waited_ms, cron, at} once its waitUntil work has ended.
 
-        scheduler.wait returns immediately and is added to `waited_ms`, unless `waits` requests real waits.
+        In the script, scheduler.wait returns immediately, and its time is added to `waited_ms`. If `waits` is True, it
+        takes real time.
         """
         body = {"account_id": account_id, "script": script, "at": at, "cron": cron, "waits": waits}
         response: dict[str, Any] = await self.call("POST", "/cron", body)
@@ -144,7 +145,7 @@ class Emulator:
     async def clock(self, offset_s: float) -> int:
         """Move the platform's clock and return its time (epoch ms).
 
-        The offset is relative to real time, or to 12:10 after `begin_at_noon`.
+        The offset is relative to real time or, after a call of `begin_at_noon`, to 12:10.
         """
         return int((await self.call("POST", "/clock", {"offset_s": self._begin_s + offset_s}))["now"])
 

@@ -1,4 +1,4 @@
-"""State of the emulated platform: plain data, stored as one JSON file if a state folder is given."""
+"""State of the emulated platform: plain data, which is stored in a JSON file if the emulator has a state folder."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Usage(BaseModel):
     measured_sizes: dict[str, int] = Field(default_factory=dict)  # database → its real size when last measured
     # host → page views and visits in Web Analytics, set through the control interface
     web_views: dict[str, tuple[int, int]] = Field(default_factory=dict)
-    sample_interval: float = Field(default=1, ge=1)  # analytics keep one in this many events of the day
+    sample_interval: float = Field(default=1, ge=1)  # 10 means that analytics contain one in ten events of the day
     scripts: dict[str, dict[str, int]] = Field(default_factory=dict)  # name → requests, errors, subrequests
 
 
@@ -235,7 +235,8 @@ class Script(BaseModel):
     versions: list[Version] = Field(default_factory=list)
     deployments: list[Deployment] = Field(default_factory=list)  # newest first; the first is the active one
     schedules: list[Schedule] = Field(default_factory=list)
-    subdomain_enabled: bool = True  # an upload through the API may leave it enabled; clients must disable it
+    # Cloudflare may leave the address enabled after an upload through the API, so clients must disable it
+    subdomain_enabled: bool = True
     previews_enabled: bool = True
     tags: list[str] = Field(default_factory=list)
     logpush: bool = False

@@ -249,7 +249,7 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
         open_emulator(rate_limit=0, local_egress=True, **LENIENT) as emulator,
     ):
         zone = proxied_zone("example.com")
-        zone["dns"].append({"name": "shop", "proxied": True})  # there is a website behind the site's host
+        zone["dns"].append({"name": "shop", "proxied": True})  # add a website behind the site's host
         customer = await emulator.create_account([zone], limits=limits, subdomain="example-com")
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
         headers = {"authorization": f"Bearer {token}"}

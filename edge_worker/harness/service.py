@@ -1,4 +1,4 @@
-"""Runs the service in a separate process, with a simple client for its API, for the demo and the tests."""
+"""Runs the service in a separate process, and provides a simple client for its API, for the demo and the tests."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Service:
             async def poll(path: str = path) -> bool | None:
                 [(_, thing)] = (await self.call("GET", path)).items()
                 there = thing["config"] == "synced" and thing["state"] == "active"
-                if there and path.startswith("/v1/links"):  # a link uses the route of its account's link host
+                if there and path.startswith("/v1/links"):  # a link needs the route of its account's link host
                     account = (await self.call("GET", f"/v1/accounts/{thing['account_id']}"))["account"]
                     there = account["link_host"] is None or account["link_host"]["state"] == "active"
                 return there or None
@@ -177,7 +177,8 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
         "SVC_MAIL_FOLDER": str(folder / "mail"),
         # The emulated platform's Workers push to this process.
         "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
-        # Tests move the Workers' clocks by days. The Workers then send all pushes for these days.
+        # Allow many pushes: tests move the Workers' clocks by days, and the Workers then send the pushes of all these
+        # days.
         "SVC_LIMITS_PUSHES_PER_MINUTE": "1000000",
         # Tests poll the API at short intervals.
         "SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000",

@@ -27,7 +27,7 @@ _PHASE_S = 67
 # 150 requests take three seconds, which is longer than the Worker waits for a read.
 _REQUESTS_PER_PHASE = 150
 # If a response took longer than this, the visitor had to wait for a read. The Worker waits for up to two seconds. A
-# busy machine can delay a response for some tenths of a second without a read.
+# busy machine can also delay a response, but only by a few tenths of a second.
 _WAITED_S = 1.0
 
 
@@ -135,7 +135,7 @@ async def _run_phase(worker: InstalledWorker, storm: Storm, phase: Phase, chance
             nursery.start_soon(
                 functools.partial(visitor, target, request, disconnects=not chance.randrange(_HANG_UP_ONE_IN))
             )
-            await trio.sleep(chance.expovariate(_REQUESTS_PER_SECOND))  # visitors arrive one by one
+            await trio.sleep(chance.expovariate(_REQUESTS_PER_SECOND))  # visitors arrive at random times
 
 
 def _request(method: str, host: str, path: str, body: str = "") -> bytes:

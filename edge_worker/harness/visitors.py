@@ -68,7 +68,7 @@ AGENTS = (
         "iOS",
     ),
 )
-# The agent that corresponds to Chromium on this host.
+# The entry of AGENTS that Chromium on this host has to be counted as.
 DESKTOP_CHROME = AGENTS[0]
 BOTS = (
     Bot("list", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"),

@@ -4,7 +4,7 @@ import { languageOf } from "./languages.js";
 
 /** @typedef {import("./languages.js").Language} Language */
 
-/** The policies in vocabulary.json contain the hash of this style. */
+/** The style of all pages. The Content-Security-Policies in vocabulary.json must contain its hash. */
 export const STYLE =
   ":root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;max-width:30rem;margin:15vh auto;padding:0 1rem}" +
   "button{font:inherit;padding:.5rem 1rem}";

@@ -1,4 +1,4 @@
-/** The period in which a short link redirects to its targets. Clicks outside of it are counted separately. */
+/** The period in which a short link redirects to its targets. Clicks outside of the period are counted separately. */
 
 import vocabulary from "./vocabulary.json" with { type: "json" };
 

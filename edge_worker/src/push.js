@@ -12,7 +12,7 @@ export const PUSH_CHARS = 240_000;
 const TIMEOUT_MS = 15 * SECOND_MS;
 const ERROR_CHARS = 200;
 
-/** Maximum time that an hourly push waits for the previous hour to be closed, if there are no parts to send. */
+/** If there are no parts to send, an hourly push waits until the previous hour is closed, but at most this long. */
 export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
 
 /**

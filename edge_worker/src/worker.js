@@ -236,7 +236,7 @@ export default {
   },
 
   async scheduled(event, env) {
-    // This host's clock may be slow, so never use a time before the scheduled time.
+    // This host's clock may be slow, so use at least the scheduled time of the run.
     await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime), (ms) => scheduler.wait(ms));
   },
 };

@@ -57,7 +57,7 @@ const storedDays = (database) => database.run("select distinct day from day orde
 const closingOf = (day) => (day + 1) * DAY_MS + 12 * MINUTE_MS;
 
 /**
- * Closes the next day. If it has no rows yet, first adds the rows of a day on which each site had a view.
+ * Closes the next day. If this day has no rows yet, first adds rows as if each site had a view.
  * @param {Database} database @param {D1Database} [d1]
  */
 async function closeNextDay(database, d1 = database.d1) {

@@ -32,8 +32,8 @@ const READERS = {
 };
 
 /**
- * Returns the words in all patterns, and text that matches their character classes. A pattern such as `a.*b` is slow
- * for text with many matches of `a` and none of `b`.
+ * Returns texts for measurements: the words in all patterns, and text that matches the patterns' character classes. A
+ * pattern such as `a.*b` is slow for text with many matches of `a` and none of `b`.
  */
 function fragments() {
   const sources = [...list];

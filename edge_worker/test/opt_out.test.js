@@ -31,7 +31,7 @@ test("only the cookie with the value 1 turns counting off", () => {
     `${off}; a=b`,
     `a=b;${off};c=d`,
     `;; ; ${off} ;`,
-    `__Secure-uncounted=0; ${off}`, // a cookie with another path or domain
+    `__Secure-uncounted=0; ${off}`, // the first cookie belongs to another path or domain
     `${"a=b; ".repeat(5_000)}${off}`,
   ]) {
     assert.ok(isOff(cookie), cookie.slice(-60));

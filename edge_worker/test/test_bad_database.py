@@ -38,7 +38,7 @@ async def test_read_that_outlives_its_request_causes_no_error(worker: InstalledW
     await worker.emulator.settled()
     await worker.clock(67)
     await worker.emulator.fault(fault, times=None, delay_s=4)
-    # The first request starts the read, and gets its response before the read ends.
+    # The first request starts a read of the configuration, and gets its response before the read ends.
     assert (await worker.click("none")).status == 503
     statuses: list[tuple[str, int]] = []
 

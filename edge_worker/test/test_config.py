@@ -130,7 +130,8 @@ async def test_copies_are_not_served_without_routes(worker: InstalledWorker) -> 
     await worker.api("DELETE", "/workers/scripts/svc-edge?force=true")
     kept = [(LINK_HOST, "/~config"), (LINK_HOST, "/~link/abc"), (SITE_HOST, "/~config")]
     for host, path in [*kept, (SITE_HOST, f"{SITE_PATH}/~config"), (SITE_HOST, "/ab3/~config")]:
-        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"  # a dummy record has no origin server
+        # the link host has a dummy DNS record without an origin server
+        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"
         assert origin in (await worker.emulator.visit(host, path)).body
 
 
@@ -300,7 +301,7 @@ async def test_import_costs_one_row_per_link_and_almost_nothing_in_other_isolate
 @pytest.mark.rule("S7", "S5", "Y2")
 async def test_new_path_counts_from_its_first_view(worker: InstalledWorker) -> None:
     for path in ("/bcdefgh2", "/cdef/gh23"):
-        assert (await worker.view()).status == 204  # the isolate reads the configuration
+        assert (await worker.view()).status == 204  # with this view, the isolate reads the configuration
         await worker.route(f"{SITE_HOST}{path}*", "svc-edge")
         await worker.configure({f"path:{SITE_HOST}{path}": {"target": "site_a", "script": "k3f"}})
         for method, end, status in (("POST", "", 204), ("GET", "/k3f.js", 200)):

@@ -43,7 +43,8 @@ async def test_click_goes_to_the_first_rule_whose_conditions_all_match(worker: I
     assert await target(worker, "?v=2&v=1%20%c3%a4") == "old"
     assert await target(worker, "?v=1", language="de") == "x"
     assert await target(worker, ua=IPHONE, language="en;q=0.5,de-AT") == "phone"
-    assert await target(worker, ua=IPHONE, language="en,de-AT;q=0.5") == "x"  # the visitor prefers English
+    # the visitor prefers English, for which there is no rule
+    assert await target(worker, ua=IPHONE, language="en,de-AT;q=0.5") == "x"
     assert await target(worker, ua=IPHONE, language="en,de;q=0") == "x"
     assert await target(worker, "?q", ua=IPHONE) == "scan"
     assert await target(worker, "?q") == "x"

@@ -199,7 +199,7 @@ class Service:
 
 @dataclass
 class Place:
-    """The objects that remain when a service ends, so that a test can run several services one after another."""
+    """The state that outlives a service, so that a test can run several services one after another."""
 
     store: Store
     clock: FrozenClock
@@ -226,7 +226,8 @@ class Place:
         # machine.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
-        # Pushes do not extend the interval between health checks, except in the tests of this feature.
+        # In these tests, pushes do not extend the interval between health checks. Tests of this feature change the
+        # setting.
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(

@@ -69,7 +69,7 @@ def with_state(state: str) -> Tx[str]:
 async def test_account_shows_its_crashes_until_it_recovers(store, clock, expected_errors):
     expected_errors.allow("actor crashed")
     await store.run(with_state("ready"))
-    # The crashed task restarts only when the test wakes it. The test can therefore check the account in between.
+    # The crashed task restarts only when the test notifies it, so that the test can check the account before that.
     async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:
         for shown in [None, None, NOTE]:
             await crash_once(supervisor)
@@ -195,7 +195,7 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
                 supervisor.account(EDGE_ACCOUNT).wake()
                 while store.condition.problem is None:
                     await trio.lowlevel.checkpoint()
-                for _ in range(5):  # the work is retried automatically, and these failures are not crashes
+                for _ in range(5):  # the service retries this work automatically, and the failures are not crashes
                     supervisor.account(EDGE_ACCOUNT).wake()
                     await idle(supervisor)
                 assert supervisor.stats()["scheduled"] == 1
@@ -206,7 +206,7 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
                     return True if account.state == "no_connection" else None
 
                 await eventually(poll)
-        assert (await store.read(the_error())).code == "worker_silent"  # a crash has another code
+        assert (await store.read(the_error())).code == "worker_silent"  # the code shows that this is not a crash
     assert "actor crashed" not in caplog.text
 
 

@@ -142,7 +142,7 @@ def test_invalid_hosts_are_refused(host):
 PASTED_HOSTS = {
     "münchen.example": "xn--mnchen-3ya.example",
     "MÜNCHEN.Example.": "xn--mnchen-3ya.example",
-    "straße.example": "xn--strae-oqa.example",  # since IDNA 2008, not the same host as strasse.example
+    "straße.example": "xn--strae-oqa.example",  # IDNA 2008 distinguishes this host from strasse.example
     "faß\N{IDEOGRAPHIC FULL STOP}example\N{FULLWIDTH FULL STOP}": "xn--fa-hia.example",
     "ｗｗｗ．ｅｘａｍｐｌｅ．ｃｏｍ": "www.example.com",
     "ma\N{SOFT HYPHEN}il.example": "mail.example",
@@ -155,7 +155,7 @@ PASTED_HOSTS = {
     "1אב.example": None,  # labels of right-to-left scripts must not begin with a digit
     "a\N{RIGHT-TO-LEFT OVERRIDE}b.example": None,
     "a\N{ZERO WIDTH JOINER}b.example": None,
-    "i❤.example": None,  # not allowed by IDNA; the owner of this host can enter its ASCII form
+    "i❤.example": None,  # IDNA does not allow this sign, but the owner of such a host can enter its ASCII form
     "ü..example": None,
     ".ü.example": None,
     "\N{SOFT HYPHEN}.example": None,
@@ -273,7 +273,8 @@ def test_stored_url_leads_where_the_pasted_one_would():
 @pytest.mark.rule("S4")
 def test_excluded_path_is_encoded_as_by_a_browser():
     chance = random.Random(7)
-    # No dots: browsers resolve the segments `.` and `..`, so a page's path never contains them.
+    # The list contains no dot, because browsers resolve the segments `.` and `..`, which paths of pages therefore never
+    # contain.
     signs = "aZ09-_~!$&'()*+,;=:@%/|[]^`{}\"<> üß例😀\x80\N{RIGHT-TO-LEFT OVERRIDE}"
     pasted = ["/a" + "".join(chance.choices(signs, k=chance.randint(0, 12))) for _ in range(5_000)]
     kept = [PATH.validate_python(text) for text in pasted]

@@ -82,7 +82,7 @@ async def emulator() -> AsyncIterator[Emulator]:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for installations, outside the test's own folder.
 
-    The test's own folder is searched for secrets, and the installed documents contain fake ones.
+    The test's own folder cannot be used: it is searched for secrets, and the installed documents contain invented ones.
     """
     folder = tmp_path_factory.mktemp("installed")
     yield folder
@@ -222,7 +222,7 @@ def _magic(path: Path) -> bytes:
 
 
 def test_builds_in_two_folders_are_identical(second_build: tuple[Path, subprocess.Popen[bytes]]) -> None:
-    """The second folder has a different name, its own environment, and no files from the first build."""
+    """The folder of the second build has a different name, a separate environment, and no files of the first build."""
     folder, process = second_build
     assert process.wait() == 0, (folder / "output").read_text()
     first, second = digests(DIST), digests(folder / "dist")

@@ -45,7 +45,7 @@ async def journey(emulator: Emulator, place: Place) -> None:
     """Run the workflow on an installed artefact. Raises AssertionError if a step fails."""
     await emulator.set_failure_settings(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
     customer = await emulator.create_account([proxied_zone(HOST)])
-    # Both runs use the same port, because the Worker keeps its push URL.
+    # Both starts of the service use the same port, because the Worker keeps its push URL.
     bind = free_port()
     settings = {
         "SVC_HTTP_BIND": bind,

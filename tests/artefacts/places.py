@@ -77,7 +77,7 @@ def _release() -> str:
 
 
 def _sources() -> str:
-    """Return this host's APT sources, so that the project does not have to choose a mirror."""
+    """Return the APT sources of this host. With them, the project does not have to choose a mirror."""
     lists = [*_APT.glob("sources.list.d/*.list"), *_APT.glob("sources.list")]
     lines = [line for each in lists for line in each.read_text().splitlines() if f" {_release()}" in line]
     stanzas = [
@@ -104,7 +104,7 @@ def shell(tree: Path, script: str) -> str:
 
 
 def in_tree(tree: Path, user: str, *serve: str) -> Program:
-    """Return a program that runs the command `serve` with `tree` as its root, as one of that tree's users."""
+    """Return a program that runs the command `serve` with `tree` as its root folder, as a user of that tree."""
     return Program(lambda environ: ["chroot", f"--userspec={user}", tree, *serve])
 
 

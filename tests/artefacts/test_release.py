@@ -165,7 +165,9 @@ def test_release_contains_every_artefact_unchanged(built: Path) -> None:
 
 
 def bill_of(checkout: Path, ending: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the bill of the artefact with this ending, and its components by purl."""
+    """Return the bill of materials of the artefact whose name ends with `ending`, and its components by purl (package
+    URL).
+    """
     [path] = folder_of(checkout).glob(f"*{ending}.cdx.json")
     bill = json.loads(path.read_text())
     return bill, {each["purl"]: each for each in bill["components"]}

@@ -174,7 +174,7 @@ def _in_child(work: Callable[[], Any]) -> bool:
         try:
             work()
             os._exit(0)
-        finally:  # a failed child must not continue with the parent's code
+        finally:  # the child must end here even after an error, and must not continue with the parent's code
             traceback.print_exc()
             os._exit(1)
     _, status = os.waitpid(pid, 0)

@@ -159,7 +159,7 @@ def killed_restores(folder, *arguments):
     for one in runs:
         assert one["killed"], one
         assert one["after"] == "new", one
-        assert one["aside"][0] == "old", one  # the store that was moved aside first
+        assert one["aside"][0] == "old", one  # the first store that a restore renamed
         assert set(one["aside"]) <= {"old", "new"}, one
         assert one["left"] == [], one
     return runs
@@ -183,7 +183,7 @@ def test_restore_killed_at_any_step_leaves_the_old_or_the_new_store_in_postgres(
 
 
 def locked(text: str) -> Tx[bool | None]:
-    """Return True if a lock that meets this SQL condition is held, otherwise None. For use with `eventually`."""
+    """Return True if a lock that meets this SQL condition is held, otherwise None, which `eventually` expects."""
     [row] = yield sql(
         "select count(*) as n from pg_locks where granted and "
         "database = (select oid from pg_database where datname = current_database()) and " + text

@@ -288,7 +288,7 @@ def test_rollout_status_halt_and_resume(tmp_path, monkeypatch, capsys):
     assert run("resume") == (0, "resumed; the running service continues at its next poll\n")
     text = run("status")[1]
     assert "state   running" in text
-    assert "self_check_timeout" not in text  # because the update will be retried
+    assert "self_check_timeout" not in text  # an update that will be retried is not listed as failed
 
 
 @pytest.mark.parametrize(
@@ -514,7 +514,8 @@ async def all_responses(folder: Path, commands: list[tuple[str, ...]]) -> list[s
 
 def test_interrupted_command_prints_message(tmp_path):
     os.mkfifo(tmp_path / "links.csv")
-    # Processes that a shell starts in the background ignore the signal, and their children inherit this setting.
+    # Restore the default handling of SIGINT. A shell makes background processes ignore it, and their children inherit
+    # this.
     command = ["env", "--default-signal=INT", sys.executable, "-m", "svc"]
     command += ["import", "links", "links.csv", "--user", "ann@example.com"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -523,7 +524,8 @@ def test_interrupted_command_prints_message(tmp_path):
         (tmp_path / "links.csv").open("wb", buffering=0) as pipe,  # blocks until the command opens the file
     ):
         pipe.write(b"url")
-        # If a signal arrives just before a blocking read, Python handles it only after that read.
+        # Wait until the command is in its blocking read. If the signal arrived just before the read, Python would
+        # handle it only after the read.
         trio.run(eventually, partial(is_waiting_for_more, process.pid, pipe))
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)

@@ -428,5 +428,6 @@ async def test_routes_of_a_removed_zone_are_permission_error(
         await routes.delete(access, zone_id, made.id)
     with pytest.raises(EdgeRefused) as caught:
         await zones.records_of(access, zone_id, zone)
-    assert (caught.value.code, caught.value.remote_code) == ("permission_error", 9109)  # the token itself is valid
+    # the code says that a permission is missing, because the token itself is valid
+    assert (caught.value.code, caught.value.remote_code) == ("permission_error", 9109)
     assert await zones.zone_of(access, zone) is None

@@ -329,7 +329,7 @@ async def test_tokens_appear_neither_in_reprs_nor_errors_nor_logs(
         assert value not in text
         assert "svcw_key" not in text
     assert "Invalid format for Authorization header: …" in "".join(shown)
-    assert "tokens/verify" in caplog.text  # otherwise, debug logging was not active
+    assert "tokens/verify" in caplog.text  # this shows that debug logging was active
 
 
 @pytest.mark.rule("A3")

@@ -52,7 +52,7 @@ def bearer() -> str:
 
 
 def find_token(world: World, value: str) -> tuple[Account, Token] | None:
-    """Return the token with that value and its account, or None."""
+    """Return the token that has this value, and the token's account. Return None if there is no such token."""
     for account in world.accounts.values():
         for token in account.tokens.values():
             if token.value == value:

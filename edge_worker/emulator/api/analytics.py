@@ -68,7 +68,8 @@ def _d1(day: str, usage: Usage, account: Account) -> list[Row]:
     }
     if not any(sums.values()):
         return []
-    # The limit applies to the whole account, so there is one count. It is shown under the account's first database.
+    # The limit applies to the whole account, so there is one count for all databases. The response has it under the
+    # account's first database.
     return [{"dimensions": {"date": day, "databaseId": _databases(account)[0]}, "sum": sums}]
 
 
@@ -269,7 +270,8 @@ def _sampled(row: Row, interval: float) -> Row:
         return row
     kept = {name: round(value / interval) for name, value in row["sum"].items()}
     estimates = {name: round(count * interval) for name, count in kept.items()}
-    # The variance of a sum if each event was kept with probability 1 / interval. It is 0 if all were kept.
+    # The variance of a sum if each event was kept with probability 1 / interval. The variance is 0 if all events were
+    # kept.
     variance = {name: count * interval * (interval - 1) for name, count in kept.items()}
     if "count" in row:
         row = {**row, "count": round(round(row["count"] / interval) * interval)}

@@ -1,4 +1,4 @@
-"""Deployment: start the uploaded version, and record it only if it runs."""
+"""Deployment: starts the uploaded version, and records the deployment only if the version starts."""
 
 from __future__ import annotations
 

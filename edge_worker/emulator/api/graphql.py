@@ -120,7 +120,7 @@ class _Reader:
         return pairs
 
     def value(self) -> Any:
-        """Parse one value. A variable yields its value, an enum its name."""
+        """Parse one value. For a variable, return its value; for an enum, return its name."""
         word = self.peek()
         if word == "{":
             return self._pairs("{", "}")

@@ -35,7 +35,7 @@ class Group:
         }  # fmt: skip
 
 
-# The groups that the service needs, and some others. Some names exist twice with different scopes.
+# The groups that the service needs, and some others. Some names belong to two groups with different scopes.
 GROUPS = (
     Group("e086da7e2179491d91ee5f35b3ca210a", "Workers Scripts Write", ACCOUNT),
     Group("1a71c399035b4950a1bd1466bbe4f420", "Workers Scripts Read", ACCOUNT),
@@ -78,7 +78,9 @@ def group_named(name: str) -> Group:
 
 
 def _flat(resources: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a policy's resources as (resource, account that it is nested under, or "")."""
+    """Return a policy's resources as (resource, account) pairs. The account is "" if the resource is not nested under
+    one.
+    """
     flat: list[tuple[str, str]] = []
     for name, value in resources.items():
         if isinstance(value, dict):

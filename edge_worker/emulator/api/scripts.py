@@ -227,8 +227,8 @@ async def version(account: Account, name: str, version_id: str) -> Response:
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/versions")
 @for_account(WRITE)
 async def upload_version(account: Account, name: str) -> Response:
-    """Store a version without running it (Cloudflare docs: only an immediate upload accepts tags and
-    similar fields).
+    """Store a version without running it. It has no tags or similar fields, which only an immediate upload accepts
+    (Cloudflare docs).
     """
     script = script_of(account, name)
     metadata, modules = await read_form("metadata")
@@ -343,5 +343,5 @@ async def references(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/tails/by-consumer/<name>")
 @for_account(*READ)
 async def tails(account: Account, name: str) -> Response:
-    """List the scripts that send their logs to this one."""
+    """List the scripts that send their logs to this script."""
     return envelope([{"producer": {"script": {"name": script}}} for script in tails_to(account, name)])

@@ -106,7 +106,7 @@ def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -
 
 
 def _creator() -> Token:
-    """Return the token of this request, which authorization has checked."""
+    """Return the token of this request, whose permissions were already checked."""
     found = find_token(platform().world, bearer())
     assert found is not None
     return found[1]
@@ -272,7 +272,7 @@ async def verify(account_id: str) -> Response:
 async def verify_user() -> Response:
     """Reject the token, because this endpoint verifies user tokens only."""
     bearer()
-    raise ApiError(401, 1000, "Invalid API Token")  # account-owned tokens are rejected here
+    raise ApiError(401, 1000, "Invalid API Token")  # this endpoint rejects account-owned tokens
 
 
 @routes.get("/accounts/<account_id>/tokens/<token_id>")
@@ -313,7 +313,7 @@ async def delete(account: Account, token_id: str) -> Response:
 @routes.put("/accounts/<account_id>/tokens/<token_id>/value")
 @for_account(WRITE)
 async def roll(account: Account, token_id: str) -> Response:
-    """Give a token a new value. Only this response contains it."""
+    """Give a token a new value. Only this response contains the new value."""
     token = _token_of(account, token_id)
     token.value, token.live_at, token.modified_at = new_value(), _live_at(), platform().now()
     return envelope(token.value)

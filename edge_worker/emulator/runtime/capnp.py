@@ -93,8 +93,8 @@ def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str
         name = quote(module.name.removeprefix("./"))
         modules.append(f'(name={name}, {kind}=embed "{run.service}/{number}")')
     flags = [*run.version.compatibility_flags]
-    # The emulator's entry module needs this flag to track an invocation across awaits. For scripts, the flag only makes
-    # one more module available.
+    # The emulator's entry module needs this flag to track an invocation across awaits. The only effect of the flag on
+    # scripts is that they can import one more module.
     if not {"nodejs_als", "nodejs_compat", "nodejs_compat_v2"} & set(flags):
         flags.append("nodejs_als")
     props = as_json({"account": run.account.id, "script": run.script.name})

@@ -174,7 +174,7 @@ class Workerd:
         """Return True if, according to Linux, the process has this file open. Return False on other systems."""
         try:
             return any(str(link.readlink()) == file for link in Path(f"/proc/{self.pid}/fd").iterdir())
-        except OSError:  # the process has ended, or has closed one of its files
+        except OSError:  # the process has ended or closed a file in the meantime
             return self._process.poll() is None and Path("/proc/self/fd").exists()
 
     async def stop(self) -> None:

@@ -73,7 +73,7 @@ const PAGES = {
 };
 const Missing = later("Missing");
 
-/** Delay between showing the first page and loading the code of the other pages. */
+/** The application loads the code of the other pages this long after it has shown the first page. */
 const REST_AFTER_MS = 3_000;
 
 /** Pages for signed-out users, which do not check for a session. */

@@ -34,7 +34,8 @@ export function codeFor(platform, form, snippet) {
   if (platform !== "nextjs") return snippet[form];
   const code = snippet.inline.replace(/^<script>|<\/script>$/g, "");
   const [, src = ""] = /src="([^"]+)"/.exec(snippet.script_tag) ?? [];
-  // The code contains a template literal, so it must be a string. next/script identifies inline code by its id.
+  // The snippet contains a template literal, so JSX must contain the snippet as a string. next/script needs an id to
+  // identify inline code.
   const element =
     form === "inline"
       ? `<Script id="page-views" dangerouslySetInnerHTML={{ __html: ${JSON.stringify(code)} }} />`

@@ -30,7 +30,7 @@ import { user } from "./session.js";
 // Maximum number of cached resources. With the cache, previously opened pages appear immediately.
 const KEPT = 60;
 const ERROR_AGAIN_MS = 5_000;
-// A component that is mounted within this time after a read uses the data from that read.
+// If a component is mounted within this time after a read, it uses the data from the read and does not read again.
 const NEW_MS = 1_000;
 
 class Resource {
@@ -69,7 +69,7 @@ class Resource {
     }
   }
 
-  /** Schedule the next poll if a component wants one. */
+  /** Schedule the next poll, if one of the components wants to poll. */
   plan() {
     const now_ms = performance.now();
     if (this.polls === 0) this.began_at_ms = now_ms;

@@ -15,9 +15,10 @@ import { profileLanguage } from "./settings.js";
 
 // Tokens that expire within this time are not used for new requests.
 const SPARE_MS = 30_000;
-// Time that a refresh needs to reach the other tabs, before the next tab checks whether it must refresh.
+// The time that a new session needs to reach the other tabs. After this time, the next tab checks whether it still has
+// to refresh.
 const BROADCAST_MS = 50;
-// Time that a new tab waits for another tab's session.
+// The time for which a new tab waits for the session of another tab.
 const ANSWER_MS = 30;
 
 let token = "";

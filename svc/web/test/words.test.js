@@ -36,7 +36,7 @@ test("all error codes have German texts", () => {
     codes.filter((code) => !de.errors[code]?.[0]),
     [],
   );
-  // German has a remedy for each code that has one, unless the English page deliberately shows none.
+  // For each code with a remedy, there must be a German remedy, unless the English pages deliberately show no remedy.
   const own = Object.keys(en.errors).filter((code) => en.errors[code]?.[1] === null);
   const remedied = Object.keys(REMEDIES).filter((code) => REMEDIES[code]?.remedy && !own.includes(code));
   assert.deepEqual(

@@ -68,7 +68,8 @@ async def test_expiry_is_noticed_on_time_without_a_health_check(place):
         service.supervisor.wake(account.edge_account_id)
         await service.idle()
         await shows(service, "ready", "token_expires_soon")
-        service.clock.advance_s(1.5)  # the duty runs at its due time even if nothing else happens
+        # move the clock past the due time; the duty must run although nothing else happens
+        service.clock.advance_s(1.5)
         ended = await shows(service, "revoked")
         assert ended.error == ErrorNote("revoked", "The working token has expired.")
 

@@ -81,7 +81,7 @@ REPAIRED_AUTOMATICALLY = "Nothing to do: the service repairs it automatically."
 async def check(service):
     response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
     assert response.status == 200, response.raw
-    for one in response.body["findings"]:  # every machine-readable fact is also in the sentence
+    for one in response.body["findings"]:  # each machine-readable fact must also be in the sentence
         words = " ".join(one[name] for name in ("thing", "expected", "found"))
         assert all(fact.removesuffix(".") in words for fact in one["facts"].values()), one
         assert one["kind"] != "other" or one["found"].startswith(("cannot be checked", "is refused")), one
@@ -359,7 +359,7 @@ async def test_check_responds_in_every_state_and_with_503_if_cloudflare_is_down(
             response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
             assert (response.status, response.code) == (503, "cloudflare_unavailable")
             await service.emulator.clear_faults()
-        # A part that cannot be checked becomes a finding. The other parts are still checked.
+        # A part of the account that cannot be checked causes a finding, and the other parts are still checked.
         await CustomerApi(service).call("PUT", f"{CustomerApi(service).script}/schedules", json=[])
         await service.emulator.fault("html", "*/query", times=None)
         found = by_thing(await check(service))

@@ -13,7 +13,7 @@ from svc.actors.duty import Timers
 from svc.actors.sync import routes
 from tests.actors.test_due import nothing_to_sync
 
-SERVER = {"name": "blog", "proxied": True}  # the record's content is a public IP address
+SERVER = {"name": "blog", "proxied": True}  # by default, the record's content is a public IP address
 DUMMY = {"type": "AAAA", "content": "100::", "proxied": True}
 
 
@@ -28,7 +28,7 @@ async def add_site(service, host):
 
 
 async def site_once(service, state, code=None):
-    """Return the only site when it has this state and error."""
+    """Return the only site once it has this state and error."""
 
     async def poll():
         [site] = (await service.call("GET", "/v1/sites")).body["sites"]
@@ -101,7 +101,7 @@ def codes(warnings):
 
 
 async def site_with_warnings(service, state, *expected):
-    """Return the only site when it has this state, these warnings and no error."""
+    """Return the only site once it has this state, these warnings and no error."""
 
     async def poll():
         [site] = (await service.call("GET", "/v1/sites")).body["sites"]

@@ -1,4 +1,6 @@
-"""Tests of the request to a new link host through the public address, and of the finding if it fails."""
+"""Tests of the request that the service sends to a new link host through its public address, and of the finding if the
+request fails.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ RULES = {
     "block": ("link_host_other_answer", "link_host_other_answer", {"status": "403"}),
     "page": ("link_host_other_answer", "link_host_other_answer", {"status": "200"}),
 }
-# The kind, code and facts of the finding for each reason why there is no response.
+# The kind, code and facts of the finding for each reason for which a host can send no response.
 REASONS = {
     NoAnswer("not_resolved"): ("link_host_not_resolved", "link_host_not_resolved", {}),
     NoAnswer("not_public", "10.0.0.1"): ("link_host_private", "dns_not_proxied", {"address": "10.0.0.1"}),

@@ -35,7 +35,7 @@ def due(number: int, **more: Any) -> Due:
 async def count_checks(service) -> int:
     """Return the number of health checks.
 
-    The calls that verify the token are counted, because each check starts with one.
+    The function counts the calls that verify the token, because each check begins with such a call.
     """
     return sum(call["path"].endswith("/tokens/verify") for call in await service.emulator.requests())
 

@@ -324,7 +324,7 @@ class Case:
         return details
 
     async def play(self, row: Row) -> None:
-        """Run another row in the same account."""
+        """Run the steps of another row in the account of this case."""
         self.row, self.errors_expected = row, 0
         await row.play(self)
         await self.expect_recovered()
@@ -413,7 +413,7 @@ class Case:
         """Check that each working token is either the account's own, or named in an error."""
         account = await self._account()
         if account is None and (self.row.resources is None or self.row.resources.tokens):
-            return  # the account belongs to another user
+            return  # do not check this, because the account belongs to another user
         named = set(details.get("revoke_tokens", ()))
         if account is not None:
             named |= {account["token"]["name"]} if account["token"] else set()

@@ -62,7 +62,7 @@ async def test_lost_token_that_cannot_be_deleted_is_named_until_it_is_gone(servi
     assert names(response.body) == names(shown) == await service.token_names()
     assert shown["error"]["details"]["revoke_token"] in names(shown)
 
-    response = await service.connect()  # the token still cannot be deleted
+    response = await service.connect()  # the first token still cannot be deleted
     assert (response.code, names(response.body)) == ("orphan_not_deleted", await service.token_names())
 
     await service.emulator.clear_faults()
@@ -254,7 +254,7 @@ async def test_undeleted_bootstrap_token_shows_a_warning_until_it_expires(place,
         async def gone():
             return (await service.account()).warnings == ("not_confirmed",) or None
 
-        await eventually(gone)  # the warning about the Worker that never pushed remains
+        await eventually(gone)  # only the warning about the Worker that never pushed remains
 
 
 @pytest.mark.rule("A2")

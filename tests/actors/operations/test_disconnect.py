@@ -19,7 +19,7 @@ from svc.store import disconnects, operations
 from svc.store.tx import sql
 from tests.actors.conftest import NEVER_S
 
-# One engine is sufficient, because Cloudflare's behavior does not depend on it.
+# One engine is sufficient, because Cloudflare behaves in the same way with both engines.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 SCRIPT = "*/workers/scripts/svc-edge"
 DATABASE = "*/d1/database/*"

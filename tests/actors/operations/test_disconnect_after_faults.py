@@ -57,7 +57,8 @@ def sampled(calls):
 @pytest.mark.rule("A5", "A17")
 @ON_SQLITE
 async def test_disconnect_names_exactly_what_remains_after_a_connect_with_one_fault(service):
-    await connect(service)  # the first connect operation also registers the workers.dev name
+    # connect once before recording, because only the first connect operation registers the workers.dev name
+    await connect(service)
     assert (await disconnect(service))["left"] == []
     calls = await calls_of_a_connect(service)
     assert (await disconnect(service))["left"] == []

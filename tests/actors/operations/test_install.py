@@ -74,7 +74,7 @@ async def test_install_stopped_by_a_refused_token_continues_once_the_token_is_ac
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "token_refused"
         assert shown["error"]["details"]["remedy"] == CATALOGUE["token_refused"].remedy
-    async with place.running() as service:  # the state is the same after a restart
+    async with place.running() as service:  # the state must be the same after a restart
         await service.emulator.clear_faults()
 
         async def well():
@@ -154,7 +154,7 @@ async def test_killed_upload_is_repeated_and_not_drift(place):
         await service.ready()
     place.upgrade()
     async with place.running() as service:
-        # Cloudflare accepts the upload, and the service ends while it is waiting for the response.
+        # Cloudflare accepts the upload, but the service ends before it gets the response.
         await service.emulator.fault("drop_after", SCRIPT, method="PUT", times=None)
         await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
         await service.emulator.faulted()

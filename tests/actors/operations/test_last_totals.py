@@ -191,7 +191,7 @@ async def test_counts_that_were_already_pushed_do_not_change(counting):
 
 @pytest.mark.rule("A17", "W3", "W4")
 async def test_days_deleted_before_their_push_are_stored(counting):
-    """The Worker keeps 14 days. For 20 days, none of its pushes was accepted."""
+    """The Worker keeps 14 days, but none of its pushes was accepted for 20 days."""
     service, link, worker = counting
     now = service.clock()
     today = day_of(now)

@@ -13,7 +13,7 @@ from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 from svc.store import operations, renewals
 from svc.store.tx import sql
 
-# One engine is sufficient, because Cloudflare's behavior does not depend on it.
+# One engine is sufficient, because Cloudflare behaves in the same way with both engines.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 TOKENS = "/accounts/*/tokens"
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
@@ -109,8 +109,8 @@ async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one)
         nursery.start_soon(one)
-    # A renewal that arrives during another gets `operation_in_progress`. If it was already waiting, it gets
-    # `invalid_bootstrap`, because the token has been used.
+    # A renewal that arrives during another renewal gets `operation_in_progress`. A renewal that was already waiting
+    # gets `invalid_bootstrap`, because the other one has used up the bootstrap token.
     assert sorted(codes, key=str) in ([None, "invalid_bootstrap"], [None, "operation_in_progress"])
     assert await service.token_names() == [(await service.account()).token_name]
 

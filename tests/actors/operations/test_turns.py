@@ -16,7 +16,7 @@ TOKENS = "/accounts/*/tokens"
 async def hold_next_call(service, method, path):
     """Hold the service's next call to `path` until the faults are cleared. Return a function that waits for the call.
 
-    If the request gets a response before that, it has not waited for the call.
+    If a request gets its response while the call is held, it has not waited for the call.
     """
     await service.emulator.fault("hold", path, method=method)
     return service.emulator.faulted

@@ -85,7 +85,7 @@ async def test_cloudflare_count_is_included_or_missing_if_not_reported(reader):
     assert found.day is not None
     assert found.requests is None
     await reader.service.emulator.clear_faults()
-    reader.service.clock.advance_s(300)  # the count is cached together with the ledger
+    reader.service.clock.advance_s(300)  # the count and the ledger are cached together
     assert (await reader.ledger()).requests is None
     emulator = reader.service.emulator
     await emulator.cron(reader.service.customer.account_id, "svc-edge", at=await emulator.clock(0))

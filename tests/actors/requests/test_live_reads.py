@@ -35,7 +35,7 @@ async def reader(service):
 
 
 class Reader:
-    """Reads one account's database, and counts the calls."""
+    """Reads the database of one account, and counts the calls to Cloudflare."""
 
     def __init__(self, service) -> None:
         self.service = service
@@ -187,7 +187,7 @@ async def test_result_is_cached_per_time_database_and_day(reader):
     clock.advance_s(-3_600)
     assert (await reader.target("lnk_a")).at == clock()
     assert await reader.calls() == 3
-    # In another account or another database, the same target has another key.
+    # The cache has another entry for the same target in another account or another database.
     await reader.target("lnk_a", id="acc_other")
     assert await reader.target("lnk_a", database_id="gone") == Unavailable("cloudflare")
     assert await reader.calls() == 5

@@ -1,4 +1,4 @@
-"""The tails of the negative binomial distribution equal sums of its probabilities."""
+"""Tests that the computed tails of the negative binomial distribution equal the sums of its probabilities."""
 
 from __future__ import annotations
 

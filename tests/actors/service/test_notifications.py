@@ -266,7 +266,8 @@ async def test_disabled_notifications_are_not_sent_later(quiet):
 async def test_disabling_notifications_drops_queued_emails(quiet):
     with mail_away(quiet):
         await set_state_and_run(quiet, "revoked", "revoked")
-        await quiet.world.outbox.settled()  # an email that is being sent would not be deleted
+        # wait until no email is being sent, because such an email would not be deleted
+        await quiet.world.outbox.settled()
         await notify(quiet, wanted=False)
         await notify(quiet, wanted=True)
     await set_state_and_run(quiet, "ready")

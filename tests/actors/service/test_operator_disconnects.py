@@ -1,4 +1,6 @@
-"""Disconnects for the operator: they wait for Cloudflare, survive a restart, and notify the accounts' users."""
+"""Tests of disconnects that the operator requests: they wait for Cloudflare, continue after a restart, and notify the
+users.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ async def test_account_is_disconnected_with_an_event_and_an_email(service, zone)
     [mail] = [mail for mail in await service.world.inbox() if "was disconnected" in mail]
     assert token in mail
     assert "could not be removed" not in mail
-    # The reports remain, as after the user's own disconnect.
+    # The reports remain, as after a disconnect by the user.
     assert (await service.call("GET", f"/v1/sites/{site['id']}/report")).status == 200
 
 

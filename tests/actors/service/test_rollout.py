@@ -45,7 +45,7 @@ class Fleet:
         config = Config(http=HttpConfig(base_url="https://svc.example"), worker=WorkerConfig(updates_at_once=50))
         push_url = "https://svc.example/edge/push"
         self.context = Context(store, none, none, config, self.clock, self.bundle, push_url)
-        self.install = {}  # by account, the id of the install of its running Worker
+        self.install = {}  # the id of the install of each account's running Worker
         self.silent = set()  # accounts with a Worker that does not push
         self.own: list[str] = []
         self.pushed_at = self.clock()
@@ -58,7 +58,8 @@ class Fleet:
 
         def added():
             first = len(self.install)
-            ids = [f"acc_{number:020}" for number in range(first, first + n)]  # their order is the same in each run
+            # the ids must have the same order in each run
+            ids = [f"acc_{number:020}" for number in range(first, first + n)]
             self.install |= {account_id: new_id("op") for account_id in ids}
             rows = [
                 (id_, user, edge_id(id_), state, b"sealed", heard_at, now - HOUR_MS, self.install[id_]) for id_ in ids
@@ -269,7 +270,7 @@ async def test_concurrent_and_unconfirmed_updates_are_limited(fleet):
     assert len(begun) == 8
     assert await fleet.advance() == []
     for operation in begun[:3]:
-        await fleet.upload(operation)  # an update that is waiting for its first push does not count as running
+        await fleet.upload(operation)  # an uploaded update that waits for its first push does not count as running
     assert len(await fleet.advance()) == 3
     while working := [one for one in await fleet.running() if one.step != "selfcheck"]:
         for operation in working:
@@ -380,7 +381,7 @@ async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_error
     assert not await fleet.store.run(rollouts.begin_update(stale, chosen, new_id("op"), fleet.clock()))
     await fleet.resume()
     begun_soon = await fleet.pass_hours(0.2)
-    assert len(begun_soon) < 40  # the remaining updates keep their intervals
+    assert len(begun_soon) < 40  # the updates that were planned before still have their intervals
     expected_errors.allow(HALTED)
     failed = await fleet.pass_hours(0.5, fleet.stay_silent)
     assert (await fleet.shown()).reason == "failures"

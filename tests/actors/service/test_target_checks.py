@@ -279,7 +279,7 @@ async def test_ten_thousand_due_targets_of_one_user_do_not_delay_others(store, n
     await store.run(later_by_a_second("https://b.example/"))
     async with hosts(authority, sends(status(200)), "a.example", "b.example") as server:
         service = checks(store, now, local_visitor(server, authority))
-        for _ in range(3):  # 500 targets are read in each round
+        for _ in range(3):  # each round reads 500 targets
             now.now_ms += 60_000
             await service.check_due()
     assert Counter(url.partition("/")[0] for url in server.urls) == {"a.example": 3 * 6, "b.example": 1}

@@ -29,7 +29,7 @@ from svc.clock import DAY_MS, HOUR_MS, day_of
 pytestmark = pytest.mark.rule("Y15")
 
 START = FIRST_DAY * DAY_MS
-# The hours are checked from this time on: a Monday at noon, after six weeks.
+# A Monday at noon, after six weeks with data. The hours after this time are checked.
 NOON = START + 6 * WEEK_MS + 12 * HOUR_MS
 
 

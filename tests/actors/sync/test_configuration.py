@@ -182,7 +182,7 @@ async def test_links_added_one_by_one_take_few_calls_and_the_first_is_synced_imm
     assert {link["config"] for link in last.values()} == {"synced"}
     calls = [call for call in await service.emulator.requests() if call["path"].endswith("/query")]
     syncs = 8 + 1 + (trio.current_time() - began) / 10
-    assert len(calls) <= 2 * syncs + 4  # a call writes 330 rows, so there are far fewer calls than links
+    assert len(calls) <= 2 * syncs + 4  # the limit is low, because one call writes 330 rows
     addresses = {f"https://example.org/{number}" for number in ("first", "last", *range(LINKS))}
     assert set((await written(service)).values()) == addresses
 

@@ -114,7 +114,7 @@ async def test_restored_service_and_its_worker_converge(original, tmp_path, zone
         lost = await service.account()
         worker = Worker(service, lost.database_id)
         assert await worker.links() == {"kept", "lost"}
-        # There are counts for the previous hour and for the previous day.
+        # The Worker has counts for the previous hour and for the previous day.
         now = original.clock()
         hour_at = now // HOUR_MS * HOUR_MS - HOUR_MS
         day, hour = day_of(hour_at), hour_at % DAY_MS // HOUR_MS
@@ -180,7 +180,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
         await worker.set_state(day=yesterday, as_of=today * DAY_MS)
     async with open_store(sqlite_config(copy.parent)) as store:
         await store.run(syncs.mark_restored(now))
-        await store.run(syncs.mark_restored(now + 1))  # the backup is restored again
+        await store.run(syncs.mark_restored(now + 1))  # the operator restores the backup again
         # The Worker pushes before the service has read the Worker's totals.
         part = PushedPart(9, today, now // HOUR_MS * HOUR_MS, False, (), (), ((link_id, 1, 0, 1),))
         await store.run(totals.ingest(account_id, [part], now))
@@ -263,7 +263,7 @@ async def test_day_deleted_during_the_read_is_not_marked_as_final(original, zone
         access = service.context.access(account)
         await worker.set_state(day=today - 1, as_of=today * DAY_MS)
         before = await recovery.read_meta(access, account.database_id)
-        # A cron run between two reads deletes the day's other rows.
+        # Between two reads of the service, a cron run deletes the other rows of the day.
         await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
         await recovery.catch_up(service.context, access, account, account.database_id, before)
         final = await service.store.read(totals.final_days(account_id, today - 20, today))

@@ -43,7 +43,7 @@ const world = {
 let table = compile(world.zones);
 let open = 0; // requests without a response until now
 /** @type {Record<string, Keyed<{requests: number, scripts: Record<string, ScriptCounts>}>>} */
-const counts = {}; // by account and emulated day, since this process started
+const counts = {}; // counts since this process started, by account and emulated day
 
 const today = () => Math.floor((Date.now() + world.offset_ms) / DAY_MS);
 
@@ -142,8 +142,8 @@ async function answer(request) {
   const known = /** @type {FrontAccount} */ (world.accounts[account]);
   const day = dayOf(account);
   const counter = counterOf(account, script);
-  // platform docs: above the daily limit, a route fails closed with error 1027. If configured, it fails open: requests
-  // go to the origin.
+  // platform docs: above the daily limit, a route fails closed with error 1027. If the route is configured to fail
+  // open, requests go to the origin.
   if (day.requests + (known.base[today()] ?? 0) >= known.max_requests) {
     return route.fail_open ? origin(visit) : refusal(429, 1027, "This website has been temporarily rate limited");
   }
@@ -172,7 +172,7 @@ export default {
 };
 
 /**
- * Asks Python for a fault that applies to this call.
+ * Asks the emulator's Python process for a fault that applies to this call.
  * @param {{side: string, account: string, script: string, method: string, target: string}} call
  * @returns {Promise<Fault | null>}
  */

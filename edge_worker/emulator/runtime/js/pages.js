@@ -12,7 +12,7 @@ export function refusal(status, code, title) {
 const RAY = "8f0000000000000a-AMS";
 const PASSED = { server: "cloudflare", "cf-ray": RAY };
 
-/** Returns a response of an origin server as visitors get it. @param {Response} response */
+/** Returns the response of an origin server with the changes that the edge makes. @param {Response} response */
 export function passed(response) {
   const stamped = new Response(response.body, response);
   stamped.headers.set("cf-ray", RAY);

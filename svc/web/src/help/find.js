@@ -11,7 +11,7 @@
  *   `title` is the page's title
  */
 
-// The weight of a searched word, depending on where it occurs.
+// The weight of a searched word in a heading, in the page's title and in the text.
 const IN_HEADING = 8;
 const IN_TITLE = 4;
 const IN_TEXT = 1;

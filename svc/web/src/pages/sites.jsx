@@ -24,7 +24,7 @@ import { t } from "../words.js";
  */
 
 const TYPED_MS = 200;
-// The worker reports a new site's first view within this time.
+// The Worker pushes the first view of a new site within this time.
 const FIRST_REPORT_MS = 2 * 3_600_000;
 
 /** @type {import("../resource.js").Pace} */

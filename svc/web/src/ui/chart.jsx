@@ -60,8 +60,7 @@ const NAMED = (/** @type {number} */ count, /** @type {Step} */ by) =>
 export function Chart({ toggle, choose, below, more, ...drawn }) {
   const { kind, slots, compared, comparison, bots } = drawn;
   const words = t().report;
-  // The time of the selected point is stored and not its index, which would select another day after a change of the
-  // period.
+  // Store the time of the selected point. Its index would select another day after a change of the period.
   const selected = useSignal(/** @type {string | null} */ (null));
   const opened = useSignal(false);
   const last = slots.length - 1;

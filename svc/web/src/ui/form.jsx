@@ -290,7 +290,7 @@ export function Password({ name, label, ...attributes }) {
         label={t().session.showPassword}
         checked={shown.value}
         onInput={(/** @type {import("preact").TargetedEvent<HTMLInputElement>} */ event) => {
-          // This input does not change a form value.
+          // Do not notify the form, because this checkbox does not change a value of the form.
           event.stopPropagation();
           shown.value = event.currentTarget.checked;
         }}

@@ -20,7 +20,7 @@ const SEARCH_AFTER_MS = 150;
 // The longest search text that the service accepts.
 const LONGEST_Q = 50;
 
-// Preact's types do not allow this role without a native list.
+// Preact's types allow this role only for inputs with a native list.
 const COMBOBOX = /** @type {any} */ ({ type: "search", role: "combobox" });
 
 /** @returns {Offer[]} */
@@ -109,7 +109,8 @@ export function Palette({ close }) {
   const pressed = (event) => {
     if (event.isComposing) return;
     if (event.key === "Escape") {
-      // Otherwise, the browser would first clear the field when the user presses Esc.
+      // When the user presses Esc, the browser would first only clear the field. Prevent this, so that the dialog
+      // closes.
       event.preventDefault();
       return close();
     }

@@ -94,13 +94,13 @@ function Panel({ id, chosen, choose, options, words, groups = [], close }) {
           spellcheck={false}
           value={wanted.value}
           onInput={(event) => {
-            // This input does not change a form value.
+            // Do not notify the form, because the search field does not change a value of the form.
             event.stopPropagation();
             wanted.value = event.currentTarget.value;
           }}
           onKeyDown={(event) => {
             if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
-            // Do not submit the form: if only one value matches, toggle it.
+            // Enter must not submit the form. If only one value matches the search, Enter toggles this value.
             event.preventDefault();
             const [only] = found;
             if (found.length === 1 && only) toggle(only.code);

@@ -116,7 +116,7 @@ export function Result({ notice }) {
         }
       } finally {
         changed("/v1/links", "/v1/tags");
-        // After an error, a retry restores only the other links.
+        // After an error, a retry restores only the links that were not restored yet.
         notice.value = { text: words.restored(restored), undo: undo.slice(restored) };
       }
     });

@@ -17,7 +17,7 @@ import { useWrite } from "./write.js";
  *   Seen a response; `text`: null if it is not text
  */
 
-// Longer bodies are truncated, because they would block the page.
+// The page shows only the beginning of longer bodies, because rendering them would block the page.
 const SHOWN_CHARACTERS = 100_000;
 const READABLE = /json|text|yaml|svg|csv/;
 
