@@ -152,7 +152,7 @@ class SmtpServer:
 
 
 class _Talk:
-    """The server's side of one connection."""
+    """The server's side of the conversation on one connection."""
 
     def __init__(self, server: SmtpServer, connection: socket.socket) -> None:
         self._server = server

@@ -203,7 +203,8 @@ def words_of(finding: Finding) -> tuple[str, str, str]:
 @pytest.mark.parametrize(("kind", "facts", "words"), ROWS, ids=[kind for kind, _, _ in ROWS])
 def test_texts_of_each_kind(kind, facts, words):
     assert words_of(Finding(kind, "resource_drift", facts)) == words
-    given = {"found"} if kind == "cron_deleted" else set()  # only the text of cron_changed contains this fact
+    # the fact `found` is in the text of cron_changed, but not in that of cron_deleted
+    given = {"found"} if kind == "cron_deleted" else set()
     assert set(fact_names(kind)) == facts.keys() - given
 
 

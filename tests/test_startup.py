@@ -48,7 +48,7 @@ def test_command_imports_only_its_own_module(tmp_path: Path, arguments: tuple[st
 
 
 def test_unknown_command_and_help_list_all_commands(tmp_path: Path) -> None:
-    actions = parser_of_all()._actions  # argparse has no public list
+    actions = parser_of_all()._actions  # argparse has no public attribute for the list of arguments
     [commands] = [list(each.choices or ()) for each in actions if isinstance(each, argparse._SubParsersAction)]
     unknown = svc_process(tmp_path, "serv")
     assert (unknown.returncode, unknown.stdout) == (2, "")

@@ -325,7 +325,7 @@ async def test_statements_run_as_one_transaction_and_report_their_cost(access: A
         await d1.query(access, database.id, [("delete from n", []), ("select nothing from nowhere", [])])
     assert caught.value.code == "cloudflare_error"
     (left,) = await d1.query(access, database.id, [("select count(*) as n from n", [])])
-    assert left.rows[0]["n"] == 2  # the failed batch was rolled back
+    assert left.rows[0]["n"] == 2  # the failed batch was rolled back, so there are still two rows
 
 
 async def test_daily_limit_is_reported_and_not_retried(access: Access, emulator: Emulator, customer: Customer) -> None:

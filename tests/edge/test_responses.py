@@ -195,7 +195,7 @@ def failed(repeat: Repeat, wait_s: float | None = None) -> Failed:
 
 
 def waits(retry: Retry, failure: Failed, *, repeatable: bool = True, settling_s: float = 0) -> list[float]:
-    """Return the delays between the attempts of a call that always fails in this way."""
+    """Return the delays between the attempts of a call if every attempt gets this response."""
     found: list[float] = []
     while (wait_s := retry.wait_s(failure, repeatable=repeatable, settling_s=settling_s, jitter=1)) is not None:
         found.append(wait_s)

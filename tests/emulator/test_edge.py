@@ -219,4 +219,4 @@ async def test_uploads_interrupt_no_running_work(emulator: Emulator, api: Api) -
     assert row["n"] == sent > 0
     state = await emulator.state()
     usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
-    assert usage["requests"] == sent  # each request is counted once, regardless of the process
+    assert usage["requests"] == sent  # the usage contains each request once, regardless of the process that served it

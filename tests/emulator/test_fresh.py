@@ -1,4 +1,4 @@
-"""Tests that need a new emulator, because of empty caches or the initial state of its random numbers."""
+"""Tests that need a new emulator, because they depend on empty caches or on the first random numbers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ async def test_new_cron_starts_within_15_minutes_and_may_skip_runs(emulator: Emu
         fired.append(len(await emulator.minute()))
     assert (fired[0], fired[-1]) == (0, 1)
     assert fired == sorted(fired)
-    await api.result("PUT", path, json=[{"cron": "* * * * *"}])  # an unchanged trigger keeps running
+    # a trigger that is set again without a change keeps running
+    await api.result("PUT", path, json=[{"cron": "* * * * *"}])
     assert len(await emulator.minute()) == 1
     await emulator.set_failure_settings(cron_missed_one_in=1)
     assert await emulator.minute() == []

@@ -151,7 +151,8 @@ async def test_crons_are_limited_by_account(api: Api, emulator: Emulator) -> Non
     await api.result("PUT", one, json=crons[:3])
     assert await api.refusal("PUT", two, json=crons[:3]) == (400, 10072)
     await api.result("PUT", two, json=crons[:2])
-    await api.result("PUT", one, json=crons[:3])  # the script's current crons are not counted twice
+    # the crons of the same script are replaced, so they do not count twice
+    await api.result("PUT", one, json=crons[:3])
     await api.result("PUT", one, json=[])
     assert len((await api.result("PUT", two, json=crons[:5]))["schedules"]) == 5
     await emulator.set_limits(api.customer.account_id, crons=4)

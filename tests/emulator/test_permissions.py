@@ -26,7 +26,7 @@ async def api_with(emulator: Emulator, api: Api, *rights: str, **wanted: Any) ->
 
 
 def calls(api: Api) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """Return one call for each permission."""
+    """Return one API call for each permission."""
     zone = api.customer.zones["shop.example"]
     return {
         "Workers Scripts Write": ("PUT", f"{api.account}/workers/scripts/probe/schedules", {"json": []}),
@@ -130,7 +130,7 @@ def whole(api: Api) -> dict[str, Any]:
 
 @pytest.fixture
 def bootstrap(api: Api) -> Api:
-    """A client for the same account, with the bootstrap token that the product asks its users for."""
+    """A client for the same account, with a bootstrap token like that of a user."""
     return Api(api.client, api.customer, api.customer.bootstrap_token)
 
 

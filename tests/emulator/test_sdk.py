@@ -59,7 +59,7 @@ async def test_tokens(emulator: Emulator, customer: Customer, sdk: Cloudflare) -
     }
     made = await ask(tokens.create, name="sdk", policies=[policy], expires_on="2099-01-01T00:00:00Z", **account)
     assert made.value.startswith("cfat_")
-    for number in range(7):  # more than one page
+    for number in range(7):  # seven items need more than one page
         await ask(tokens.create, name=f"more {number}", policies=[policy], **account)
     listed = await ask(tokens.list, **account)
     assert made.id in {token.id for token in listed}

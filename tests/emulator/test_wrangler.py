@@ -113,7 +113,7 @@ async def test_wrangler_creates_fills_lists_and_deletes_a_database(wrangler: Wra
 async def test_wrangler_redeploys_and_deletes(
     wrangler: Wrangler, emulator: Emulator, api: Api, all_zones: bool
 ) -> None:
-    if not all_zones:  # in this case, wrangler creates the routes zone by zone
+    if not all_zones:  # with such a token, wrangler creates the routes zone by zone
         rights = ["Workers Scripts Write", "D1 Write", "Workers Routes Write", "Zone Read"]
         _, value = await emulator.create_token(api.customer.account_id, rights=rights, zones=["shop.example"])
         wrangler = Wrangler(emulator, type(api)(api.client, api.customer, value), wrangler.folder)

@@ -272,7 +272,7 @@ async def test_next_run_removes_resources_after_kill_at_any_step(site, step):
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
 async def test_signal_stops_run_and_resources_are_removed(site, ends):
     async with site.started() as process:
-        await output(process, 11)  # the database has been created by now
+        await output(process, 11)  # at this line, the command has already created the database
         process.send_signal(ends)
         rest = await output(process)
         assert await process.wait() == 1

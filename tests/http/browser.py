@@ -22,7 +22,9 @@ class Browser:
     async def call(
         self, path: str, json: Any = None, *, cookies: dict[str, str] | None = None, **more: Any
     ) -> Response:
-        """Send a POST request without storing the response's cookies. `cookies`: sent instead of the stored ones."""
+        """Send a POST request without storing the response's cookies. `cookies`: the cookies to send instead of the
+        stored ones.
+        """
         sent = "; ".join(f"{name}={value}" for name, value in (self.cookies if cookies is None else cookies).items())
         headers = {"User-Agent": self.agent, **({"Cookie": sent} if sent else {}), **more}
         return await self.world.call("POST", path, json, headers=headers)

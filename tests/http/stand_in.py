@@ -90,7 +90,7 @@ class StandIn:
 
     @cached_property
     def user_deletions(self) -> UserDeletions:
-        """The real user deletions. The only account operation that they use is the disconnect."""
+        """The real code for user deletions. It uses only one account operation, the disconnect."""
         return UserDeletions(self.context, self.nursery, self.account)
 
     @cached_property

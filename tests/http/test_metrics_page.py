@@ -108,7 +108,7 @@ async def test_every_scrape_has_the_figures_from_the_store(store: Store, clock: 
         assert before.series("svc_backup_age_seconds") == []
         await store.run(an_account())
         await store.run(record_backup(clock() - 3_000))
-        await store.run(record_backup(clock() - 7_000))  # a backup that began earlier but ended later
+        await store.run(record_backup(clock() - 7_000))  # this backup began before the other one, but ended after it
         found = await service.scrape()
         assert found.total("svc_backup_age_seconds") == 3
         assert found.counts("svc_accounts", "state") == {("pending",): 1}

@@ -1,4 +1,4 @@
-"""A minimal HTTP client. Each request has its own connection, which is closed if the request is cancelled."""
+"""A minimal HTTP client. Each request has a separate connection, which is closed if the request is cancelled."""
 
 from __future__ import annotations
 

@@ -17,13 +17,14 @@ from tests.journeys.lifecycle import World
 from tests.journeys.mortal import open_mortal_service
 
 ZONE = "shop.example"
-# Each account's push is due before this time in the hour (`push_second` in svc/actors/operations/install.py).
+# Each account's push is due before this time after the start of the hour (`push_second` in
+# svc/actors/operations/install.py).
 PUSHED_BY_MS = 55 * 60_000
 
 
 # Short waits for new tokens, because a lenient platform accepts a valid token immediately.
 QUICK = {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
-# For tests that use the emulator's own, strict defaults.
+# A mark for tests that use the strict default settings of the emulator.
 STRICT_PLATFORM = pytest.mark.parametrize("strict", [True], ids=["strict"])
 
 
@@ -50,7 +51,7 @@ def free_port() -> str:
     reserved.bind(("127.0.0.1", 0))
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     host, port = reserved.getsockname()
-    reserved.detach()  # the descriptor stays open
+    reserved.detach()  # keep the file descriptor open when the object is deleted
     return f"{host}:{port}"
 
 

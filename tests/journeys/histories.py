@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 SECOND_MS, MINUTE_MS = 1_000, 60_000
 # The Worker's first run after this time of day closes the previous day.
 _CLOSED_AFTER_MIDNIGHT_MS = 11 * MINUTE_MS
-# A user creates one link, or all links of a shop at the same time.
+# The number of links that a user creates at the same time: from one link to all links of a shop.
 _MADE_AT_ONCE = (1, 2, 4, 12, 24)
-# Campaigns as the address of a page or link names them, and the resulting keys.
+# Campaigns, as the URL of a page or link contains them, and the keys under which they must be counted.
 _CAMPAIGNS = (("", ""), ("", ""), ("Spring+Sale", "spring sale"), ("spring%20sale", "spring sale"), ("mail", "mail"))
 # The rules of some links.
 RULES = (
@@ -50,7 +50,7 @@ class Plan:
     days: int
     moments: int
     most: int  # maximum number of sites and links per account
-    months_kept: int | None = None  # some accounts keep this number of months
+    months_kept: int | None = None  # the number of months that some accounts keep; None: all accounts keep all months
     ranges: int = 4  # reports over random periods, per site or link, at the end
     only: int | None = None  # run only this account
     until_moment: int | None = None  # stop after this moment
@@ -64,7 +64,7 @@ class Plan:
         return Setting(chance.choice((35, 14, 20)), chance.choice((None, self.months_kept)))
 
     def rerun_command(self, number: int, moment_number: int) -> str:
-        """Return the command that reruns one account, up to a moment."""
+        """Return the command that repeats the history of one account up to a moment."""
         settings = {
             "SEED": self.seed, "ACCOUNTS": self.accounts, "DAYS": self.days, "MOMENTS": self.moments, "MOST": self.most,
             "MONTHS": self.months_kept or 0, "ONLY": number, "UNTIL": moment_number,
@@ -94,7 +94,7 @@ class Moment:
         return not (self.service_away or self.lost_responses or self.lost_requests)
 
     def quiet(self) -> Moment:
-        """Return this moment, but without push failures."""
+        """Return a copy of this moment without push failures."""
         return replace(self, service_away=False, lost_responses=0, lost_requests=0)
 
 
@@ -108,7 +108,7 @@ class Site:
     old_paths: list[tuple[str, int]] = field(default_factory=list)  # (path, time until which it counts, in epoch ms)
     alive: bool = True
     has_rules: bool = False
-    has_ended: bool = False  # a link whose period has ended
+    has_ended: bool = False  # True if the period of the link has ended
     synced: bool = False  # True if the Worker has its current version
 
 
@@ -138,7 +138,7 @@ class RandomAccount:
     account_id: str = ""
     sites: list[Site] = field(default_factory=list)
     away: int = 0  # number of moments without crons
-    away_since: int = 0  # epoch ms: the beginning of that time
+    away_since: int = 0  # epoch ms: the start of the time without crons
     connected: bool = True
     leaving: bool = False  # True if its user will disconnect it
     level: int = 0  # level of the write budget
@@ -146,7 +146,7 @@ class RandomAccount:
     # separate random numbers, so that reports do not change the history
     range_chance: random.Random = field(default_factory=random.Random)
     retention: Setting = field(default_factory=Setting)
-    retained: Retained | None = None  # what its Worker's database has, if known
+    retained: Retained | None = None  # the days and months that its Worker's database contains, if known
     months_due: bool = False  # True if a month has ended that the Worker has not added up yet
     ever_short: bool = False  # True if the write budget was nearly used up on any day
     ran_at: int = 0  # epoch ms: the last time that its crons ran until idle
@@ -181,7 +181,7 @@ class RandomAccount:
         if not self.connected or self.chance.random() < 0.3:
             return
         if self.level > 1 and self.level_day != now // DAY_MS:
-            return  # until the next cron, it is unknown whether isolates omit details
+            return  # yield nothing until the next cron, because isolates may or may not omit details
         for site in self.alive:
             count, seed = self.chance.choice((0, 0, 1, 2, 3, 5, 9)), self.chance.randrange(2**32)
             is_site = site.target.kind == "site"
@@ -221,7 +221,7 @@ class RandomAccount:
 
 
 def _visit(chance: random.Random, hit: Hit) -> Hit:
-    """Return the view, changed at random to follow another view on the site or to have a campaign."""
+    """Return the view. At random, change it so that it follows another view on the site, or has a campaign."""
     if chance.random() < 0.3:
         return replace(hit, referrer="/before", source="(internal)")
     return _with_campaign(chance, hit)
@@ -253,8 +253,8 @@ class Seen:
     reports: int = 0
     incomplete: int = 0
     disconnected: int = 0
-    months: int = 0  # months whose rows reports contain
-    mixed: int = 0  # reports that contain both months and kept days
+    months: int = 0  # number of months whose stored sums reports contain
+    mixed: int = 0  # number of reports that contain both the sums of months and single days
     actions: dict[str, int] = field(default_factory=dict)
 
     def count(self, action: str) -> None:

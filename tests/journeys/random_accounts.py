@@ -106,7 +106,7 @@ class RandomAccounts:
             await self._each(self._leave)
             await self.world.emulator.settled()
             await self._each(self._visit_dead_ends)
-            await self.world.emulator.settled()  # the requests may have run an overdue cron job
+            await self.world.emulator.settled()  # wait, because requests may have run a cron job that was overdue
             for _ in range(self._chance.choice((0, 0, 2 * self.plan.accounts))):
                 await self.world.push_again(self._chance.randrange(10**6))
             await self._each(self._check_some)
@@ -415,7 +415,7 @@ class RandomAccounts:
     def _expect(self, account: RandomAccount, at: int) -> None:
         """Record which hours must be closed and sent after the crons have run at this time."""
         account.ran_at = at
-        # A push is due once an hour. After a failure, the next one is due within an hour.
+        # A push is due once an hour. After a failed push, the next push is also due within an hour.
         if self._unwell_at < at - _PUSHED_MS:
             sent = [until for closed_at, until in account.closed if closed_at < at - _PUSHED_MS]
             account.as_of_at_least = max(account.as_of_at_least, *sent, 0)
@@ -484,7 +484,7 @@ class RandomAccounts:
         if live and account.connected and period != "today":
             await self._allow_unknown_days(account, wanted, shown, now)
         if not live and account.level_day == now // DAY_MS:
-            # The hour may not have ended, or its push may not be due yet.
+            # The last hour of the report may not have ended, or its push may not be due yet.
             wanted["incomplete"] = shown["incomplete"] or account.incomplete_day == account.level_day
         assert shown == wanted, f"{path} at {now}:\n{shown}\nis not\n{wanted}"
         self._check_as_of(account, until, now, live=live)

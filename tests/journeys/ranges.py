@@ -37,7 +37,7 @@ _STORED_DAYS = 67
 
 
 def random_query(chance: random.Random, today: int) -> dict[str, str]:
-    """Return the parameters of a valid request that uses at least one parameter for any period."""
+    """Return the parameters of a valid request for a report. `by` is always set."""
     query = {}
     length = 0
     if chance.random() < 0.5:

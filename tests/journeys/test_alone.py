@@ -15,7 +15,7 @@ async def test_second_service_on_the_same_store_fails_with_an_error(service, emu
         async with open_service(tmp_path / "second", settings):
             raise RuntimeError("two services are running")
     assert (await service.call("GET", "/v1/accounts"))["accounts"] == []
-    # A service that was killed does not block the next one.
+    # If a service is killed, the next service can use the store.
     await service.kill()
     async with open_service(tmp_path / "third", settings) as third:
         third.headers = service.headers

@@ -131,7 +131,8 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
                 end = at // HOUR_MS * HOUR_MS + HOUR_MS
                 await crons(emulator, customer, real, end + 4 * MINUTE_MS, FOLDS)
                 await crons(emulator, customer, real, end + PUSHED_BY_MS, 5)
-        # If a push was sent before the day was closed, another push follows an hour later.
+        # If a push was sent before the day was closed, the totals of the closed day follow in another push an hour
+        # later.
         await crons(emulator, customer, real, today * DAY_MS + HOUR_MS + PUSHED_BY_MS, 5)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert account["push"]["queue"] == 0

@@ -100,7 +100,8 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         [new_link] = (await second.call("GET", "/v1/links"))["links"]
         assert {new_link[name] == link[name] for name in ("code", "url", "rules", "short_url")} == {True}
         assert new_link["rules"] == RULES
-        for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):  # the second file adds nothing
+        # both files contain the same totals, so the second import adds nothing
+        for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):
             status, told = await svc_import(tmp_path / "second", settings, "totals", str(file))
             # the totals of a deleted link belong to no link that exists
             assert (status, "deleted" in told) == (1, True)

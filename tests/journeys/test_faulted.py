@@ -32,7 +32,7 @@ assert _CALLS * len(OPERATIONS) >= len(FAULTS)
 @pytest.mark.rule("A7", "A12", "A20")
 @pytest.mark.parametrize("operations", _WALKS, ids=lambda walk: walk[0].name if EVERYTHING else "some")
 async def test_failure_of_any_call_can_be_recovered(world: World, operations: Sequence[Operation]) -> None:
-    chance = random.Random(SEED)  # reproducible, not a secret
+    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
     async with open_mortal_service(world.folder, {**world.settings, "SVC_EDGE_TIMEOUT_S": "2"}) as service:
         service.headers = world.headers
         drawn = itertools.cycle(chance.sample(sorted(FAULTS), len(FAULTS)))
@@ -45,7 +45,7 @@ async def test_failure_of_any_call_can_be_recovered(world: World, operations: Se
 
 
 def _faults(operation: Operation, drawn: Iterator[str], chance: random.Random) -> Iterator[tuple[str, Draws]]:
-    """Yield each failure with the calls that should fail with it."""
+    """Yield each kind of failure with the numbers of the calls that fail in this way."""
     for name in sorted(FAULTS) if EVERYTHING else itertools.islice(drawn, _CALLS):
         yield name, Draws(chance, operation.calls)
 

@@ -30,7 +30,7 @@ _WALKS = [[operation] for operation in OPERATIONS] if EVERYTHING else [OPERATION
 async def test_next_start_completes_an_operation_interrupted_by_a_kill(
     world: World, operations: Sequence[Operation]
 ) -> None:
-    chance = random.Random(SEED)  # reproducible, not a secret
+    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
     interrupted: Operation | None = None
     for operation in operations:
         moments = Draws(chance, operation.moments, _MOMENTS)

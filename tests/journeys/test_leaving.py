@@ -40,7 +40,7 @@ _MOMENTS, _MOMENTS_OF_FAILURES = 25, 14
 
 @pytest.mark.rule("C12", "A17")
 async def test_next_start_completes_a_deletion_interrupted_by_a_kill(world: World) -> None:
-    chance = random.Random(SEED)  # reproducible, not a secret
+    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
     for mode in _MODES if EVERYTHING else (None, chance.choice(_MODES[1:])):
         moments = Draws(chance, _MOMENTS if mode is None else _MOMENTS_OF_FAILURES)
         for moment in moments:

@@ -123,7 +123,8 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
         await service.sign_up("a@example.com", "a long password")
         await place.begin()
 
-        # Writes are lost before or after they are executed, or the request ends while they are running.
+        # In each hour, the Worker's writes fail in another way: they are lost before or after they are executed, or the
+        # request ends during them.
         for hour, kinds in enumerate((("d1_drop_before", "d1_drop_after"), ("d1_end_before", "d1_end_after")), 1):
             await place.clock(hour * HOUR_MS + 5 * MINUTE_MS)
             await place.visits(2, 1, 1)
@@ -133,7 +134,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
                 await emulator.clear_faults()
             await place.clock(hour * HOUR_MS + 6 * MINUTE_MS)
             await place.visits(1, 1, 1)
-            # Crons crash at database calls, and pushes lose their request or response.
+            # In the cron runs, database calls crash the run, and pushes lose their request or their response.
             at = (hour + 1) * HOUR_MS + 4 * MINUTE_MS
             for minute in range(4):
                 await emulator.fault(("d1_drop_before", "d1_drop_after")[minute % 2], after=2 + 3 * minute)

@@ -64,7 +64,8 @@ async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, se
     day = noon // DAY_MS
     assert report["totals"] == tally.day(day)
     assert {entry["key"]: entry["n"] for entry in report["breakdowns"]["bots"]} == dict(tally.top("bots", day, day))
-    # The view is dated earlier than the site's creation, so the site shows the time of its creation instead.
+    # The view has an earlier time than the creation of the site. In this case, the site shows the time of its creation
+    # as that of its first view.
     site = (await service.call("GET", f"/v1/sites/{site['id']}"))["site"]
     assert site["first_view_at"] == site["created_at"]
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]

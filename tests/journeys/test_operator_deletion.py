@@ -25,7 +25,7 @@ async def test_operator_deletes_users_while_a_service_is_running(emulator, custo
         status, stdout, stderr = await svc(folder, settings, "user", "delete", "a@example.com", "--yes", "--json")
         assert (status, stderr) == (0, "")
         facts = json.loads(stdout)
-        [token] = facts.pop("revoke_tokens")  # a token cannot delete itself
+        [token] = facts.pop("revoke_tokens")  # the working token remains, because a token cannot delete itself
         assert customer.account_id in token
         assert facts == {"email": "a@example.com", "state": "deleted", "left": []}
         held = (await emulator.state())["accounts"][customer.account_id]
@@ -33,7 +33,7 @@ async def test_operator_deletes_users_while_a_service_is_running(emulator, custo
         await service.call("GET", f"/v1/accounts/{account_id}", expect=401)
         listed = (await svc(folder, settings, "user", "list", "--json"))[1].splitlines()
         assert [json.loads(line)["email"] for line in listed] == ["other@example.com"]
-        # The address is available again, and the next deletion has nothing to report.
+        # The deleted address can be used again, and the deletion of the new user has nothing to report.
         body = {"email": "a@example.com", "password": "another long one"}
         await service.call("POST", "/auth/sign-up", body, expect=202)
         status, stdout, _ = await svc(folder, settings, "user", "delete", "a@example.com", "--yes")

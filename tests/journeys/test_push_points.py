@@ -70,7 +70,7 @@ class Hours:
 @pytest.mark.rule("W3", "R1")
 @pytest.mark.timeout(600)
 async def test_failure_at_any_point_of_the_push_changes_no_total(emulator, customer, tmp_path):
-    chance = random.Random(SEED)  # reproducible, not a secret
+    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
     # The last day is closed in the first hours of the next day. By the service's clock, these hours must have passed.

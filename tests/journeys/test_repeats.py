@@ -206,7 +206,7 @@ async def _remember(service: MortalService, place: Place, write: RepeatedWrite, 
     if write.kind.made is None:
         return
     name, noun = write.kind.made
-    if name == "key_id":  # the value may be lost, but the key is in the list
+    if name == "key_id":  # the value of the key may be lost, but the list of keys contains the key
         listed = await request(service.url, "GET", "/v1/keys", write.credentials[0])
         place.ids[name] = listed.json["keys"][-1]["id"]
         return
@@ -268,7 +268,7 @@ async def _is_hidden_from_limited_keys(service: MortalService, caller: Caller, w
 async def test_writes_are_made_once_if_the_service_is_killed(
     emulator: Emulator, store_config: StoreConfig, tmp_path: Path, walk: int
 ) -> None:
-    chance = random.Random(SEED)  # reproducible, not a secret
+    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
     environ = settings(emulator, store_config)
     async with prepared(emulator, store_config) as (place, caller):
         left = list(KINDS)

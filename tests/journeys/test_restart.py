@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Store, Tx
 
-_CLIENTS = 4  # number of clients of each kind
+_CLIENTS = 4  # the number of clients of each kind
 _RESTARTS = 5 if EVERYTHING else 2
 # The number of responses that each client gets between two restarts.
 _ANSWERS = 10

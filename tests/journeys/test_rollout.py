@@ -146,4 +146,4 @@ async def test_rollout_of_a_broken_worker_halts_and_a_fixed_one_completes(
     assert bundles == [bundle] * ACCOUNTS
     assert progress.counts == {"updated": ACCOUNTS}
     assert (rollout.updated, rollout.failed) == (ACCOUNTS, 0)
-    assert begun[0] < rollout.spread_from <= begun[1]  # the canary is updated first, then the others
+    assert begun[0] < rollout.spread_from <= begun[1]  # the canary is updated first, and the other accounts after it

@@ -106,7 +106,7 @@ async def test_viewer_gets_the_page_and_the_secret_leaves_no_trace(
     badge = await get(f"{path}/badge.svg?label=seen")
     assert badge.text.startswith("<svg")
 
-    async def logged() -> str | None:  # a request is logged after its response
+    async def logged() -> str | None:  # the service logs a request only after its response
         log = (tmp_path / "svc/log").read_text()
         routes = {line.get("route") for line in map(json.loads, log.splitlines()) if line["message"] == "request"}
         shown = {"/s/{secret}", "/s/{secret}/report", "/s/{secret}/badge.svg"}

@@ -18,7 +18,7 @@ from tests.journeys.conftest import ZONE, connect, settings_of
 
 DAY_S = 86_400
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
-_PAGE = 4  # index of the page in a view's line: target, hour, reason, visitor, page, …
+_PAGE = 4  # the index of the page in a line of the event log: target, hour, reason, visitor, page, …
 
 
 async def view(emulator, path, page) -> int:
@@ -88,7 +88,9 @@ LOST = [(what, kind) for what in ("delete", "rotate") for kind in ("drop_before"
     ("what", "kind"), LOST if EVERYTHING else [random.Random(f"{SEED} {n}").choice(LOST[n : n + 2]) for n in (0, 2)]
 )
 async def test_next_start_completes_route_changes_of_a_killed_service(emulator, customer, tmp_path, what, kind):
-    """Kill the service after its commit. Its call to the platform is lost before or after execution."""
+    """Kill the service after it has committed the change. The call for the route is lost before or after Cloudflare
+    executes it.
+    """
     settings = settings_of(emulator, sqlite_config(tmp_path), SVC_TIMING_ROUTE_RETRY_S="3600")
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")

@@ -143,7 +143,7 @@ async def test_standby_takes_over_from_a_killed_service_with_all_acknowledged_da
                 assert standby.messages() == [WAITS]
                 await first.kill()
             await standby.serves()
-            first.url = standby.url  # requests now go to the standby
+            first.url = standby.url  # send further requests to the standby
             for code, link_id in kept.items():
                 assert (await first.call("GET", f"/v1/links/{link_id}"))["link"]["code"] == code
             await first.synced(f"/v1/links/{link_id}")  # this shows that the account actors are running
@@ -169,7 +169,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
         assert await epoch(store_config) == int(counted)
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
 
-        first.process.terminate()  # this releases the store
+        first.process.terminate()  # the first service ends and releases the store
         assert await first.process.wait() == 0
         served: list[Standby] = []
 

@@ -120,7 +120,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         assert (account["operation"]["state"], account["push"]["schema"]) == (
             "done",
             account["edge"]["schema"],
-        )  # its first push confirms it
+        )  # the first push of the new Worker confirms the update
         # The new Worker closes the hours and the day.
         for end in (noon + 3 * HOUR_MS, noon + 12 * HOUR_MS):
             await crons(emulator, customer, real, end + 12 * MINUTE_MS, 6)
@@ -138,7 +138,7 @@ async def test_next_start_completes_an_update_killed_at_any_moment(world: World,
     """Kill the service at random moments, as in test_killed.py. Here, the service starts the operation
     automatically.
     """
-    chance = random.Random(SEED)  # reproducible, not a secret
+    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     moments = Draws(chance, MOMENTS, MOMENTS_DRAWN)
     for moment in moments:
@@ -173,7 +173,7 @@ async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
     """One call fails, as in test_faulted.py. The rollout retries the update hours later, but users can install
     immediately.
     """
-    chance = random.Random(SEED)  # reproducible, not a secret
+    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}
     for name in sorted(FAULTS) if EVERYTHING else chance.sample(sorted(FAULTS), CALLS_DRAWN):
@@ -227,7 +227,9 @@ async def ended(world: World, service: Service) -> Any:
 
 
 async def is_ready(world: World, service: Service) -> bool | None:
-    """Return True if the account is ready. After a rejected call, this may take until the next health check."""
+    """Return True if the account is ready. After a rejected call, the account may be ready again only after the next
+    health check.
+    """
     account = await world.account(service)
     assert account is not None
     return account["state"] == "ready" or None

@@ -56,7 +56,9 @@ async def noted(service, site_id):
 
 @pytest.mark.rule("S1", "S3", "W1")
 async def test_first_view_is_counted_once_dns_is_switched(emulator, customer, tmp_path):
-    """The site and its snippet are added before the domain moves to the platform. No other action is needed."""
+    """The user adds the site and its snippet before the domain moves to the platform. After that, the user does not
+    have to do anything else.
+    """
     timing = {"SVC_TIMING_ROUTE_RETRY_S": "0.5", "SVC_TIMING_HEALTH_EVERY_S": "1"}
     async with open_service(tmp_path / "svc", settings_of(emulator, sqlite_config(tmp_path), **timing)) as service:
         await service.sign_up("a@example.com", "a long password")

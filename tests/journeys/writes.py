@@ -88,7 +88,8 @@ class Kind:
     # where the response has the id of the new object: its key, and its name in `Place.ids`, such as ("site", "site_id")
     made: tuple[str, str] | None = None
     bootstrap: bool = False  # True if the body contains a new bootstrap token
-    by_one: bool = False  # True if it ends all other sessions of the user, so only one can repeat it
+    # True if the write ends all other sessions of the user, so that only one credential can repeat it
+    by_one: bool = False
 
     @property
     def name(self) -> str:

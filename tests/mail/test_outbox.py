@@ -182,7 +182,7 @@ async def test_kill_before_recording_repeats_email_with_same_message_id(store_co
             assert len(set(ids(server))) == 1
             first, second = links(server)
             assert first != second
-            # Mail clients show only one of the two emails. Both links work until one of them is used.
+            # Mail clients show two identical emails only once. Both links work until one of them is used.
             user = await store.run(users.confirm_user(digest(first), clock()))
             assert user is not None
             assert user.id == user_id
@@ -520,7 +520,7 @@ def confirm_all() -> Tx[None]:
 
 async def test_requested_emails_are_sent_before_notices(store, clock):
     first_four: list[str] = []
-    together = threading.Barrier(4, timeout=60)  # four emails are sent concurrently, in any order
+    together = threading.Barrier(4, timeout=60)  # waits for four concurrent emails, in any order
 
     def rule(step: str, said: str) -> None:
         if step == "RCPT" and len(first_four) < 4:

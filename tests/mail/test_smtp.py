@@ -126,7 +126,8 @@ async def test_refusal_raises_matching_error(step, response, error):
         await send(config(server))
     assert type(caught.value) is error
     assert response[:3] in str(caught.value)
-    assert "user" not in str(caught.value)  # responses may contain the address
+    # the error must not contain the server's response, which may contain the address
+    assert "user" not in str(caught.value)
 
 
 @pytest.mark.parametrize("act", [Act.CLOSE, Act.GARBAGE, Act.LONG_LINE, Act.FLOOD])
@@ -190,7 +191,7 @@ def authority():
 
 @pytest.fixture
 def trusted(authority, tmp_path, monkeypatch):
-    """Make this process trust the certificate authority."""
+    """Make this process trust the certificate authority of the test server."""
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
 

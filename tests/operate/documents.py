@@ -175,7 +175,7 @@ class Place:
                 capture_stdout=True,
                 stderr=subprocess.STDOUT,
                 check=False,
-                start_new_session=True,  # no terminal, so that passwords are read from `typed`
+                start_new_session=True,  # without a terminal, commands read passwords from standard input
             )
         said = ended.stdout.decode()
         assert (ended.returncode != 0) == fails, f"{block} ended with {ended.returncode}:\n{said}"

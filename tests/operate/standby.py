@@ -1,4 +1,4 @@
-"""Steps of docs/operate/standby.md. The tests of the standby run them."""
+"""Steps of docs/operate/standby.md. tests/journeys/test_standby.py runs these steps."""
 
 from tests.operate.documents import by_hand, elsewhere
 

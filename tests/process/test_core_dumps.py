@@ -40,6 +40,6 @@ def test_crashed_service_leaves_no_core_dump(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 def test_core_dump_of_other_process_is_detected(tmp_path):
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
-        return  # the hard limit of this process does not allow core dumps
+        return  # skip the check, because the hard limit of this process does not allow core dumps
     with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as process:
         assert crash(process) == os.CLD_DUMPED

@@ -15,7 +15,7 @@ from tests.identity.test_logo import chunk
 from tests.qr.images import logo_of
 
 RNG = np.random.default_rng(7)
-SIZE = (13, 29)  # neither is a multiple of 8 pixels
+SIZE = (13, 29)  # neither the width nor the height is a multiple of 8 pixels
 COLORS = RNG.integers(0, 256, (*SIZE, 4), dtype=np.uint8)
 # Color type → bits per sample, and samples per pixel.
 DEPTHS = {0: [1, 2, 4, 8], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16]}

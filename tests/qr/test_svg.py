@@ -35,7 +35,8 @@ def picture(code: str, pixels_a_module: int = 4) -> np.ndarray:
     assert {**rect.attrib} == {"width": str(width), "height": str(height), "fill": "#fff"}
     modules = np.full((height, width), 255, dtype=np.uint8)
     drawn = re.sub(r"M(\d+) (\d+)h(\d+)v1h-(\d+)z", "", path.attrib["d"])
-    assert drawn == ""  # the path has only rectangles one module high, with integer coordinates
+    # nothing else remains: the path consists of rectangles that are one module high and have integer coordinates
+    assert drawn == ""
     for x, y, run, back in re.findall(r"M(\d+) (\d+)h(\d+)v1h-(\d+)z", path.attrib["d"]):
         assert run == back
         modules[int(y), int(x) : int(x) + int(run)] = 0

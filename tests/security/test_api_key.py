@@ -59,7 +59,8 @@ def test_new_key_is_random_word_with_valid_checksum():
 @pytest.mark.parametrize(
     ("value", "valid"),
     [
-        ("svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg", True),  # checksum computed with Perl's Compress::Zlib
+        # a key whose checksum was computed with another program, Perl's Compress::Zlib
+        ("svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg", True),
         ("svc_00000000000000000000000000040500azb7", True),  # checksum with leading zeros
         ("svc_000000000000000000000000000405azb7", False),
         ("svc_00000000000000000000000000040500azb7\n", False),

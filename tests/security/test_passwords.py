@@ -92,7 +92,7 @@ def test_unicode_forms_of_one_password_match():
 
 
 def test_hash_has_recommended_cost_also_for_unknown_address(monkeypatch):
-    """Most other tests use a cheap hash, so they do not check the real cost."""
+    """Other tests do not check the cost of a hash, because most of them use a cheap hash."""
     assert (AS_IT_IS.memory_cost, AS_IT_IS.time_cost, AS_IT_IS.type) == (64 * 1024, 3, Type.ID)
     for hasher in (AS_IT_IS, PasswordHasher.from_parameters(profiles.CHEAPEST)):
         monkeypatch.setattr("svc.security.passwords._HASHER", hasher)

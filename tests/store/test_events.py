@@ -228,7 +228,8 @@ async def test_event_appears_only_after_all_lower_numbers(
             nursery.start_soon(postgres.run, record(key_event(one, "quick")))
             await until_waiting(postgres, "transactionid")
             assert await audit_log(postgres, one) == []
-            await postgres.run(record(key_event(other, "quick")))  # events of other users do not wait
+            # the event of another user is written without waiting
+            await postgres.run(record(key_event(other, "quick")))
             assert await numbers(postgres, other) == [1]
             let_go.cancel()
     assert [(event.number, event.target) for event in await audit_log(postgres, one)] == [(1, "slow"), (2, "quick")]

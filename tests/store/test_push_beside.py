@@ -27,7 +27,7 @@ from tests.store.makers import a_site, an_account, owner_of
 if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
-LIVE_AT = START_MS + 60_000  # the time after which every isolate uses the synced configuration
+LIVE_AT = START_MS + 60_000  # epoch ms; after this time, every isolate uses the synced configuration
 NOTE = ErrorNote("edge_firewall", "refused")
 DAY = START_MS // 86_400_000
 HOUR = START_MS - START_MS % HOUR_MS - HOUR_MS

@@ -13,7 +13,7 @@ from svc.worker.config_rows import rows_of
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account
 
-LIVE_AT = START_MS + 60_000  # the time after which every isolate uses the synced configuration
+LIVE_AT = START_MS + 60_000  # epoch ms; after this time, every isolate uses the synced configuration
 NOTE = ErrorNote("edge_firewall", "refused", {"ray_id": "8f"})
 
 

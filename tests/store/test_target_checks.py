@@ -98,7 +98,7 @@ async def test_target_is_broken_after_two_requests_a_day_apart(store):
     await store.run(listed())
     assert await store.run(request(URL, "http_404", NOW, took_ms=5_000)) is False
     assert await store.read(of_link(link_id)) == ()
-    # The second request is a day after the first one ended.
+    # The second request is due a day after the first request has ended.
     assert await store.run(request(URL, "http_410", NOW + CONFIRM_MS + 4_999)) is None
     second = NOW + CONFIRM_MS + 5_000
     assert await store.run(request(URL, "http_410", second)) is True

@@ -68,7 +68,7 @@ def all_rows() -> Tx[Rows]:
     """Return all rows in the store."""
     found: Rows = {}
     for table in TABLES:
-        rows = yield sql(f"select * from {table}")  # a table name from the schema
+        rows = yield sql(f"select * from {table}")  # the name of the table comes from the schema
         found[table] = Counter(tuple(sorted(dict(row).items())) for row in rows)
     return found
 

@@ -1,4 +1,4 @@
-"""A failed test prints the command that runs it alone. That command draws the same random values."""
+"""A failed test prints the command that runs this test alone, with the same random values."""
 
 from __future__ import annotations
 

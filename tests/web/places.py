@@ -149,7 +149,9 @@ def open_browser() -> Iterator[Browser]:
 
 
 def new_context(browser: Browser, **more: Any) -> BrowserContext:
-    """Open a browser context without cookies. It sets the locale, because this Chromium has no valid default."""
+    """Open a browser context without cookies. The context sets a locale, because the default locale of this Chromium is
+    not valid.
+    """
     size = {"width": WIDTHS[0], "height": HEIGHT}
     wanted = {"locale": "en-US", "timezone_id": "Asia/Tehran", "reduced_motion": "reduce", "viewport": size, **more}
     context = browser.new_context(**wanted)

@@ -216,7 +216,7 @@ def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, wor
     # The last fault was a rate limit, so the button is disabled until the time that the platform has sent.
     again = form.page.get_by_role("button", name="Continue", exact=True)
     expect(again).to_have_attribute("aria-disabled", "false")
-    # While a response is pending, pressing the button again sends nothing.
+    # While a request is pending, another press of the button must send nothing.
     held = form.hold()
     again.click()
     waiting = form.page.get_by_role("button", name="Checking with Cloudflare…")
@@ -304,7 +304,7 @@ def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cle
 
 
 def test_rate_limited_connect_counts_down_and_repeats_same_request(wizard, customer):
-    """The service does not limit connect requests, but a proxy in front of it may."""
+    """The service itself does not limit connect requests, but a proxy in front of the service may."""
     form = wizard("you@example.com")
     form.account.wait_for()  # wait for the page to load, because a page that is still loading depends on timers
     form.page.clock.install()

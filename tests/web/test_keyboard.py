@@ -252,7 +252,7 @@ def test_shortcuts_are_listed_and_inactive_in_fields_or_when_off(keys: Keyboard,
     shown = listed.get_by_role("term").all_inner_texts()
     assert {"?", "g then o", "g then a", "g then s", "g then l", "g then k", "g then p", "g then r"} <= set(shown)
     assert listed.get_by_role("heading", level=3).all_inner_texts() == ["Everywhere"]
-    keys.press("g", "o")  # shortcuts do not work in a dialog
+    keys.press("g", "o")  # shortcuts have no effect in a dialog
     expect(listed).to_be_visible()
     keys.press("Escape")
     listed.wait_for(state="detached")

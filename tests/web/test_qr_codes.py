@@ -78,7 +78,7 @@ def choose_color(page: Page, label: str, color: str) -> None:
 
 
 def share_of(image: Image.Image, color: tuple[int, int, int]) -> float:
-    """Return the share of pixels of about this color."""
+    """Return the share of pixels that have about this color."""
     distance = np.abs(np.asarray(image.convert("RGB")).astype(int) - color).max(axis=2)
     return float((distance < 16).mean())
 

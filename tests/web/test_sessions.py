@@ -40,7 +40,7 @@ def four_tabs(context: BrowserContext, url: str) -> list[Page]:
 
 
 def test_tabs_refresh_once_and_sign_out_together(context, place):
-    """The refresh gets its response once all four tabs are waiting for it."""
+    """The refresh gets its response only when all four tabs are waiting for it."""
     held: list[Route] = []
     context.route(REFRESH, lambda route: held.append(route))
     tabs = four_tabs(context, place.url)

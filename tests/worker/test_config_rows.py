@@ -97,7 +97,7 @@ def test_options_are_written_only_if_they_are_used():
         [(_, _, body)] = rows_of([], [changed], None, DEFAULT, 0)
         assert json.loads(body or "") == {"target": "lnk_a", "url": "https://a.example/x", **expected}
         assert changed.format == 2
-    # Without a period, no click goes to this URL.
+    # A link without a period never sends clicks to this URL, so the row does not contain it.
     [(_, _, body)] = rows_of([], [replace(plain, after_url=url)], None, DEFAULT, 0)
     assert body == before
 

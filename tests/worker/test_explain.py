@@ -376,7 +376,7 @@ def test_query_is_merged_as_by_the_worker(target: str, search: str, url: str):
         ("de-DE,de;q=0.9,en-US;q=0.8,en;q=0.7", 0),
         ("en,de-DE;q=0.9,de;q=0.8", None),
         ("de;q=0,pt-br;q=0.1", 1),
-        ("*,de;q=0.5", None),  # any other language is better than German
+        ("*,de;q=0.5", None),  # `*` means any other language, which the visitor prefers to German
         ("*;q=0.1,de;q=0.5", 0),
         ("de;q=0", None),
         ("DEU", None),

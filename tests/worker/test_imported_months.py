@@ -58,7 +58,8 @@ def test_statements_write_new_and_imported_rows_and_leave_those_of_the_worker():
     assert [len(parameters) for _, parameters in statements] == [61, 61, 23]
     assert "drop" not in json.dumps(statements)
     with closing(sqlite3.connect(":memory:")) as database:
-        database.create_function("unhex", 1, bytes.fromhex)  # D1 has this function of SQLite 3.41
+        # D1 has this function of SQLite 3.41, but older SQLite versions do not
+        database.create_function("unhex", 1, bytes.fromhex)
         database.execute(TABLE)
         database.execute("insert into month values (?, 'site_a', '{\"from\":1}')", (JUNE + 1,))
         database.execute("insert into month values (?, 'site_a', '{\"imported\":true}')", (JUNE - 1,))

@@ -155,7 +155,7 @@ async def test_concurrent_identical_requests_create_the_links_once(large_world):
 
 @pytest.mark.rule("X2")
 async def test_errors_that_concern_all_rows_refuse_the_request(world):
-    user, session, account = await world.ready()  # the user's limit is four links
+    user, session, account = await world.ready()  # the limit of this user is four links
     right = {"url": "https://a.example/"}
     rows = [right] * 5
     is_error(
@@ -248,7 +248,8 @@ async def test_invalid_body_costs_no_more_than_a_valid_one(large_world):
 async def test_expensive_rows_delay_other_requests_by_about_one_row(large_world):
     """The limit on the delay must also hold if several of these requests run concurrently."""
     _, session, account = await large_world.ready()
-    digits = ".".join(["\u0628" + "\u0660" * 40] * 5)  # for each digit, the IDNA rules scan the whole label
+    # the IDNA rules scan the whole label for each digit, which takes much CPU time
+    digits = ".".join(["\u0628" + "\u0660" * 40] * 5)
     rows = [
         {"url": f"https://{digits}/{n}", "rules": [{"url": f"https://{digits}/{rule}"} for rule in range(10)]}
         for n in range(10)
@@ -271,7 +272,7 @@ async def test_expensive_rows_delay_other_requests_by_about_one_row(large_world)
         assert response.status == 200
         assert all("link" in result for result in response.body["results"])
 
-    # Send a first request, so that one-time costs of the process are not measured.
+    # Send a first request, whose one-time costs must not be measured.
     body = {"account_id": account.id, "links": [{"url": "https://example.org"}]}
     assert (await large_world.call("POST", PATH, body, headers={**session, "Idempotency-Key": "first"})).status == 200
     async with trio.open_nursery() as nursery:

@@ -110,7 +110,7 @@ async def test_change_of_targets_is_one_version_and_one_event_per_account(world)
     await add(world, other, "same", url="https://go.example.com/x")
     versions = [await version_of(world, each) for each in (account, other)]
     world.supervisor.woken.clear()
-    url = "https://go.example.com/x"  # the link host of the first account
+    url = "https://go.example.com/x"  # this host is the link host of the first account
     response = await world.call("PATCH", PATH, {"filter": {}, "set": {"url": url}}, headers=session)
     assert brief(response.body["results"]) == [
         ("one", False, "invalid_request"),

@@ -168,9 +168,10 @@ async def test_canceled_change_cannot_be_confirmed_but_reverted(world):
     assert [event["action"] for event in events[:2]] == ["email.cancel", "email.request"]
     again, _ = await requested(world, session)
     assert (await use(world, again)).status == 200
-    await cancel(world, session)  # does not affect a confirmed change
+    await cancel(world, session)  # the cancellation has no effect after the change is confirmed
     assert await address_of(world, session) == NEW
-    assert (await revert(world, to_revert)).code == "invalid_request"  # the second request has replaced the first
+    # the links of the first request are no longer valid after the second request
+    assert (await revert(world, to_revert)).code == "invalid_request"
 
 
 async def test_old_address_can_revert_after_the_cancellation(world):

@@ -113,7 +113,7 @@ ALL: list[tuple[str, str, str, Any]] = [
     ("share.create", "POST", "/v1/sites/{site}/shares", {"name": "Site"}),
     ("site.delete", "DELETE", "/v1/sites/{site}", None),
     ("link.create", "POST", "/v1/links", {"account_id": "{account}", "url": "https://example.org", "code": "abc"}),
-    ("nothing", "POST", "/v1/links/title", {"url": "https://example.org:8443/"}),  # only port 443 is contacted
+    ("nothing", "POST", "/v1/links/title", {"url": "https://example.org:8443/"}),  # the service contacts only port 443
     ("link.change", "PATCH", "/v1/links/{link}", {"url": "https://example.org/2"}),
     ("nothing", "POST", "/v1/links/{link}/explain", {}),
     ("totals.import", "POST", "/v1/links/{link}/totals", {"file": "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"}),
@@ -200,7 +200,7 @@ def test_list_of_writes_is_complete() -> None:
     assert remaining == {
         ("DELETE", "/v1/accounts/{account_id}"),
         ("POST", "/v1/accounts/{account_id}/check"),
-        ("DELETE", "/v1/me"),  # this deletes the events; see test_leaving.py
+        ("DELETE", "/v1/me"),  # this deletes the user's events, so test_leaving.py tests it
         ("POST", "/v1/me/password"),
         ("POST", "/v1/me/email"),  # see test_email_changes.py
         ("DELETE", "/v1/me/email"),  # see test_email_changes.py

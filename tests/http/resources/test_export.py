@@ -333,4 +333,4 @@ async def test_exported_links_can_be_imported(world, tmp_path):
         assert await made_in(EDGE_ACCOUNT) == ((1, 0, 2, 0), [(link.code, link.url, link.rules, *texts)])
         assert await made_in("a" * 32) == ((0, 0, 3, 0), [])
         assert (await made_in("b" * 32, of=EDGE_ACCOUNT))[0] == (1, 0, 2, 0)
-        assert (await made_in(OTHER_EDGE_ACCOUNT))[0] == (0, 0, 3, 0)  # the link was deleted with its account
+        assert (await made_in(OTHER_EDGE_ACCOUNT))[0] == (0, 0, 3, 0)  # the link was deleted together with its account

@@ -94,7 +94,7 @@ async def test_links_are_listed_in_each_order_page_by_page(world):
 @pytest.mark.rule("X15")
 async def test_paging_by_clicks_shows_each_link_once_while_clicks_change(world):
     user, _, account = await world.ready()
-    session = await world.key(user)  # a session would expire during the test
+    session = await world.key(user)  # use a key, because a session would expire during the test
     chance = random.Random(2)
     ids = list((await add(world, account, *(f"code{n}" for n in range(40)))).values())
     clicks = dict.fromkeys(ids, 0)

@@ -19,7 +19,7 @@ from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
 from tests.store.makers import a_broken_target
 
-LIVE_AT = START_MS + 60_000  # the time after which every isolate serves the synced configuration
+LIVE_AT = START_MS + 60_000  # epoch ms; after this time, every isolate serves the synced configuration
 NOW = "2026-11-21T04:00:00.000Z"
 
 
@@ -408,7 +408,7 @@ async def test_period_is_checked_together_with_the_stored_times(world, ready):
 
 
 def knows_format(account, link_format):
-    """Record that the account's Worker knows this form of configuration rows."""
+    """Record the newest format of links in configuration rows that the account's Worker supports."""
     yield sql("update accounts set edge_link_format = $2 where id = $1", account.id, link_format)
 
 
@@ -730,7 +730,7 @@ async def test_link_whose_code_is_taken_disabled_or_beyond_the_limit_is_not_rest
     await world.store.run(moderation.disable(target, "phishing", world.clock()))
     assert await refusal() == (403, "link_disabled")
     await world.call("DELETE", f"/v1/links/{other['id']}", headers=session)
-    assert await refusal() == (403, "link_disabled")  # the operator disabled the code
+    assert await refusal() == (403, "link_disabled")  # the operator has disabled the link with this code
     [target] = await world.store.read(moderation.with_id("link", other["id"]))
     await world.store.run(moderation.enable(target, world.clock()))
     for _ in range(world.config.limits.links):

@@ -29,7 +29,8 @@ class Place:
     def __init__(self, world, user, accounts):
         self.world, self.user, self.accounts = world, user, accounts
         self.today = day_of(world.clock())
-        self.days: defaultdict[str, dict[int, Counts]] = defaultdict(dict)  # counts by target, then by days ago
+        # counts by target, and then by the number of days before today
+        self.days: defaultdict[str, dict[int, Counts]] = defaultdict(dict)
         self.targets: dict[str, dict[str, list[str]]] = {account.id: {"sites": [], "links": []} for account in accounts}
 
     async def add(self, account, *, site=0, link=0):

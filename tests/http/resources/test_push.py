@@ -314,7 +314,8 @@ async def test_refused_or_early_part_is_not_missing_and_one_never_sent_is(place)
 
     wrong = {**place.part(2), "final": 1}
     assert not await missed(place.part(1), wrong)
-    assert not await missed(place.part(3, day=60), place.part(4, day=-1))  # one part is too old, the other too early
+    # the day of the first part is too long ago, and the day of the second is in the future
+    assert not await missed(place.part(3, day=60), place.part(4, day=-1))
     assert not await missed(place.part(4), {**wrong, "id": 5})
     assert await missed(place.part(7))
 

@@ -138,7 +138,7 @@ async def test_logo_that_cannot_be_read_is_refused_in_png(store, clock, tmp_path
     ("query", "issue"),
     [
         ("size=63", ("size", "too_small")),
-        ("size=64", ("size", "too_small")),  # less than two pixels per module
+        ("size=64", ("size", "too_small")),  # with this size, a module has less than two pixels
         ("size=4097", ("size", "too_large")),
         ("size=99999999999999999999", ("size", "not_integer")),
         ("size=512.0", ("size", "not_integer")),

@@ -205,7 +205,7 @@ async def test_thirty_unknown_secrets_per_minute_are_answered_per_network(sharer
     assert (badge.status, texts(badge.raw.decode())[1]) == (200, "try again later")
     assert badge.headers["Cache-Control"] == "no-store"
     assert (await sharer.get(f"{share['path']}/report", client="198.51.100.8")).status == 200
-    # All addresses of an IPv6 /64 belong to one network.
+    # All addresses in the same /64 network of IPv6 share one limit.
     for n in range(WRONG_SECRETS_PER_MINUTE):
         await sharer.get(f"/s/{new_id('shs')}", client=f"2001:db8::{n:x}")
     is_error(await sharer.get(f"/s/{new_id('shs')}", client="2001:db8::ffff"), 429, "rate_limited")

@@ -45,7 +45,7 @@ async def test_viewer_opens_the_report_of_a_site_of_the_account(sharer):
         (sharer.site, "shop.example.com"),
         (other, "blog.example.com"),
     ]
-    assert not listed["share"]["lists"]  # the list of sites has no breakdowns
+    assert not listed["share"]["lists"]  # the response with the list of sites has no breakdowns
     response = await report(sharer, share, sharer.site, "?period=7d")
     assert response.status == 200, response.raw
     assert response.body["share"] == {

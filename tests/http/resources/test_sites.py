@@ -20,7 +20,7 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 
-LIVE_AT = START_MS + 60_000  # the time after which every isolate serves the synced configuration
+LIVE_AT = START_MS + 60_000  # epoch ms; after this time, every isolate serves the synced configuration
 NOW = "2026-11-21T04:00:00.000Z"
 
 
@@ -296,7 +296,9 @@ async def test_invalid_list_of_visitors_is_refused(world, ready, method, field, 
 
 
 async def test_visitors_to_exclude_are_limited_to_the_largest_lists(world):
-    """The largest lists are accepted, and they add less than 2 kB to the site's row in the Worker's database."""
+    """The service accepts lists of the maximum size. They add less than 2 kB to the site's row in the Worker's
+    database.
+    """
     user, session, account = await world.ready()
     largest = {
         "excluded_networks": [f"2001:db8:ffff:ffff:ffff:ffff:ffff:ff{n:02}" for n in range(20)],

@@ -116,7 +116,8 @@ async def test_totals_match_the_reports(world):
         month = (await world.call("GET", f"{target}/report?period=30d", headers=headers)).body["report"]["series"]
         span = f"from={day_text(TODAY - 29)}&to={day_text(TODAY)}"
         days = (await world.call("GET", f"{target}/totals?{span}", headers=headers)).body["totals"]
-        today_of_a_link = [] if target == site else days[-1:]  # a link's report reads today's clicks live
+        # the report of a link reads today's clicks from the Worker's database, so the stored ones are not in it
+        today_of_a_link = [] if target == site else days[-1:]
         assert days == [point for point in month if point["views"] or point["bots"]] + today_of_a_link
         assert len(days) == 5
 
@@ -382,7 +383,7 @@ async def test_slow_client_gets_everything_without_blocking_the_store(clock, tmp
         assert len(json.loads(whole)["totals"]) == 12 * PAGE + 5
         async with served(world, buffer_bytes=SMALL_BYTES) as port, half_read(port, headers, path, version) as stream:
             await world.store.run(one(sql("update users set plan = 'api'")))
-            # SQLite can truncate its WAL only while there are no readers.
+            # SQLite can shorten its write-ahead log only while no transaction is reading.
             with closing(sqlite3.connect(tmp_path / "svc.db")) as connection:
                 busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").fetchone()
             assert busy == 0
@@ -406,7 +407,8 @@ async def test_slow_client_keeps_no_rows_in_memory(tmp_path, render):
                 tracemalloc.start()
                 try:
                     chunk = await anext(chunks)
-                    await trio.lowlevel.checkpoint()  # Trio keeps a task's last result until its next step
+                    # let Trio drop the task's last result, which it keeps until the next step
+                    await trio.lowlevel.checkpoint()
                     assert not traced or tracemalloc.get_traced_memory()[0] < 2 * len(chunk) + 20_000
                 finally:
                     tracemalloc.stop()

@@ -76,7 +76,7 @@ def test_supported_language_with_the_highest_weight_is_preferred(header, languag
         ("d" * 1_000_000, None),
         ("de" + "-a" * 500_000, None),
         ("de;" + " " * 1_000_000 + "q=0.5", None),
-        ("fr," * 332 + "de-" + "a" * 8, None),  # truncation must not leave a shortened last range
+        ("fr," * 332 + "de-" + "a" * 8, None),  # truncation must not shorten the last range to a valid one
         ("en;q=0.1," + "x" * 985 + ",de;q=0.05", "en"),
     ],
 )

@@ -1,4 +1,6 @@
-"""After malformed input, the server closes the connection and keeps running. Some of these requests once crashed it."""
+"""After malformed input, the server closes the connection and keeps running. Some of these requests crashed earlier
+versions of the server.
+"""
 
 from __future__ import annotations
 

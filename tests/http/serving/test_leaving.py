@@ -202,7 +202,7 @@ async def test_concurrent_requests_of_two_sessions_get_one_response(world):
     assert {response.status for response in responses} <= {
         200,
         401,
-    }  # 401: another request had already begun the deletion
+    }  # 401 is possible, because another request had already begun the deletion
     assert len({response.raw for response in responses if response.status == 200}) == 1
     assert world.supervisor.asked == ["disconnect"]
 
@@ -258,7 +258,9 @@ async def test_interrupted_deletion_continues_after_a_restart(store, clock, tmp_
 
 @pytest.mark.rule("C12")
 async def test_failing_account_does_not_prevent_the_deletion(world, monkeypatch, expected_errors):
-    """After an account's third failure, the deletion stops calling the platform. In this test, that also fails once."""
+    """After an account's third failure, the deletion does not call the platform for this account any more. In this
+    test, the step without these calls also fails once.
+    """
     monkeypatch.setattr("svc.actors.service.user_deletions._FIRST_WAIT_S", 0.001)
     expected_errors.allow("user deletion crashed")
     user, session = await a_person(world)

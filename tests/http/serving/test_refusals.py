@@ -206,9 +206,9 @@ async def test_field_of_the_wrong_type_is_named_in_the_error(world):
                 if (name, wrong) in ALLOWED or (name == "code" and wrong is None):
                     continue
                 if method == "PATCH" and wrong is None:
-                    continue  # null means that the field is absent
+                    continue  # PATCH accepts null, which means the same as a missing field
                 if path == "/v1/links/bulk" and name == "links" and isinstance(wrong, list) and wrong:
-                    continue  # each row of a bulk request has its own error
+                    continue  # in a bulk request, each row has a separate error
                 body = json.dumps({**good, name: wrong}).replace("{account}", account)
                 response = await world.call(
                     method,

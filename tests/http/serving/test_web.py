@@ -99,7 +99,7 @@ def deps(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def app(deps):
-    """The application. It is shared, because it has no state and takes 0.25 s to create."""
+    """The application. Tests share it, because it has no state and takes 0.25 s to create."""
     return create_app(deps)
 
 

@@ -77,7 +77,7 @@ QUERIES = {
     "GET /v1/links/qr.zip": "?ids={link_id}",
     "GET /v1/links/qr.html": "?ids={link_id}",
 }
-UNKNOWN_KEY = "svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg"  # with a valid checksum
+UNKNOWN_KEY = "svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg"  # a key that does not exist, with a valid checksum
 MALFORMED = {
     "no token": "Bearer",
     "a token without a prefix": "Bearer unknown",
@@ -225,7 +225,7 @@ async def test_each_credential_gets_the_responses_of_the_table(unlimited_world, 
                     assert response.raw.replace(place.ids["link_id"].encode(), ABSENT["link_id"].encode()) == absent.raw
                     seen.remove("link_id")
                 assert seen in ([], ["new_edge_account_id"]), (endpoint, response.raw)
-            if response.code == "not_found":  # the response must be the same as for objects that do not exist
+            if response.code == "not_found":  # the response must not reveal whether the object exists
                 absent = await ask(unlimited_world, endpoint, {**place.ids, **ABSENT}, headers)
                 assert (response.status, response.raw) == (absent.status, absent.raw), endpoint
             if response.status >= 400:

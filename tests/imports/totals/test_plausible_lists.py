@@ -67,7 +67,7 @@ def test_sources_are_counted_as_by_the_worker():
         "google.com": 4, "(internal)": 8, "newsletter": 2, "rss": 1, "com.google.android.gm": 1, "": 4,
     }  # fmt: skip
     assert found["campaigns"] == {"summer": 2}
-    assert sum(found["sources"].values()) == 20  # the page views of all rows
+    assert sum(found["sources"].values()) == 20  # the sum equals the page views of all rows
 
 
 def test_places_devices_browsers_and_systems_get_the_names_of_the_worker():

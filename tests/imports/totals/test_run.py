@@ -161,7 +161,7 @@ async def test_ambiguous_target_stops_import_before_any_write(store, account, si
     email = (await store.run(_email(await store.run(owner_of(account.id)))))[0]["email"]
     with pytest.raises(NoTarget, match=f"select one with --account: .*{account.id}"):
         await run_import(plain, SITE, account_id=None, email=email)
-    # If one name is ambiguous, nothing is imported.
+    # If one of the names in a file is ambiguous, nothing is imported.
     unclear = own_row(account, HOST, 1, 5).replace(account.edge_account_id, "")
     with pytest.raises(NoTarget):
         await run_import(own + unclear, account_id=None, email=email)

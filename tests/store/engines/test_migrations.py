@@ -85,7 +85,7 @@ def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
 
 
 def _set_schema(url: str, number: int) -> Tx[None]:
-    """Set the schema version, like a program with this schema."""
+    """Set the schema version, as a program with this schema version would."""
     if url.startswith("sqlite"):
         yield sql(f"pragma user_version = {number}")
     else:
@@ -268,7 +268,9 @@ async def test_postgres_store_is_copied_before_a_migration(postgres_url, tmp_pat
 
 @pytest.mark.rule("X18")
 async def test_store_in_use_is_not_migrated(store_config, tmp_path):
-    """A standby or command of a newer version does not migrate the store. The next service does this."""
+    """A standby or a command of a newer version does not migrate a store that a service is using. The next service
+    migrates it.
+    """
     url = store_config.url.get_secret_value()
     steps = migrations(store_config.engine)
     more = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id bigint)",))]

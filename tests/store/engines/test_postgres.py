@@ -324,7 +324,7 @@ async def test_transaction_after_a_cancelled_one_is_committed(table):
 
 
 async def test_cancellation_before_the_first_step_ends_the_call():
-    """In asyncio, a task that is cancelled before it starts runs none of its code."""
+    """In asyncio, a task that is cancelled before it starts runs none of its code. The call must end nevertheless."""
     loop_thread = LoopThread()
     ran = []
 
