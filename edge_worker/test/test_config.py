@@ -187,7 +187,7 @@ async def test_request_ended_during_its_read_delays_others_only_briefly(worker: 
 
 
 async def add_links(worker: InstalledWorker, count: int) -> None:
-    """Add links code0, code1, … with a new version."""
+    """Add the links code0, code1, … with a new configuration version."""
     await worker.sql(
         "insert into config(key, version, body) select 'link:code' || value, ?, "
         "json_object('target', 'lnk_' || value, 'url', 'https://example.net/' || value) from json_each(?)",

@@ -51,7 +51,7 @@ class Plan:
     moments: int
     most: int  # maximum number of sites and links per account
     months_kept: int | None = None  # the number of months that some accounts keep; None: all accounts keep all months
-    ranges: int = 4  # reports over random periods, per site or link, at the end
+    ranges: int = 4  # the number of random periods for which the reports of each site and link are checked at the end
     only: int | None = None  # run only this account
     until_moment: int | None = None  # stop after this moment
 

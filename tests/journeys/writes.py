@@ -258,7 +258,8 @@ def _rows() -> Tx[dict[str, int]]:
     }
     found = {}
     for name, rows in counted.items():
-        found[name] = (yield sql(f"select count(*) as n from {rows}"))[0]["n"]  # ours
+        # the names of the tables are constants of this file
+        found[name] = (yield sql(f"select count(*) as n from {rows}"))[0]["n"]
     versions = yield sql("select cast(coalesce(sum(config_version), 0) as bigint) as n from accounts")
     found["versions"] = versions[0]["n"]
     return found

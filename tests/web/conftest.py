@@ -129,7 +129,8 @@ def zone() -> str:
 def customer(world: World, zone: str) -> Iterator[Customer]:
     """An account at the platform that is not connected to the service.
 
-    If the test connects it, it is disconnected at the end, because the number of a user's accounts is limited.
+    If a test connects the account, the fixture disconnects it at the end, because the number of a user's accounts is
+    limited.
     """
     made: Customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
     yield made

@@ -66,7 +66,9 @@ def many(kind: str, number: int) -> Any:
 
 @pytest.mark.parametrize("kind", ["sites", "links"])
 def test_filters_appear_from_ten_rows_on(furnished: Place, tab: Page, kind: str) -> None:
-    """Below ten rows, a link still leads to deleted objects. A filter in the URL is always shown."""
+    """A list with fewer than ten rows has no filters, but has a link to the deleted objects. A filter in the URL is
+    always shown.
+    """
     order = tab.get_by_label("Sort by")
     for number, shown in ((9, 0), (10, 1)):
         tab.route(re.compile(rf"/v1/{kind}\?.*limit=50"), many(kind, number))

@@ -106,7 +106,7 @@ async def test_first_view_is_seen_within_seconds_and_counts_against_the_same_lim
         reader.service.clock.advance_s(1.01)
         assert isinstance(await reader.target("site_a"), Live)
         assert isinstance(await waiting(), Live)
-    assert await reader.calls() == 4  # one call after ten seconds, and one after twenty
+    assert await reader.calls() == 4  # one more call after ten seconds, and another one after twenty
     for number in range(26):
         await reader.rows(str(number))
     reader.service.clock.advance_s(10)

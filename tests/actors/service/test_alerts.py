@@ -357,7 +357,7 @@ async def test_two_services_send_an_alert_once(store: Store) -> None:
 
 
 async def test_late_service_does_not_repeat_the_alert_of_another_one(store: Store) -> None:
-    """A service that has read its work finishes it only after another service has checked a newer push."""
+    """A slow service has read its work, and finishes it only after another service has checked a newer push."""
     account_id, site_id = await checked_at_noon(store)
     await store.run(pushed(account_id, NOON + HOUR_MS, (site_id, NOON, 2_000)))
 

@@ -158,7 +158,7 @@ def test_earlier_spike_does_not_hide_the_next_one() -> None:
 
 
 def test_clock_change_is_no_spike_and_no_drop() -> None:
-    """For a whole week, the views arrive an hour earlier. Then they arrive an hour later."""
+    """The traffic of a whole day moves by an hour, first to an earlier and then to a later time."""
     shape = [2, 2, 2, 2, 2, 5, 40, 400, *[500] * 10, 400, 40, 5, 2, 2, 2]
     for shift in (1, -1):
         past = {hour: shape[hour // HOUR_MS % 24] for hour in flat(1)}

@@ -343,7 +343,7 @@ async def test_cancellation_before_the_first_step_ends_the_call():
 
 
 async def test_response_that_replaces_an_expired_one_is_not_deleted(table):
-    """Both transactions find the expired response.
+    """Two transactions find the same expired response: one deletes the response, and the other replaces it.
 
     The deletion waits for the other transaction, and then checks its condition again.
     """

@@ -193,7 +193,7 @@ export const Note = ({ kind = "plain", children }) => <div class={`note ${kind}`
 /** @param {{children: Children}} props says what will appear here and how to add it */
 export const Empty = ({ children }) => <div class="empty">{children}</div>;
 
-/** @param {{keys: string}} props the shortcut of a button, unless the user has turned shortcuts off */
+/** @param {{keys: string}} props shows the shortcut of a button, unless the user has turned shortcuts off */
 export const KeyHint = ({ keys }) =>
   shortcuts.value === "on" ? (
     <kbd class="hint-key" aria-hidden="true">
