@@ -20,6 +20,8 @@ ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 GZIP = b"\x1f\x8b"
 # The first line of an export for Excel, which sets the delimiter.
 SEP = re.compile(r'sep=([^"\r\n])(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
+# How databases write null in CSV, in lower case: `mysql --batch` writes the word, PostgreSQL's `copy` writes `\N`.
+NULLS = ("", "null", r"\n")
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 

@@ -3,7 +3,7 @@
 - `wire.d.ts`: the API's types, so that the type checker checks the pages against the OpenAPI document.
 - `remedies.js`: the catalogue of errors, other codes of the API, and the link to Cloudflare's bootstrap token form.
 - `german.js`: the German texts of these codes, which emails also use.
-- `import-columns.js`: the column names of other products' exports.
+- `import-columns.js`: the column names and values of exports of links, from this service and other products.
 - `known-sources.js`: the names of well-known sources.
 
 An unknown schema keyword is an error. Otherwise, the generated types could be incomplete without anyone noticing. `make
@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 from svc import finding, remaining_resource
+from svc.api.export import FORMULA_STARTS
 from svc.api.openapi import document
 from svc.errors import CATALOGUE, QUOTES, IssueCode
 from svc.finding import FindingKind, fact_names
 from svc.german.errors import GERMAN_ERRORS
 from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
 from svc.imports.links import options, restrictions, table, texts
-from svc.imports.reader import DELIMITERS
+from svc.imports.reader import DELIMITERS, NULLS
 from svc.model import MAX_CODE_CHARS, MIN_CODE_CHARS
 from svc.model.link_texts import MAX_NOTE_CHARS, MAX_TAG_CHARS, MAX_TAGS, MAX_TITLE_CHARS, TAG_PATTERN
 from svc.remaining_resource import LeftKind, LeftWhy
@@ -117,12 +118,18 @@ def german() -> str:
 
 
 def import_columns() -> str:
-    """Return `import-columns.js`: column names and values of other products' exports, and the length of codes."""
+    """Return `import-columns.js`: column names and values of exports of links, and the length of codes."""
     kinds = " | ".join(json.dumps(kind) for kind in restrictions.RESTRICTIONS)
     values: list[tuple[str, str, object]] = [
         ("ADDRESSES", "string[]", table.ADDRESSES),
         ("CODES", "string[]", table.CODES),
         ("SHORT_ADDRESSES", "string[]", table.SHORT_ADDRESSES),
+        ("RULES", "string[]", table.RULES),
+        ("EDGE_ACCOUNT", "string", table.EDGE_ACCOUNT),
+        ("STATE", "string", table.STATE),
+        ("FORMULA_STARTS", "string[]", FORMULA_STARTS),
+        ("NULLS", "string[]", NULLS),
+        ("TRUE", "string[]", options.TRUE),
         ("TITLES", "string[]", texts.TITLES),
         ("NOTES", "string[]", texts.NOTES),
         ("TAGS", "string[]", texts.TAGS),

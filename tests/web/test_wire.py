@@ -15,6 +15,7 @@ from svc.finding import THINGS, WORDS, fact_names, names_in
 from svc.german.errors import GERMAN_ERRORS
 from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
 from svc.imports.links import restrictions, table
+from svc.imports.reader import NULLS
 from svc.remaining_resource import ENGLISH, LeftKind, LeftWhy
 from svc.web.wire import german, import_columns, remedies, type_of, types
 
@@ -119,7 +120,13 @@ def test_import_page_has_the_column_names_of_the_command():
     assert exported["CODES"] == list(table.CODES)
     assert dict(exported["FLAGS"]) == {kind: list(names) for kind, names in restrictions.FLAGS.items()}
     assert dict(exported["STATE_WORDS"]) == restrictions.STATE_WORDS
-    assert set(exported["UNSET"]) > set(exported["FALSE"])
+    assert set(exported["UNSET"]) > {*exported["FALSE"], *exported["NULLS"]}
+    assert exported["NULLS"] == list(NULLS)
+    assert [exported["EDGE_ACCOUNT"], exported["STATE"], exported["RULES"]] == [
+        table.EDGE_ACCOUNT,
+        table.STATE,
+        list(table.RULES),
+    ]
     # The import page has a text for each kind of column or value.
     kinds = {*dict(exported["FLAGS"]), *dict(exported["STATE_WORDS"]).values()}
     assert kinds < set(exported["RESTRICTIONS"]) == set(restrictions.RESTRICTIONS)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 OPTIONS = {"forwardquery": "forward_query", "afterurl": "after_url", "split": "split"}
 # Columns that contain options only in exports of this service. In other files, these columns contain restrictions.
 PERIOD = {"startsat": "starts_at", "endsat": "ends_at"}
-_BOOLEANS = {"true": True, "t": True, "1": True}
+# How spreadsheets and databases write true, in lower case.
+TRUE = ("true", "t", "1")
 
 
 def fields_of(texts: Mapping[str, str]) -> dict[str, object]:
@@ -29,7 +30,7 @@ def fields_of(texts: Mapping[str, str]) -> dict[str, object]:
 
 def _value(name: str, text: str) -> object:
     if name == "forward_query":
-        return _BOOLEANS.get(text.lower(), text)
+        return True if text.lower() in TRUE else text
     if name not in ("rules", "split"):
         return text
     try:

@@ -10,6 +10,8 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from svc.imports.reader import NULLS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -70,7 +72,7 @@ STATE_WORDS = {
     "archived": "archived",
     "expired": "expired",
 }
-_NOTHING = {"", "null", r"\n", "none", "undefined", "never", "0000-00-00", "0000-00-00 00:00:00"}
+_NOTHING = {*NULLS, "none", "undefined", "never", "0000-00-00", "0000-00-00 00:00:00"}
 FALSE = {"0", "f", "false", "n", "no", "off", "falsch", "nein"}
 UNSET = _NOTHING | FALSE
 _EPOCH = re.compile(r"[0-9]{1,14}")

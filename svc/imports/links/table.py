@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Column names in lower case, reduced to letters and digits. If several columns match, the first name in this tuple is
-# used. The web application also uses these names and the names in restrictions.py; see svc/web/wire.py.
+# used. The web application also uses these names and those in the other modules of this package; see svc/web/wire.py.
 ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
 CODES = (
     "code",
@@ -54,6 +54,10 @@ CODES = (
     "path",
 )
 SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
+RULES = ("rules",)
+# Only exports of this service have both of these columns. In other exports, the second one is in restrictions.STATES.
+EDGE_ACCOUNT = "edgeaccountid"
+STATE = "state"
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _CHUNK_BYTES = 1 << 16
 
@@ -269,11 +273,11 @@ def _columns(plain: Sequence[str]) -> _Columns | None:
     code, short, url = first(*CODES), first(*SHORT_ADDRESSES), first(*ADDRESSES)
     if url is None or (code is None and short is None):
         return None
-    edge = first("edgeaccountid")
-    state = None if edge is None else first("state")
+    edge = first(EDGE_ACCOUNT)
+    state = None if edge is None else first(STATE)
     fields = OPTIONS if state is None else {**OPTIONS, **PERIOD}
     options = {field: plain.index(name) for name, field in fields.items() if name in plain}
-    return _Columns(code, short, url, first("rules"), edge, state, first(*TITLES), first(*NOTES), first(*TAGS), options)
+    return _Columns(code, short, url, first(*RULES), edge, state, first(*TITLES), first(*NOTES), first(*TAGS), options)
 
 
 def _plain(name: str) -> str:

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from svc.api.fields import Wrong
 from svc.api.link_texts import parse_tag
+from svc.imports.reader import NULLS
 from svc.model.link_texts import (
     MAX_NOTE_CHARS,
     MAX_TAG_CHARS,
@@ -30,8 +31,6 @@ from svc.model.link_texts import (
 TITLES = ("title",)
 NOTES = ("note", "notes", "comments", "comment", "description")
 TAGS = ("tags", "tag")
-# Fields without a text. `mysql --batch` and PostgreSQL's `copy` write the last two for null.
-_NOTHING = {"", "null", r"\n"}
 _CONTROL_IN_NOTES = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]+")
 # Shlink and Dub separate tags with these characters. This service's exports contain a JSON list.
 _SEPARATOR = re.compile(r"[|,;]")
@@ -72,7 +71,7 @@ def read_texts(title: str | None, note: str | None, tags: str | None) -> Texts:
 
 
 def _given(text: str | None) -> str:
-    return "" if text is None or text.lower() in _NOTHING else text
+    return "" if text is None or text.lower() in NULLS else text
 
 
 def _names(text: str) -> list[str]:

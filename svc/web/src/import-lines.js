@@ -3,7 +3,7 @@
  * problems that make it impossible to send a line. The service validates codes and URLs. A typed URL needs no scheme.
  */
 
-import { ADDRESSES, CODES, DELIMITERS, SHORT_ADDRESSES } from "./import-columns.js";
+import { ADDRESSES, CODES, DELIMITERS, RULES, SHORT_ADDRESSES } from "./import-columns.js";
 import { options } from "./import-options.js";
 import { restrictions } from "./import-restrictions.js";
 import { texts } from "./import-texts.js";
@@ -188,7 +188,7 @@ function columns(names) {
   const first = (known) => known.map((name) => names.indexOf(name)).find((place) => place >= 0) ?? -1;
   const [url, code, short] = [first(ADDRESSES), first(CODES), first(SHORT_ADDRESSES)];
   if (url < 0 || (code < 0 && short < 0 && names.length > 1)) return undefined;
-  return { url, code, short, rules: first(["rules"]) };
+  return { url, code, short, rules: first(RULES) };
 }
 
 /** @param {Entry} entry @param {Columns} at @param {More} more @returns {Line} */

@@ -1,6 +1,6 @@
 /** Reads the options of links from columns or JSON keys that have the names of the fields in the API. */
 
-import { OPTIONS, PERIOD, UNSET } from "./import-columns.js";
+import { EDGE_ACCOUNT, OPTIONS, PERIOD, STATE, TRUE, UNSET } from "./import-columns.js";
 
 /**
  * @typedef {{forward_query?: any, after_url?: string, split?: any, starts_at?: string, ends_at?: string}} Options the
@@ -8,10 +8,7 @@ import { OPTIONS, PERIOD, UNSET } from "./import-columns.js";
  */
 
 /** @param {string[]} names normalized @returns {boolean} true for an export of this service, which has exact dates */
-export const isOwnExport = (names) => names.includes("edgeaccountid") && names.includes("state");
-
-/** How spreadsheets and databases write true, in lower case. The import command accepts the same texts. */
-const TRUE = ["true", "t", "1"];
+export const isOwnExport = (names) => names.includes(EDGE_ACCOUNT) && names.includes(STATE);
 
 /**
  * @param {string} field @param {string} text @returns {unknown} the value for the API; invalid text is returned

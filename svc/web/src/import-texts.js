@@ -3,11 +3,19 @@
  * An import never rejects a link because of its texts. `svc/imports/links/texts.py` does the same for the command.
  */
 
-import { NOTES, TAGS, TAG_PATTERN, TEXT_LENGTHS, TITLES } from "./import-columns.js";
+import {
+  EDGE_ACCOUNT,
+  FORMULA_STARTS,
+  NOTES,
+  NULLS,
+  TAGS,
+  TAG_PATTERN,
+  TEXT_LENGTHS,
+  TITLES,
+} from "./import-columns.js";
 
 /** @typedef {{title?: string, note?: string, tags?: string[]}} Texts fields of an item of POST /v1/links/bulk */
 
-const NOTHING = ["", "null", "\\n"];
 const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]+/g; // eslint-disable-line no-control-regex
 const CONTROL_IN_NOTES = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]+/g; // eslint-disable-line no-control-regex
 const NOT_IN_TAGS = /[,/\\\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
@@ -54,12 +62,12 @@ export function texts(names) {
   const [title, note, tags] = [TITLES, NOTES, TAGS].map(
     (known) => known.map((name) => names.indexOf(name)).find((place) => place >= 0) ?? -1,
   );
-  const isOwn = names.includes("edgeaccountid");
+  const isOwn = names.includes(EDGE_ACCOUNT);
   return (fields) => {
     const [whole, about, listed] = [title, note, tags].map((place) => {
       const text = fields[place ?? -1] ?? "";
-      if (NOTHING.includes(text.toLowerCase())) return "";
-      return isOwn && /^'[=+@'-]/.test(text) ? text.slice(1) : text;
+      if (NULLS.includes(text.toLowerCase())) return "";
+      return isOwn && text[0] === "'" && FORMULA_STARTS.includes(text[1] ?? "") ? text.slice(1) : text;
     });
     /** @type {Texts} */
     const found = {};
