@@ -368,7 +368,7 @@ class VisitCall(Body):
 
 
 def _check_certificate(here: Platform, host: str) -> None:
-    """Check that a certificate covers the host, because the emulated edge has no TLS that would check it. Raises
+    """Check that a certificate covers the host. The emulated edge has no TLS, so it cannot check this. Raises
     ApiError.
     """
     for account in here.world.accounts.values():

@@ -208,7 +208,7 @@ def test_header_with_long_name_has_even_lines(browser: Browser, tmp_path: Path, 
         assert len({tab["y"] for tab in tabs}) == 1
         assert tabs[0]["y"] >= brand["y"] + brand["height"]
         assert tabs[0]["x"] == brand["x"]
-        # The line of the current page lies on the lower edge of the bar.
+        # The line that marks the current page is at the lower edge of the navigation bar.
         assert tabs[0]["y"] + tabs[0]["height"] == bar["y"] + bar["height"]
         context.close()
 

@@ -191,7 +191,7 @@ async def test_refused_connect_is_not_an_internal_error(place, path):
 
 
 def test_working_token_has_no_additional_permissions():
-    """The search for lost tokens needs the permission to list tokens. This must not be a reason to give it to every
-    working token.
+    """The service needs the permission to list tokens when it searches for lost tokens. Working tokens must not have
+    this permission.
     """
     assert not [right for right in WORKING_PERMISSIONS if "Token" in right.name]

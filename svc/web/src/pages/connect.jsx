@@ -34,7 +34,7 @@ export function Connect() {
   const id = useSignal(given);
   const sending = useSignal(false);
   const offered = useRef(demonstration()).current;
-  /** Reduce a pasted dashboard URL to the account ID in it. @param {Event} event */
+  /** If the user pastes a URL of the dashboard, keep only the account ID in the URL. @param {Event} event */
   const keepId = ({ target }) => {
     if (!(target instanceof HTMLInputElement)) return;
     id.value = idIn(target.value);
