@@ -147,7 +147,7 @@ async def test_restored_link_redirects_as_before(emulator: Emulator, customer: C
     async def locations(after_ms: int) -> list[tuple[int, str | None]]:
         """Return the responses before the start, during the period and after the end."""
         found = []
-        # isolates would otherwise keep configuration from a later time, because the clock moves back
+        # the clock moves back, and the old isolates have configuration from a later time
         await emulator.new_isolates()
         for moment in (starts_at - HOUR_MS // 2, starts_at, ends_at):
             await clicks.move_to(moment + after_ms)
