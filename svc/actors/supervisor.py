@@ -33,7 +33,7 @@ from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
 from svc.logs import reset_log_context
 from svc.metrics import ACTOR_CRASHES, ACTORS, DUE_LATE, MAILBOX_DEPTH, MAILBOX_WAITING, SYNC_BEHIND
-from svc.store import accounts
+from svc.store import account_health, account_schedule
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -126,8 +126,8 @@ class Supervisor:
         failures = 0
         while True:
             try:
-                due_accounts = await self._context.store.read(accounts.due_times(self._context.config.timing))
-                crashed = set(await self._context.store.read(accounts.crashed_edge_accounts()))
+                due_accounts = await self._context.store.read(account_schedule.due_times(self._context.config.timing))
+                crashed = set(await self._context.store.read(account_health.crashed_edge_accounts()))
                 await self.user_deletions.load()
                 await self._operator_disconnects.load()
                 break
@@ -173,7 +173,7 @@ class Supervisor:
         while True:
             await trio.sleep(self._context.config.timing.commands_every_s)
             try:
-                unsynced = await self._context.store.read(accounts.unsynced())
+                unsynced = await self._context.store.read(account_schedule.unsynced())
                 await self.user_deletions.load()
                 await self._operator_disconnects.load()
             except StoreUnavailable:
@@ -190,7 +190,7 @@ class Supervisor:
             await trio.sleep(self._context.config.timing.recheck_s)
             after, until_now = until, self._context.clock() - STOPPED_MS
             try:
-                silent = await self._context.store.read(accounts.newly_silent(after, until_now))
+                silent = await self._context.store.read(account_schedule.newly_silent(after, until_now))
             except StoreUnavailable:
                 continue
             until = until_now
@@ -255,7 +255,7 @@ class Supervisor:
             next_due = await actor.run()
             failures = self._failures.get(edge_account_id)
             if failures is not None and failures.shown:
-                await self._context.store.run(accounts.clear_crash(edge_account_id))
+                await self._context.store.run(account_health.clear_crash(edge_account_id))
         except StoreUnavailable:
             failures = self._failures.setdefault(edge_account_id, _Failures())
             failures.without_store += 1
@@ -271,7 +271,7 @@ class Supervisor:
         self._context.metrics.count(ACTOR_CRASHES)
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
             with contained(log, "crash not shown", level=logging.WARNING) as recording:
-                await self._context.store.run(accounts.record_crash(edge_account_id, _CRASH.to_note()))
+                await self._context.store.run(account_health.record_crash(edge_account_id, _CRASH.to_note()))
             # if the error could not be stored, the next crash tries to store it again
             failures.shown = not recording.failed
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from svc.errors import ServiceError
 from svc.model import SERVING
-from svc.store import accounts, operations, states, worker_keys
+from svc.store import account_health, accounts, operations, states, worker_keys
 from svc.store.locks import lock_account
 from svc.store.tx import Changed, Tx, sql
 
@@ -35,7 +35,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
     # Remove the warning about the Worker that this install replaces.
-    yield from accounts.remove_warning(account_id, "not_confirmed")
+    yield from account_health.remove_warning(account_id, "not_confirmed")
     yield from states.move(account_id, None, "installing", None, now)
     return accounts.present((yield from accounts.account_by_id(account_id)))
 
@@ -137,4 +137,26 @@ def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
         yield from operations.confirm([(operation.id, account.id)], now)
         return
     yield from operations.fail(operation.id, ServiceError("self_check_timeout").to_note(), now)
-    yield from accounts.warn(operation.account_id, "not_confirmed")
+    yield from account_health.warn(operation.account_id, "not_confirmed")
+
+
+def record_database_creation(account_id: str, now: int) -> Tx[None]:
+    """Record that no database has the service's name, and that the service is about to create one.
+
+    The service can then recognize a database with this name as its own.
+    """
+    yield sql("update accounts set database_sought_at = $2 where id = $1", account_id, now)
+
+
+def set_database(account_id: str, database_id: str) -> Tx[None]:
+    """Record a new database. The next sync writes the whole configuration to it."""
+    yield sql(
+        "update accounts set database_id = $2, database_sought_at = null, synced_version = 0 where id = $1",
+        account_id,
+        database_id,
+    )
+
+
+def forget_database(account_id: str) -> Tx[None]:
+    """Record that the database no longer exists at Cloudflare."""
+    yield sql("update accounts set database_id = null, synced_version = 0 where id = $1", account_id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from svc.store import accounts, operations, states
+from svc.store import account_health, accounts, operations, states
 from svc.store.tx import Tx, sql, to_json
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
     )
     yield from operations.token_settled(operation_id)
     yield from record_others(account_id, verified=False)
-    yield from accounts.remove_warning(account_id, "token_expires_soon")
-    yield from accounts.warn(account_id, "bootstrap_not_deleted")
+    yield from account_health.remove_warning(account_id, "token_expires_soon")
+    yield from account_health.warn(account_id, "bootstrap_not_deleted")
 
 
 def record_others(account_id: str, *, verified: bool) -> Tx[None]:
@@ -102,7 +102,7 @@ def record_bootstrap_deleted(account_id: str) -> Tx[None]:
     If the service has searched for the tokens of earlier attempts, the tokens that it did not find do not exist, and
     their operations are settled. Otherwise the account keeps the names of these tokens.
     """
-    account = yield from accounts.remove_warning(account_id, "bootstrap_not_deleted")
+    account = yield from account_health.remove_warning(account_id, "bootstrap_not_deleted")
     verified = account is None or not _ABOUT_OTHERS & set(account.warnings)
     if verified:
         yield from operations.tokens_settled(account_id)
@@ -116,4 +116,4 @@ def record_bootstrap_deleted(account_id: str) -> Tx[None]:
 def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """Set the state `revoked`, because the working token has expired."""
     yield from states.move(account_id, EXPIRING, "revoked", error, now)
-    yield from accounts.remove_warning(account_id, "token_expires_soon")
+    yield from account_health.remove_warning(account_id, "token_expires_soon")

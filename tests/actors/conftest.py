@@ -32,7 +32,7 @@ from svc.mail.outbox import open_outbox
 from svc.metrics import Metrics
 from svc.model import WorkerPush
 from svc.security.vault import open_vault
-from svc.store import accounts
+from svc.store import accounts, pushes
 from svc.store.engines.postgres import PostgresStore
 from svc.store.engines.sqlite import SqliteStore
 from svc.store.tx import sql
@@ -178,7 +178,7 @@ class Service:
         account = await self.account()
         assert account.install_id is not None
         push = WorkerPush(self.clock(), "bundle", 1, 0, None, {}, account.install_id)
-        await self.store.run(accounts.record_pushes([(account.id, push)]))
+        await self.store.run(pushes.record_pushes([(account.id, push)]))
 
     async def held(self) -> Any:
         """Return the customer's resources in the emulator."""

@@ -19,7 +19,7 @@ from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.config import Config, TimingConfig
 from svc.errors import ErrorNote, ServiceError, StoreUnavailable
-from svc.store import accounts, open_store, states
+from svc.store import account_health, accounts, open_store, states
 from svc.store.tx import sql
 from tests.actors.conftest import idle
 from tests.clock import START_MS
@@ -97,7 +97,7 @@ async def test_existing_error_is_not_replaced_by_a_crash(store, clock, expected_
 
 async def test_crash_of_an_earlier_process_is_cleared_once_the_account_runs(store, clock):
     await store.run(with_state("ready"))
-    await store.run(accounts.record_crash(EDGE_ACCOUNT, NOTE))
+    await store.run(account_health.record_crash(EDGE_ACCOUNT, NOTE))
     async with open_supervisor(context_on(store, clock)):
 
         async def poll() -> bool | None:
@@ -111,13 +111,13 @@ async def test_crash_is_recognized_by_its_code_not_its_text(store):
     other = ErrorNote("resource_drift", '{"code": "internal", "x": 1}')
     account_id = await store.run(with_state("ready"))
     await store.run(sql_once("update accounts set error = $2 where id = $1", account_id, stored))
-    assert await store.read(accounts.crashed_edge_accounts()) == [EDGE_ACCOUNT]
-    await store.run(accounts.clear_crash(EDGE_ACCOUNT))
-    assert await store.read(accounts.crashed_edge_accounts()) == []
+    assert await store.read(account_health.crashed_edge_accounts()) == [EDGE_ACCOUNT]
+    await store.run(account_health.clear_crash(EDGE_ACCOUNT))
+    assert await store.read(account_health.crashed_edge_accounts()) == []
     assert await store.read(the_error()) is None
     await store.run(states.move(account_id, ("ready",), "resource_drift", other, START_MS))
-    assert await store.read(accounts.crashed_edge_accounts()) == []
-    await store.run(accounts.clear_crash(EDGE_ACCOUNT))
+    assert await store.read(account_health.crashed_edge_accounts()) == []
+    await store.run(account_health.clear_crash(EDGE_ACCOUNT))
     assert await store.read(the_error()) == other
 
 
@@ -127,7 +127,7 @@ def sql_once(text: str, *parameters: Any) -> Tx[None]:
 
 async def test_account_woken_while_its_crash_is_cleared_runs_again(store, clock):
     await store.run(with_state("ready"))
-    await store.run(accounts.record_crash(EDGE_ACCOUNT, NOTE))
+    await store.run(account_health.record_crash(EDGE_ACCOUNT, NOTE))
     runs: list[str] = []
 
     async def duty(_context: Any, account: Account, _timers: Any) -> float:

@@ -9,6 +9,7 @@ import pytest
 from tests.store.table import make_table
 
 if TYPE_CHECKING:
+    from svc.config import StoreConfig
     from svc.store.tx import Store
 
 
@@ -17,3 +18,10 @@ async def table(store: Store) -> Store:
     """Return a store with an empty table `t`."""
     await store.run(make_table())
     return store
+
+
+@pytest.fixture
+def pause(store_config: StoreConfig) -> str:
+    """A statement that gives concurrent transactions time to interleave, if the engine allows this."""
+    url = store_config.url.get_secret_value()
+    return "select 1 as one" if url.startswith("sqlite") else "select pg_sleep(0.05)"

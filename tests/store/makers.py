@@ -18,7 +18,7 @@ from tests.clock import START_MS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import Mailing, MailingTarget, NoteTarget, TargetKind, TargetProblem
+    from svc.model import Account, Mailing, MailingTarget, NoteTarget, TargetKind, TargetProblem
     from svc.store.tx import Tx
 
 _numbers = count(1)
@@ -60,6 +60,11 @@ def owner_of(account_id: str) -> Tx[int]:
     account = yield from accounts.account_by_id(account_id)
     assert account is not None
     return account.user_id
+
+
+def account_of(account_id: str) -> Tx[Account]:
+    """Return the account with this id."""
+    return accounts.present((yield from accounts.account_by_id(account_id)))
 
 
 def new_site(user_id: int, account_id: str, host: str = "shop.example.com", at: int = START_MS) -> Site:

@@ -16,7 +16,7 @@ import trio
 from svc.clock import HOUR_MS
 from svc.errors import ErrorNote
 from svc.model import WorkerPush
-from svc.store import accounts, installs, open_store, operations, renewals, sites, syncs, totals
+from svc.store import accounts, installs, open_store, operations, pushes, renewals, sites, syncs, totals
 from svc.store.locks import lock_account
 from svc.store.tx import sql
 from svc.worker.pushed import PushedHour, PushedPart
@@ -63,7 +63,7 @@ class Pushed:
             " and pg_backend_pid() = any(pg_blocking_pids(pid))) loop perform pg_sleep(0.01); end loop; end $$"
         )
         report = WorkerPush(START_MS, "bundle", install="op_1")
-        assert (yield from accounts.record_pushes([(self.id, report)])) == {self.id}
+        assert (yield from pushes.record_pushes([(self.id, report)])) == {self.id}
         hour = PushedHour(HOUR, ((self.site, 1, 0, 0),))
         part = PushedPart(7, DAY, HOUR + HOUR_MS, False, (hour,), (), ((self.site, 1, 0, 0),))
         assert (yield from totals.ingest(self.id, [part], START_MS)).accepted == (7,)

@@ -10,7 +10,7 @@ import pytest
 
 from svc.errors import ErrorNote
 from svc.model import ObsoleteRoute, Rule, WorkerPush
-from svc.store import accounts, links, operations, sites, states, unwanted_routes
+from svc.store import accounts, links, operations, pushes, sites, states, unwanted_routes
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account, owner_of
@@ -110,6 +110,6 @@ async def test_stored_json_is_read_unchanged(store):
     note = ErrorNote("cloudflare_error", "é \u2028 '\"", {"status": 500, "tokens": ["a", "b"]})
     assert await store.run(states.move(account_id, ("pending",), "connected", note, START_MS))
     push = WorkerPush(START_MS, "b" * 64, 3, 7, "push: no response", {"budget": 2}, "op_x")
-    await store.run(accounts.record_pushes([(account_id, push)]))
+    await store.run(pushes.record_pushes([(account_id, push)]))
     account = accounts.present(await store.read(accounts.account_by_id(account_id)))
     assert (account.error, account.push) == (note, push)

@@ -11,7 +11,7 @@ from svc.store.links import add_links, changed_links
 from svc.store.tx import Tx, sql
 from svc.worker.config_rows import rows_of
 from tests.clock import START_MS
-from tests.store.makers import a_link, a_site, an_account
+from tests.store.makers import a_link, a_site, account_of, an_account
 
 LIVE_AT = START_MS + 60_000  # epoch ms; after this time, every isolate uses the synced configuration
 NOTE = ErrorNote("edge_firewall", "refused", {"ray_id": "8f"})
@@ -33,20 +33,16 @@ async def links_of(store, account_id):
     return {one.code: one for one in await store.read(changed_links(account_id, 0))}
 
 
-async def account_of(store, account_id):
-    return accounts.present(await store.read(accounts.account_by_id(account_id)))
-
-
 async def test_asked_version_never_decreases(store):
     account_id = await store.run(an_account())
     for version, asked in ((5, 5), (3, 5), (6, 6)):
         await store.run(syncs.begin_sync(account_id, version))
-        assert (await account_of(store, account_id)).asked_version == asked
+        assert (await store.read(account_of(account_id))).asked_version == asked
 
 
 async def test_rejected_rows_keep_their_error_until_they_are_synced(store):
     account_id = await an_account_with_links(store)
-    version = (await account_of(store, account_id)).config_version
+    version = (await store.read(account_of(account_id))).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {"lnk_code1": NOTE}, LIVE_AT))
     found = await links_of(store, account_id)
     assert {code: one.config_error for code, one in found.items()} == {"code0": None, "code1": NOTE, "code2": None}
@@ -61,7 +57,7 @@ async def test_overtake_gives_the_configuration_a_version_above_the_workers(stor
     account_id = await an_account_with_links(store)
     await store.run(syncs.end_sync(account_id, 0, 3, {}, LIVE_AT))
     assert await store.run(syncs.raise_above_worker(account_id, 40)) == 41
-    account = await account_of(store, account_id)
+    account = await store.read(account_of(account_id))
     assert (account.config_version, account.synced_version) == (41, 0)
     assert account.link_host is not None
     assert account.link_host.version == 41
@@ -72,7 +68,7 @@ async def test_overtake_gives_the_configuration_a_version_above_the_workers(stor
     assert await store.run(syncs.raise_above_worker(account_id, 40)) == 42
     await store.run(accounts.change_account(account_id, START_MS, days_kept=20))
     assert await store.run(syncs.raise_above_worker(account_id, 50)) == 51
-    assert (await account_of(store, account_id)).retention == Retention(20, version=51)
+    assert (await store.read(account_of(account_id))).retention == Retention(20, version=51)
 
 
 def retire(site_id: str, path: str) -> Tx[None]:
@@ -109,13 +105,13 @@ async def test_expected_worker_table_matches_a_complete_sync(store):
         await store.run(end(site_id, f"/older{number}", 1))
     await store.run(delete("sites", site_id))
     await store.run(accounts.change_account(account_id, START_MS, days_kept=14))
-    assert await store.read(syncs.synced_rows(account_id)) is None  # the rows are not final, because a sync is due
-    version = (await account_of(store, account_id)).config_version
+    assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is due
+    version = (await store.read(account_of(account_id))).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {bad: NOTE}, LIVE_AT))
 
     all_sites = await store.read(sites.changed_sites(account_id, 0))
     all_links = [one for one in await store.read(links.changed_links(account_id, 0)) if one.id != bad]
-    account = await account_of(store, account_id)
+    account = await store.read(account_of(account_id))
     rows = rows_of(all_sites, all_links, account.link_host, account.retention, 0)
     rows = [row for row in rows if row.body is not None]
     assert len(rows) == 2 + 2 + 2 * 2
@@ -129,11 +125,11 @@ async def test_expected_worker_table_matches_a_complete_sync(store):
 @pytest.mark.rule("X6")
 async def test_worker_database_that_was_set_back_is_synced_under_a_new_version(store):
     account_id = await an_account_with_links(store)
-    version = (await account_of(store, account_id)).config_version
+    version = (await store.read(account_of(account_id))).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {}, LIVE_AT))
     notified: list[str] = []
     with store.changes.subscribe(notified.append):
         await store.run(syncs.sync_again_after(account_id, 1))
-    account = await account_of(store, account_id)
+    account = await store.read(account_of(account_id))
     assert (account.synced_version, account.config_version) == (1, version + 1)
     assert notified == [account.edge_account_id]

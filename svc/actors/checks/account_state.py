@@ -11,7 +11,7 @@ import trio
 
 from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.model import SERVING
-from svc.store import accounts, states
+from svc.store import account_health, accounts, pushes, states
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -49,7 +49,7 @@ async def record_refusal(
     """
     if isinstance(error, EdgeUnavailable):
         if error.remote_status == _NOT_FOUND:
-            await context.store.run(accounts.suspect(account.id, context.clock()))
+            await context.store.run(account_health.suspect(account.id, context.clock()))
         return
     log.warning("call refused", extra={"account": account.id, "code": error.code})
     state = STATE_AFTER.get(error.code)
@@ -59,7 +59,7 @@ async def record_refusal(
     if state is not None:
         await context.store.run(states.move(account.id, SERVING, state, error.to_note(), context.clock()))
     if error.code in _SUGGESTS_MORE:
-        await context.store.run(accounts.suspect(account.id, context.clock()))
+        await context.store.run(account_health.suspect(account.id, context.clock()))
 
 
 def check_state(account: Account, allowed: Collection[str], purpose: str) -> None:
@@ -92,6 +92,6 @@ async def record_silence(context: Context, account: Account, timers: Timers) -> 
     silent_at = account.heard_at + int(context.config.timing.silent_after_s * 1000)
     now = context.clock()
     if now >= silent_at:
-        await context.store.run(accounts.record_silence(account.id, account.heard_at, _SILENT.to_note(), now))
+        await context.store.run(pushes.record_silence(account.id, account.heard_at, _SILENT.to_note(), now))
         return math.inf
     return trio.current_time() + (silent_at - now) / 1000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.errors import EdgeRefused
-from svc.store import accounts, working_tokens
+from svc.store import account_health, account_schedule, working_tokens
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
@@ -30,8 +30,8 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
     if now >= account.token_expires_at:
         await context.store.run(working_tokens.expire(account.id, _EXPIRED.to_note(), now))
         return math.inf
-    soon_at = account.token_expires_at - accounts.EXPIRY_WARNING_MS
+    soon_at = account.token_expires_at - account_schedule.EXPIRY_WARNING_MS
     if now >= soon_at and "token_expires_soon" not in account.warnings:
-        await context.store.run(accounts.warn(account.id, "token_expires_soon"))
+        await context.store.run(account_health.warn(account.id, "token_expires_soon"))
     next_at = soon_at if now < soon_at else account.token_expires_at
     return trio.current_time() + (next_at - now) / 1000

@@ -23,7 +23,7 @@ from svc.clock import day_of, iso
 from svc.edge import analytics, tokens, zones
 from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError, StoreUnavailable
 from svc.model import SERVING
-from svc.store import accounts, states
+from svc.store import account_health, accounts, states
 from svc.store import operations as operation_rows
 from svc.store.tx import UNCHANGED
 
@@ -278,7 +278,7 @@ async def _token(context: Context, access: Access, account: Account) -> list[Fin
     except EdgeRefused as error:
         return [findings.refused("token", "is accepted", error)]
     if account.token_refused_at is not None:
-        await context.store.run(accounts.token_accepted(account.id))
+        await context.store.run(account_health.token_accepted(account.id))
     if status.status != "active":
         return [Finding("token_inactive", "revoked", {"status": status.status})]
     return []
@@ -389,7 +389,7 @@ async def _record_findings(context: Context, account: Account, problems: Sequenc
     """
     if not problems or account.well_at is not None or account.suspected_at is not None:
         well_at = None if problems else context.clock()
-        await context.store.run(accounts.record_health_check(account.id, account.suspected_at, well_at))
+        await context.store.run(account_health.record_health_check(account.id, account.suspected_at, well_at))
     if account.state not in _WATCHED:
         return
     worst = _most_severe(problems)
@@ -417,7 +417,7 @@ async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) 
     """
     if note.code != "token_refused":
         return note
-    refused_at, checks = await context.store.run(accounts.token_refused(account.id, context.clock()))
+    refused_at, checks = await context.store.run(account_health.token_refused(account.id, context.clock()))
     if checks < _REVOKED_AFTER_CHECKS or context.clock() - refused_at < _REVOKED_AFTER_MS:
         return note
     return ErrorNote("revoked", "Cloudflare has refused the working token for more than an hour.")

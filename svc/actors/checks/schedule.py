@@ -15,7 +15,7 @@ from svc.actors.duty import spread
 if TYPE_CHECKING:
     from svc.config import TimingConfig
     from svc.model import Account
-    from svc.store.accounts import Due
+    from svc.store.account_schedule import Due
 
 _REFUSED_CHECK_S = 600.0
 

@@ -19,7 +19,7 @@ from svc.actors.sync.script import is_unknown
 from svc.clock import DAY_MS, HOUR_MS, iso
 from svc.edge import d1
 from svc.errors import EdgeRefused
-from svc.store import accounts, links, sites, syncs
+from svc.store import account_health, links, sites, syncs
 from svc.store.versions import bump_version
 from svc.worker import config_rows
 from svc.worker.config_rows import ConfigRow
@@ -227,6 +227,6 @@ async def record_crons(context: Context, account: Account, problems: Sequence[Fi
     """Set or clear the account's warning about a stopped cron trigger, depending on the findings."""
     stopped = any(problem.kind == "reports_stopped" for problem in problems)
     if stopped and "crons_stopped" not in account.warnings:
-        await context.store.run(accounts.warn(account.id, "crons_stopped"))
+        await context.store.run(account_health.warn(account.id, "crons_stopped"))
     elif not stopped and "crons_stopped" in account.warnings:
-        await context.store.run(accounts.remove_warning(account.id, "crons_stopped"))
+        await context.store.run(account_health.remove_warning(account.id, "crons_stopped"))

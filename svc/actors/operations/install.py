@@ -24,7 +24,7 @@ from svc.edge import d1, workers
 from svc.edge.access import LATE_MS
 from svc.errors import CATALOGUE, EdgeRefused, EdgeUnavailable, EdgeUnknown
 from svc.ids import digest, new_secret, new_subdomain
-from svc.store import accounts, installs
+from svc.store import installs
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -138,16 +138,16 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
     if account.database_id is not None:
         if await d1.get(access, account.database_id) is not None:
             return account.database_id
-        await context.store.run(accounts.forget_database(account.id))
+        await context.store.run(installs.forget_database(account.id))
     existing = await d1.find(access, DATABASE_NAME)
     if existing is None:
         # Record this before the creation, so that a later attempt recognizes a database with this name as the service's
         # own.
-        await context.store.run(accounts.record_database_creation(account.id, context.clock()))
+        await context.store.run(installs.record_database_creation(account.id, context.clock()))
         existing = await _create_database(access, account)
     elif not may_be_ours(account, existing):
         raise EdgeRefused("name_taken", f"The account has a database {DATABASE_NAME} that the service did not create.")
-    await context.store.run(accounts.set_database(account.id, existing.id))
+    await context.store.run(installs.set_database(account.id, existing.id))
     return existing.id
 
 

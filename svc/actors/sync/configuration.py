@@ -24,7 +24,7 @@ from svc.edge.responses import Blocked, DailyLimit
 from svc.errors import CATALOGUE, CannotUnseal, EdgeRefused, EdgeUnavailable
 from svc.metrics import SYNC_FAILURES
 from svc.model import SERVING
-from svc.store import accounts, links, sites, syncs
+from svc.store import account_health, links, sites, syncs
 from svc.worker import config_rows
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         wait_s = (DAY_MS - context.clock() % DAY_MS) / 1000 + _AFTER_MIDNIGHT_S
         log.info("sync waits for midnight", extra={"account": account.id, "why": error.message})
         if "daily_limit" not in account.warnings:
-            await context.store.run(accounts.warn(account.id, "daily_limit"))
+            await context.store.run(account_health.warn(account.id, "daily_limit"))
         timers.sync_at = trio.current_time() + wait_s
         return timers.sync_at
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
@@ -90,7 +90,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
 async def _clear_limit_warning(context: Context, account: Account) -> None:
     """Clear the warning that Cloudflare's daily row limit was reached. Call this after a complete sync."""
     if "daily_limit" in account.warnings:
-        await context.store.run(accounts.remove_warning(account.id, "daily_limit"))
+        await context.store.run(account_health.remove_warning(account.id, "daily_limit"))
 
 
 async def _sync(context: Context, account: Account, database_id: str) -> None:

@@ -8,7 +8,7 @@ from edge_worker.harness.service import eventually
 from svc.clock import DAY_MS
 from svc.config import TimingConfig
 from svc.errors import ErrorNote
-from svc.store import accounts
+from svc.store import account_health, account_schedule
 from svc.store.tx import sql
 
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
@@ -113,9 +113,9 @@ async def test_start_schedules_token_expiry(service, state, left_days, warned, d
     now = service.clock()
     await service.store.run(ends_at(account.id, now + left_days * DAY_MS))
     if warned:
-        await service.store.run(accounts.warn(account.id, "token_expires_soon"))
+        await service.store.run(account_health.warn(account.id, "token_expires_soon"))
     await service.store.run(in_state(account.id, state))
-    [due] = await service.store.read(accounts.due_times(TimingConfig(silent_after_s=365 * 86_400)))
+    [due] = await service.store.read(account_schedule.due_times(TimingConfig(silent_after_s=365 * 86_400)))
     assert due.at == (None if due_in_days is None else now + due_in_days * DAY_MS)
 
 

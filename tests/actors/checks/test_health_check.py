@@ -12,7 +12,7 @@ from edge_worker.harness.service import eventually
 from svc.clock import day_of, day_text
 from svc.finding import ENGLISH, sentence
 from svc.german.findings import GERMAN_FINDINGS
-from svc.store import accounts
+from svc.store import account_health
 from svc.store.tx import sql
 
 pytestmark = pytest.mark.usefixtures("every_state_is_logged")
@@ -458,7 +458,7 @@ async def test_request_does_not_wait_for_a_hanging_health_check(place, zone):
         await service.idle()
         await service.emulator.fault("slow", "*/workers/scripts", method="GET", times=None, delay_s=60)
         account = await service.account()
-        await service.store.run(accounts.suspect(account.id, service.clock()))
+        await service.store.run(account_health.suspect(account.id, service.clock()))
         service.supervisor.wake(account.edge_account_id)
         await service.emulator.faulted()
         with trio.fail_after(40):  # shorter than the emulator's delay of the call

@@ -19,8 +19,8 @@ from svc.actors.operations.install import push_second
 from svc.clock import DAY_MS, HOUR_MS
 from svc.config import TimingConfig
 from svc.model import WorkerErrorKind, WorkerPush
-from svc.store import accounts
-from svc.store.accounts import Due
+from svc.store import pushes
+from svc.store.account_schedule import Due
 
 NOW = 20_000 * DAY_MS + 5 * HOUR_MS + 17
 DEAD = {"times": None, "status": 401, "code": 1000}
@@ -143,7 +143,7 @@ async def test_account_whose_worker_missed_a_push_is_checked_now_and_then_hourly
         # The Worker pushes again. The check that is already due runs, and then there is no check for a day.
         account = await service.account()
         push = WorkerPush(place.clock(), "bundle", 1, 0, None, {}, account.install_id)
-        await service.store.run(accounts.record_pushes([(account.id, push)]))
+        await service.store.run(pushes.record_pushes([(account.id, push)]))
         actor = service.supervisor.account(service.customer.account_id)
 
         async def rests():
@@ -161,7 +161,7 @@ async def test_push_that_reports_a_failure_triggers_a_check_and_a_late_push_does
         reports: list[tuple[WorkerErrorKind, int]] = [("push", 0), ("cron", 1)]
         for kind, expected in reports:
             push = WorkerPush(place.clock(), "bundle", 1, 0, "Error: anything", {}, account.install_id, kind)
-            await service.store.run(accounts.record_pushes([(account.id, push)]))
+            await service.store.run(pushes.record_pushes([(account.id, push)]))
             await wait_for_checks(service, expected)
             await service.idle()
             assert await count_checks(service) == expected

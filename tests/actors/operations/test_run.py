@@ -19,7 +19,7 @@ from svc.actors.operations.run import Work
 from svc.config import Config
 from svc.edge.responses import DailyLimit
 from svc.errors import EdgeRefused, EdgeUnavailable, ErrorNote, StoreUnavailable
-from svc.store import accounts, operations
+from svc.store import accounts, installs, operations
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import an_account
@@ -66,7 +66,7 @@ async def test_each_step_is_shown_and_gets_current_rows(store, context, operatio
     async def make(job):
         shown = await store.read(operations.running(job.account.id))
         seen.append((shown.step, job.operation.step, job.account.database_id))
-        await store.run(accounts.set_database(job.account.id, "db1"))
+        await store.run(installs.set_database(job.account.id, "db1"))
 
     await run.resume(context, work_of(("one", make), ("two", make)), operation, Timers(0))
     assert seen == [("one", "one", None), ("two", "two", "db1")]

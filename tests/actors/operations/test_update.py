@@ -12,7 +12,7 @@ from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from svc.ids import digest
 from svc.model import DROP_REASONS, WorkerPush
-from svc.store import accounts, rollouts, worker_keys
+from svc.store import accounts, pushes, rollouts, worker_keys
 from svc.store.tx import sql
 from tests.actors.operations.test_install import edited
 
@@ -234,7 +234,7 @@ async def test_first_push_can_arrive_before_the_update_ends(installed, next_bund
 
         account = await eventually(uploaded)
         push = WorkerPush(service.clock(), next_bundle.sha256, next_bundle.schema, install=account.install_id)
-        await service.store.run(accounts.record_pushes([(account.id, push)]))
+        await service.store.run(pushes.record_pushes([(account.id, push)]))
         shown = await operation(service, "done")
         # a new Worker pushes immediately and then hourly, so the step cannot be the self-check
         assert shown["operation"]["step"] == "cron"

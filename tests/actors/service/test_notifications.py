@@ -18,7 +18,7 @@ from svc.errors import CATALOGUE, ErrorNote
 from svc.german.errors import GERMAN_ERRORS
 from svc.mail.english import ENGLISH
 from svc.model import Advice, Measured
-from svc.store import accounts, states
+from svc.store import account_health, accounts, states
 from svc.store.advice import keep_advice
 from svc.store.tx import sql
 from svc.worker.advice import LIMITS
@@ -141,13 +141,13 @@ async def test_silent_worker_is_reported_after_two_more_missed_pushes(quiet):
 @pytest.mark.rule("X13", "A25")
 async def test_token_that_expires_soon_is_reported_until_its_renewal(quiet):
     account = await quiet.account()
-    await quiet.store.run(accounts.warn(account.id, "token_expires_soon"))
+    await quiet.store.run(account_health.warn(account.id, "token_expires_soon"))
     await set_state_and_run(quiet, "ready")
     [(subject, text)] = await sent(quiet)
     assert "expires soon" in subject
     assert f"expires on {ENGLISH.day(day_of(account.token_expires_at))} (UTC)" in text
     assert CATALOGUE["revoked"].remedy in text
-    await quiet.store.run(accounts.remove_warning(account.id, "token_expires_soon"))
+    await quiet.store.run(account_health.remove_warning(account.id, "token_expires_soon"))
     await set_state_and_run(quiet, "ready")
     assert len(await sent(quiet)) == 2
 

@@ -125,7 +125,7 @@ class Fleet:
         there = await self.store.read(all_ids())
         pushes = [self.report(one) for one in account_ids or self.install if one not in self.silent and one in there]
         if pushes:
-            await self.store.run(accounts.record_pushes(pushes))
+            await self.store.run(pushes.record_pushes(pushes))
 
     async def succeed(self, *begun):
         """Complete these updates."""

@@ -12,7 +12,7 @@ from svc.clock import DAY_MS, day_of
 from svc.errors import ServiceError, StoreUnavailable
 from svc.model import Advice, Measured, WorkerPush
 from svc.security.token_page import TOKEN_PAGE
-from svc.store import accounts
+from svc.store import accounts, pushes
 from svc.store.advice import keep_advice
 from svc.store.tx import sql
 from svc.worker.bundle import load_bundle
@@ -122,7 +122,7 @@ async def test_account_shows_the_installed_worker_and_its_last_push(world):
         )
     )
     pushed = WorkerPush(world.clock(), "b" * 64, 1, 3, "push: no response", {"budget": 2, "busy": 1}, "op_x")
-    await world.store.run(accounts.record_pushes([(account.id, pushed)]))
+    await world.store.run(pushes.record_pushes([(account.id, pushed)]))
     shown = (await world.call("GET", f"/v1/accounts/{account.id}", headers=session)).body["account"]
     assert shown["token"] == {"name": "svc-op_x", "expires_at": NOW}
     assert shown["edge"] == {"bundle": load_bundle().sha256, "up_to_date": True, "schema": 1, "installed_at": NOW}

@@ -10,7 +10,7 @@ import pytest
 from svc.api.cursors import cursor_of
 from svc.http.resources.rankings import Rankings
 from svc.model import WorkerPush
-from svc.store import accounts, links, totals
+from svc.store import links, pushes, totals
 from svc.store.link_lists import LinkFilter
 from svc.worker.pushed import PushedPart
 from tests.cases import cases
@@ -44,7 +44,7 @@ async def push(world, account, clicks):
 
     def pushed():
         ingested = yield from totals.ingest(account.id, [part], at)
-        yield from accounts.record_pushes([(account.id, WorkerPush(at, "b"))])
+        yield from pushes.record_pushes([(account.id, WorkerPush(at, "b"))])
         return ingested
 
     assert (await world.store.run(pushed())).accepted == (1,)
