@@ -19,7 +19,7 @@ from svc.mail.messages import Link, Service
 from svc.mail.report import Addressee, report_email
 from svc.model import DEFAULT_LANGUAGE
 from svc.remaining_resource import RemainingResource
-from svc.store import accounts, alerts, broken_targets, email_changes, invitations, mailings, outbox, users
+from svc.store import accounts, alerts, broken_targets, email_changes, invitations, outbox, recipients, users
 from svc.store.tx import constant
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from svc.mail.messages import Email
     from svc.model import Language, User
-    from svc.store.mailings import Subscription
     from svc.store.outbox import MailKind, Waiting
+    from svc.store.recipients import Subscription
     from svc.store.tx import Tx
 
 
@@ -338,13 +338,10 @@ def _broken_targets(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _recipient_and_user(row: Waiting) -> Tx[tuple[Subscription | None, User | None]]:
-    """Return the recipient of an email report and the user who sends it.
-
-    Both are None if the recipient was removed, or if the user is disabled or being deleted.
-    """
-    if not (yield from mailings.lock_recipient(row.facts["recipient"])):
+    """Return the recipient of an email report and the user who sends it. None: removed, disabled or being deleted."""
+    if not (yield from recipients.lock_recipient(row.facts["recipient"])):
         return None, None
-    found = yield from mailings.get_subscription(row.facts["recipient"])
+    found = yield from recipients.get_subscription(row.facts["recipient"])
     user = yield from _get_user(row)
     is_valid = found is not None and found.listed and user is not None and user.disabled_at is None
     return (found, user) if is_valid else (None, None)
@@ -353,7 +350,7 @@ def _recipient_and_user(row: Waiting) -> Tx[tuple[Subscription | None, User | No
 def _recipient_url(found: Subscription, draft: Draft) -> Tx[str]:
     """Store a new token for the links in an email to this recipient, and return the URL of its page."""
     token = new_id("mlt")
-    yield from mailings.add_token(found.recipient.id, digest(token), draft.now)
+    yield from recipients.add_token(found.recipient.id, digest(token), draft.now)
     return draft.terms.recipient_url(token)
 
 

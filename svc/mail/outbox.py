@@ -25,7 +25,7 @@ from svc.mail.compose import Draft, Terms, compose
 from svc.mail.smtp import AddressRefused, NotAccepted, OutcomeUnknown, ServerUnavailable
 from svc.mail.transport import new_sender
 from svc.metrics import MAIL_AWAY, MAIL_EXPIRED, MAIL_TRIES, Metrics
-from svc.store import mailings, notifications, outbox
+from svc.store import notifications, outbox, recipients
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -321,7 +321,7 @@ def _mark_refused(mail_id: str, composed: Composed, now: int) -> Tx[None]:
     if composed.user is not None:
         yield from notifications.address_refused(composed.user.id, now)
     if composed.recipient_id is not None:
-        yield from mailings.mark_refused(composed.recipient_id)
+        yield from recipients.mark_refused(composed.recipient_id)
     yield from outbox.done(mail_id)
 
 

@@ -10,7 +10,8 @@ from svc.clock import day_of
 from svc.ids import digest, new_id
 from svc.model import Link, Note, Share, Site
 from svc.store import accounts, link_hosts, links, notes, operations, shares, sites, target_checks, users
-from svc.store.mailings import Settings, Wanted, new_mailing, put_mailing
+from svc.store.mailings import Settings, new_mailing, put_mailing
+from svc.store.recipients import Wanted
 from svc.store.sessions import Issued, Session
 from svc.store.tx import sql
 from tests.clock import START_MS

@@ -17,7 +17,7 @@ from svc.faults import contained
 from svc.metrics import CHORE_ROWS, CHORE_SECONDS
 from svc.store import retention
 from svc.store.devices import DEVICE_DAYS
-from svc.store.mailings import MAILING_TOKEN_DAYS
+from svc.store.recipients import MAILING_TOKEN_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,8 @@ from svc.api import mailings as api
 from svc.http.serving.credentials import require
 from svc.http.serving.visible import visible_account, visible_site
 from svc.store import mailings
-from svc.store.mailings import Settings, Wanted, new_mailing
+from svc.store.mailings import Settings, new_mailing
+from svc.store.recipients import Wanted
 
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from svc.identity.operator import Identity
     from svc.model import Language, MailingContent, RecipientState
-    from svc.store.mailings import Subscription
+    from svc.store.recipients import Subscription
 
 _STYLE = (
     ":root{color-scheme:light dark}"

@@ -19,13 +19,13 @@ from svc.http.serving.credentials import admit, networks_of
 from svc.ids import digest
 from svc.limits import SlidingLimit
 from svc.model import DEFAULT_LANGUAGE
-from svc.store import mailings
+from svc.store import recipients
 
 if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import RequestInfo
-    from svc.store.mailings import Subscription
+    from svc.store.recipients import Subscription
 
 # The maximum number of requests with an unknown token per minute, for the client's own network and for the larger
 # network around it.
@@ -47,19 +47,19 @@ class Recipients:
     async def show(self, request: RequestInfo, token: str) -> Response:
         """Return the page."""
         self._count(request)
-        found = await self._store.peek(mailings.subscription_of_token(digest(token)))
+        found = await self._store.peek(recipients.subscription_of_token(digest(token)))
         return self._response(request, token, found)
 
     async def confirm(self, request: RequestInfo, token: str) -> Response:
         """Record that the recipient agrees to get reports, and return the page."""
         self._count(request)
-        found = await self._store.run(mailings.subscribe(digest(token), self._clock()))
+        found = await self._store.run(recipients.subscribe(digest(token), self._clock()))
         return self._response(request, token, found)
 
     async def unsubscribe(self, request: RequestInfo, token: str) -> Response:
         """Stop the reports, and return the page."""
         self._count(request)
-        found = await self._store.run(mailings.unsubscribe(digest(token), self._clock()))
+        found = await self._store.run(recipients.unsubscribe(digest(token), self._clock()))
         return self._response(request, token, found)
 
     def _count(self, request: RequestInfo) -> None:
