@@ -1,80 +1,35 @@
-"""/v1/accounts: connect Cloudflare accounts, install the Worker, and list zones."""
+"""/v1/accounts: list accounts, and change their name, plan and retention.
+
+`account_operations` has the requests that connect and disconnect accounts and install the Worker.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from svc import model
+from svc.api.advice import Advice
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Moment, MonthsKept, Name
+from svc.api.fields import Count, Moment, MonthsKept, Name
 from svc.api.link_hosts import LinkHost
-from svc.api.shape import Body, EmptyBody, ResponseBody, optional_field
-from svc.errors import Code, with_remedy
-from svc.finding import FindingKind
+from svc.api.shape import Body, ResponseBody, optional_field
+from svc.errors import with_remedy
 from svc.model import (
     DROP_REASONS,
     MAX_DAYS_KEPT,
     MIN_DAYS_KEPT,
     AccountState,
     AccountWarning,
-    AdviceLevel,
     EdgePlan,
     Location,
-    Metric,
     OperationKind,
     OperationState,
-    Suggestion,
-    Unread,
 )
-from svc.remaining_resource import LeftKind, LeftWhy
-from svc.security.token_page import TOKEN_PAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from svc import remaining_resource
-
-
-_BOOTSTRAP_FIELD = (
-    "An API token of the Cloudflare account that is valid for one day and has the permissions *Account Settings: Read*"
-    " and *Account API Tokens: Edit*. `x-token-page` in `/openapi.json` is the URL of Cloudflare's form with these"
-    " permissions already filled in. The service uses the token only for this request. It never stores the token, and"
-    " deletes it after the request."
-)
-
 
 DaysKept = Annotated[int, Field(ge=MIN_DAYS_KEPT, le=MAX_DAYS_KEPT, examples=[MIN_DAYS_KEPT])]
-
-
-class Connect(Body):
-    """A Cloudflare account to connect."""
-
-    edge_account_id: EdgeAccountId
-    bootstrap_token: EdgeToken = Field(description=_BOOTSTRAP_FIELD)
-    location: Location | None = Field(
-        None,
-        description="The location of the account's database: a region (`wnam`, `enam`, `weur`, `eeur`, `apac`, `oc`) or"
-        " a jurisdiction (`eu`, `fedramp`). It cannot be changed later. By default, Cloudflare chooses a region near"
-        " the service.",
-    )
-    name: Name | None = Field(
-        None,
-        description="The account's name in this service. By default, it is the name at Cloudflare. This field is not"
-        " part of the original API specification.",
-    )
-
-    def options(self) -> model.ConnectOptions:
-        """Return the user's choices for the account."""
-        return model.ConnectOptions(self.location, self.name)
-
-
-class Renew(Body):
-    """The bootstrap token with which the service creates a new working token."""
-
-    bootstrap_token: EdgeToken = Field(description=_BOOTSTRAP_FIELD)
 
 
 class AccountChange(Body):
@@ -142,75 +97,6 @@ class LastPush(ResponseBody):
     )
     error: str | None
     dropped: dict[str, Count] = Field(description="The number of events that were not counted, by reason.")
-
-
-class Busiest(ResponseBody):
-    """The highest usage on one day.
-
-    For the metric `size`, `value` is the database's size, and `day` is the day on which the service read it.
-    """
-
-    day: Day | None = Field(description="The day of this usage. Null if there was no usage.")
-    value: Count
-
-
-class MetricAdvice(ResponseBody):
-    """Usage of one metric compared with its limit."""
-
-    level: AdviceLevel
-    limit: Count
-    busiest: Busiest
-    forecast: Day | None = Field(
-        description="The day on which usage will reach the limit if the trend continues. Null if this is more than 30"
-        " days away."
-    )
-
-
-class Advice(ResponseBody):
-    """Usage over the last seven complete days (UTC), compared with the limits of the account's plan."""
-
-    level: AdviceLevel | None = Field(
-        description="The worst level among the metrics that could be read. Null if no metric could be read."
-    )
-    metric: Metric | None = Field(
-        description="The metric that determines `level`. If several metrics have this level, `metric` is the one"
-        " closest to its limit. Null if `level` is `ok` or null."
-    )
-    metrics: dict[Metric, MetricAdvice] = Field(
-        description="The metrics that could be read. `requests`, `writes` and `reads` are daily numbers for the whole"
-        " Cloudflare account. `size` is the size of the Worker's database in bytes. Paid plans have no daily limits, so"
-        " only `size` is present."
-    )
-    unavailable: tuple[Unread, ...] = Field(description="The data that could not be read in full.")
-    suggest: Suggestion | None = Field(
-        description="If the size of the database is the only problem, the setting to lower: `days_kept`"
-        " (`shorter_hourly_retention`), or `months_kept` (`shorter_month_retention`) if the size is forecast to reach"
-        " the limit or `days_kept` is already at its minimum. Null if the setting cannot be lowered."
-    )
-    at: Moment
-
-    @classmethod
-    def from_model(cls, advice: model.Advice, suggestion: Suggestion | None) -> Advice:
-        """Return the response for stored advice.
-
-        `suggestion`: the suggestion that is shown with the advice, or None.
-        """
-        return cls(
-            level=advice.level,
-            metric=advice.metric,
-            metrics={
-                name: MetricAdvice(
-                    level=usage.level,
-                    limit=usage.limit,
-                    busiest=Busiest(day=usage.busiest_day, value=usage.busiest),
-                    forecast=usage.forecast,
-                )
-                for name, usage in advice.metrics.items()
-            },
-            unavailable=advice.unavailable,
-            suggest=suggestion,
-            at=advice.at,
-        )
 
 
 class Account(ResponseBody):
@@ -305,88 +191,6 @@ class OneFullAccount(ResponseBody):
     account: FullAccount
 
 
-class RemainingResource(ResponseBody):
-    """A resource that the service could not remove from Cloudflare. The field `left` describes it in a sentence."""
-
-    kind: LeftKind = Field(
-        description="The kind of resource. `uncounted_database` is the Worker's database, which the service did not"
-        " delete because it could not read the last counts; `why` gives the reason."
-    )
-    why: LeftWhy = Field(
-        description="The reason why the resource still exists. If it is `refused`, `facts.said` is Cloudflare's"
-        " message."
-    )
-    facts: dict[str, str] = Field(
-        description="Details such as `route`. `kind` and `why` determine which details are present."
-    )
-
-    @classmethod
-    def each(cls, left: Sequence[remaining_resource.RemainingResource]) -> tuple[RemainingResource, ...]:
-        """Return the response objects for the resources that remain at Cloudflare, in the same order."""
-        return tuple(cls(kind=resource.kind, why=resource.why, facts=dict(resource.facts)) for resource in left)
-
-
-class Disconnected(ResponseBody):
-    """The result of disconnecting an account."""
-
-    ok: Literal[True] = True
-    revoke_token: str | None = Field(
-        description="The name of the working token. A token cannot delete itself, so you have to delete it in the"
-        " Cloudflare dashboard. Null if the token was deleted, has expired, or never existed."
-    )
-    left: tuple[str, ...] = Field(
-        description="One sentence for each resource that the service could not remove from Cloudflare."
-    )
-    leftovers: tuple[RemainingResource, ...] = Field(
-        description="The same resources as in `left`, in the same order, but as codes for programs and translations."
-        " This field is not part of the original API specification."
-    )
-
-    @classmethod
-    def from_model(cls, former: model.FormerAccount) -> Disconnected:
-        """Return the response for a disconnected account."""
-        return cls(
-            revoke_token=former.revoke_token,
-            left=tuple(resource.words for resource in former.left),
-            leftovers=RemainingResource.each(former.left),
-        )
-
-
-class Finding(ResponseBody):
-    """A difference between the expected and the actual state at Cloudflare."""
-
-    kind: FindingKind = Field(
-        description="The kind of finding. For `other`, only `thing`, `expected` and `found` describe the difference."
-    )
-    facts: dict[str, str] = Field(description="Details such as `route`. `kind` determines which details are present.")
-    thing: str = Field(description="The resource, e.g. `the route shop.example/ab3/x9k*`.")
-    expected: str = Field(description="Its expected state, e.g. `points to the Worker svc-edge`.")
-    found: str = Field(description="Its actual state, e.g. `was deleted outside the service`.")
-    remedy: str | None = Field(description="What the user can do. Null if the health check has repaired the problem.")
-    remedy_code: str | None = Field(description="The code of an error that has the same remedy. Null if none has.")
-    mended: bool = Field(description="True if the health check has repaired the problem.")
-
-
-class Check(ResponseBody):
-    """The findings of a health check. The list is empty if no problem was found."""
-
-    findings: tuple[Finding, ...]
-
-
-class Zone(ResponseBody):
-    """A zone of the Cloudflare account."""
-
-    name: str
-    status: str = Field(description="The zone's status at Cloudflare.")
-
-
-class Zones(ResponseBody):
-    """The zones of a Cloudflare account, sorted by name. `truncated` is true if there are more than 1,000."""
-
-    zones: tuple[Zone, ...] = Field(json_schema_extra={"maxItems": 1000})
-    truncated: bool
-
-
 def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
     return {
         "id": account.id,
@@ -434,20 +238,6 @@ def _account_error(account: model.Account) -> AccountError | None:
     return AccountError(**fields) if fields else None
 
 
-# Error codes of endpoints that accept a bootstrap token.
-_BOOTSTRAP: tuple[Code, ...] = (
-    "operation_in_progress",
-    "invalid_bootstrap",
-    "bootstrap_permission_error",
-    "permission_catalog",
-    "token_rights_mismatch",
-    "token_check_failed",
-    "orphan_not_deleted",
-    "cloudflare_unavailable",
-)
-# Error codes of endpoints that call Cloudflare's API.
-_LIVE: tuple[Code, ...] = ("account_not_ready", "cloudflare_unavailable")
-
 LIST = Endpoint(
     method="GET",
     path="/v1/accounts",
@@ -455,33 +245,6 @@ LIST = Endpoint(
     summary="List your connected accounts",
     scopes=("accounts", "sites"),
     response=AccountList,
-)
-CONNECT = Endpoint(
-    method="POST",
-    path="/v1/accounts",
-    tag="accounts",
-    action="account.connect",
-    summary="Connect a Cloudflare account",
-    description="The service checks the bootstrap token, creates its own working token with only the permissions that"
-    " it needs, deletes the bootstrap token, and installs the Worker. Poll the account until its `state` is `ready`."
-    " After a 503, the account is `pending`: send the same request again to continue.",
-    scopes=("accounts",),
-    body=Connect,
-    response=OneAccount,
-    status=202,
-    codes=(
-        "email_unconfirmed",
-        "limit_reached",
-        "not_found",
-        "account_taken",
-        "already_connected",
-        *_BOOTSTRAP,
-        "service_full",
-        "not_configured",
-        "account_not_ready",
-    ),
-    example={"edge_account_id": "023e105f4ecef8ad9ca31a8372d0c353", "bootstrap_token": "…"},
-    token_page=TOKEN_PAGE,
 )
 SHOW = Endpoint(
     method="GET",
@@ -505,90 +268,5 @@ CHANGE = Endpoint(
     response=OneAccount,
     example={"plan": "paid"},
 )
-ZONES = Endpoint(
-    method="GET",
-    path="/v1/accounts/{account_id}/zones",
-    tag="accounts",
-    summary="List the zones of the Cloudflare account",
-    description="The service reads the zones from Cloudflare for each request.",
-    scopes=("accounts", "sites"),
-    response=Zones,
-    codes=_LIVE,
-)
-RENEW = Endpoint(
-    method="POST",
-    path="/v1/accounts/{account_id}/token",
-    tag="accounts",
-    action="account.renew",
-    summary="Renew the working token",
-    description="The service checks the bootstrap token, creates a new working token, and deletes the old working"
-    " token and the bootstrap token. The Worker keeps running. If the old token had stopped working, the account works"
-    " again after the renewal. If the response is 503, nothing has changed: send the same request again. If the"
-    " response is `renew_lost`, the account keeps its old token, and the next renewal deletes any new token that the"
-    " failed renewal left at Cloudflare.",
-    scopes=("accounts",),
-    body=Renew,
-    response=OneAccount,
-    codes=(*_BOOTSTRAP, "renew_lost", "account_not_ready"),
-    example={"bootstrap_token": "…"},
-    token_page=TOKEN_PAGE,
-)
-INSTALL = Endpoint(
-    method="POST",
-    path="/v1/accounts/{account_id}/install",
-    tag="accounts",
-    action="account.install",
-    summary="Install or reinstall the Worker",
-    description="A reinstall keeps the database and gives the Worker a new key. The service does not overwrite a Worker"
-    " or database of the same name that it did not create, or a Worker that was changed outside the service.",
-    scopes=("accounts",),
-    body=EmptyBody,
-    response=OneAccount,
-    status=202,
-    codes=("account_not_ready", "operation_in_progress", "not_configured"),
-)
-DISCONNECT = Endpoint(
-    method="DELETE",
-    path="/v1/accounts/{account_id}",
-    tag="accounts",
-    action="account.disconnect",
-    summary="Disconnect an account",
-    description="The service removes the routes, Worker and database that it created at Cloudflare, unless they were"
-    " changed outside the service. It then deletes the account. The account's sites and links become `deleted`; their"
-    " counts and reports remain available. You can disconnect an account in any state, even if its token is invalid or"
-    " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. If you repeat the request, you"
-    " get the same response again.",
-    scopes=("accounts",),
-    body=EmptyBody,
-    response=Disconnected,
-    codes=("operation_in_progress",),
-)
-CHECK = Endpoint(
-    method="POST",
-    path="/v1/accounts/{account_id}/check",
-    tag="accounts",
-    action="account.check",
-    summary="Run a health check, and repair what can be repaired safely",
-    description="The health check inspects the working token and its permissions; the Worker, its bindings, its cron"
-    " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the Worker's"
-    " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
-    " that were changed outside the service; it reports them as findings. You can run a health check in any account"
-    " state. The service also runs health checks automatically. This operation is not part of the original API"
-    " specification.",
-    scopes=("accounts",),
-    body=EmptyBody,
-    response=Check,
-    codes=("cloudflare_unavailable",),
-)
 
-ENDPOINTS = (
-    LIST,
-    CONNECT,
-    SHOW,
-    CHANGE,
-    ZONES,
-    RENEW,
-    INSTALL,
-    CHECK,
-    DISCONNECT,
-)
+ENDPOINTS = (LIST, SHOW, CHANGE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svc.api import (
+    account_operations,
     accounts,
     auth,
     bulk,
@@ -13,6 +14,7 @@ from svc.api import (
     events,
     explain,
     export,
+    health_checks,
     imports,
     keys,
     ledger,
@@ -33,6 +35,7 @@ from svc.api import (
     sites,
     tags,
     totals,
+    zones,
 )
 from svc.api.endpoint import Endpoint, Tag
 
@@ -59,6 +62,9 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *email_changes.ENDPOINTS,
     *keys.ENDPOINTS,
     *accounts.ENDPOINTS,
+    *zones.ENDPOINTS,
+    *account_operations.ENDPOINTS,
+    *health_checks.ENDPOINTS,
     *link_hosts.ENDPOINTS,
     *sites.ENDPOINTS,
     *links.ENDPOINTS,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from svc.api.accounts import RemainingResource
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Moment, Password, Wrong
+from svc.api.remaining_resources import RemainingResource
 from svc.api.shape import Body, ResponseBody, optional_field
 from svc.model import Language, Plan
 from svc.security.ip_networks import customer_network

@@ -14,16 +14,7 @@ from svc.store import states
 from svc.store.advice import advice_from_json
 from svc.store.link_hosts import LINK_HOST_COLUMNS, link_host_of
 from svc.store.locks import lock_account
-from svc.store.tx import (
-    UNCHANGED,
-    Changed,
-    Row,
-    Tx,
-    from_json,
-    from_json_as,
-    note_from_json,
-    sql,
-)
+from svc.store.tx import UNCHANGED, Changed, Row, Tx, from_json, from_json_as, note_from_json, sql
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:

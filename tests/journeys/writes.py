@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from svc.api import (
+    account_operations,
     accounts,
     bulk,
     bulk_changes,
     email_changes,
     explain,
+    health_checks,
     imports,
     keys,
     link_hosts,
@@ -127,7 +129,7 @@ KINDS = (
     Kind(keys.RENAME, {"named keys": 1}, _fields(name="another name")),
     Kind(keys.REVOKE, {"keys": -1, "named keys": -1}),
     Kind(
-        accounts.CONNECT,
+        account_operations.CONNECT,
         {"accounts": 1, "scripts": 1, "databases": 1, "tokens made": 1, "working tokens": 1, "bootstrap tokens": -1}
         | {"operations": 2, "uploads": 1},
         lambda place: {"edge_account_id": place.customer.account_id},
@@ -135,11 +137,13 @@ KINDS = (
         bootstrap=True,
     ),
     Kind(accounts.CHANGE, {"accounts with this name": 1}, _fields(name="this name")),
-    Kind(accounts.CHECK, {}),
+    Kind(health_checks.CHECK, {}),
     Kind(
-        accounts.RENEW, {"tokens made": 1, "working tokens": 0, "bootstrap tokens": -1, "operations": 1}, bootstrap=True
+        account_operations.RENEW,
+        {"tokens made": 1, "working tokens": 0, "bootstrap tokens": -1, "operations": 1},
+        bootstrap=True,
     ),
-    Kind(accounts.INSTALL, {"operations": 1, "uploads": 1}),
+    Kind(account_operations.INSTALL, {"operations": 1, "uploads": 1}),
     Kind(link_hosts.PUT, {"link hosts": 1, "routes": 1, "versions": 1}, _fields(host=f"go.{ZONE}")),
     Kind(link_hosts.CHANGE, {"versions": 1}, _fields(root_url="https://example.org/")),
     Kind(
@@ -202,7 +206,7 @@ KINDS = (
     Kind(links.RESTORE, {"live links": 1, "versions": 1}),
     Kind(bulk_changes.DELETE_MANY, {"live links": -4, "versions": 1}, _fields(filter={"tag": "this tag"})),
     Kind(
-        accounts.DISCONNECT,
+        account_operations.DISCONNECT,
         {"accounts": -1, "accounts with this name": -1, "former accounts": 1, "link hosts": -1}
         | {"email reports": -1, "recipients": -1}
         | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -12},

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import trio
 
 from svc.store import account_health
 from tests.store.interleaving import slowly
 from tests.store.makers import account_of, an_account
-
-if TYPE_CHECKING:
-    pass
 
 
 async def test_two_concurrent_warnings_are_both_kept(store, pause):

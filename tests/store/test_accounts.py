@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 import trio
 
@@ -12,9 +10,6 @@ from svc.store import accounts
 from tests.clock import START_MS
 from tests.store.interleaving import slowly
 from tests.store.makers import account_of, an_account
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.rule("W5")

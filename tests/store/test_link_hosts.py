@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from svc.model import ObsoleteRoute
 from svc.store import link_hosts, unwanted_routes
 from tests.store.makers import a_site, account_of, an_account
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.rule("A19")

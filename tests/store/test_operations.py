@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 import trio
 
@@ -13,9 +11,6 @@ from svc.store import operations
 from tests.clock import START_MS
 from tests.store.direct_changes import delete_account_row
 from tests.store.makers import account_of, an_account
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.rule("A10")

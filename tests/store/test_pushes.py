@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 import trio
@@ -17,9 +16,6 @@ from tests.clock import START_MS
 from tests.store.direct_changes import set_account_state
 from tests.store.interleaving import slowly
 from tests.store.makers import account_of, an_account
-
-if TYPE_CHECKING:
-    pass
 
 PUSH = WorkerPush(START_MS, "b" * 64, 1, 0, None, {"budget": 0}, "op_unknown")
 

@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import NotFound as UnknownPath
 
 from svc.errors import Invalid, Issue, NotFound, ServiceError
+from svc.http.resources.account_operations import AccountOperations
 from svc.http.resources.accounts import Accounts
 from svc.http.resources.auth import Auth
 from svc.http.resources.auth_events import AuthEvents
@@ -22,6 +23,7 @@ from svc.http.resources.email_changes import EmailChanges
 from svc.http.resources.events import Events
 from svc.http.resources.explain import Explain
 from svc.http.resources.export import Export
+from svc.http.resources.health_checks import HealthChecks
 from svc.http.resources.identity import PublicIdentity
 from svc.http.resources.imports import Imports
 from svc.http.resources.keys import Keys
@@ -45,6 +47,7 @@ from svc.http.resources.shares import Shares
 from svc.http.resources.sites import Sites
 from svc.http.resources.tags import Tags
 from svc.http.resources.totals import Totals
+from svc.http.resources.zones import Zones
 from svc.http.serving.bodies import Bodies
 from svc.http.serving.credentials import Credentials
 from svc.http.serving.endpoints import Endpoints
@@ -89,8 +92,9 @@ def create_app(deps: Deps) -> QuartTrio:
     SharedPages(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)
     resources = (
-        Probes, PublicIdentity, Events, Keys, Accounts, LinkHosts, Sites, Links, QrCodes, Bulk, Tags, PageTitles,
-        Explain, Reports, Overview, Totals, Imports, Notes, Mailings, Recipients, Export, Ledger,
+        Probes, PublicIdentity, Events, Keys, Accounts, Zones, AccountOperations, HealthChecks, LinkHosts, Sites,
+        Links, QrCodes, Bulk, Tags, PageTitles, Explain, Reports, Overview, Totals, Imports, Notes, Mailings,
+        Recipients, Export, Ledger,
     )  # fmt: skip
     for resource in resources:
         resource(deps, endpoints)

@@ -1,24 +1,18 @@
-"""Tests of /v1/accounts: the fields of accounts, changes to accounts, and access by other users."""
+"""Tests of /v1/accounts: the fields of accounts, and changes to accounts."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from svc.api.openapi import document
 from svc.clock import DAY_MS, day_of
-from svc.errors import ServiceError, StoreUnavailable
 from svc.model import Advice, Measured, WorkerPush
-from svc.security.token_page import TOKEN_PAGE
 from svc.store import accounts, pushes
 from svc.store.advice import keep_advice
 from svc.store.tx import sql
 from svc.worker.bundle import load_bundle
 from tests.cases import cases
-from tests.http.conftest import EDGE_ACCOUNT
-from tests.http.stand_in import Zone
 
 if TYPE_CHECKING:
     from svc.store.tx import Tx
@@ -44,69 +38,6 @@ ACCOUNT_FIELDS = [
 
 def change(text: str, *parameters: str | int) -> Tx[None]:
     yield sql(text, *parameters)
-
-
-@pytest.mark.rule("G6")
-@pytest.mark.rule("A1")
-async def test_connect_returns_202_with_the_account(world):
-    session = await world.session(await world.user())
-    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "boot-token"}
-    response = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert (response.status, list(response.body)) == (202, ["account"])
-    account = response.body["account"]
-    assert list(account) == ACCOUNT_FIELDS
-    assert (account["state"], account["edge"], account["push"], account["advice"]) == ("pending", None, None, None)
-    assert account["created_at"] == NOW
-    assert b"boot-token" not in response.raw
-    polled = await world.call("GET", f"/v1/accounts/{account['id']}", headers=session)
-    assert list(polled.body["account"]) == [*ACCOUNT_FIELDS, "operation", "link_host"]
-
-
-async def test_connect_names_the_account(world):
-    session = {**await world.session(await world.user()), "Idempotency-Key": "one"}
-    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t", "name": "Läden & Co"}
-    response = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert response.body["account"]["name"] == "Läden & Co"
-    again = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert (again.status, again.body) == (202, response.body)
-    other = await world.call("POST", "/v1/accounts", {**body, "name": "Shop"}, headers=session)
-    assert other.code == "idempotency_conflict"
-
-
-@pytest.mark.parametrize("name", ["", " ", "a" * 101, "line\nbreak", 7, ["Shop"]])
-async def test_invalid_name_is_rejected_before_the_connect(world, name):
-    session = await world.session(await world.user())
-    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t", "name": name}
-    response = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert (response.status, response.code) == (400, "invalid_request")
-    assert [issue["path"] for issue in response.body["error"]["details"]["issues"]] == ["name"]
-    assert world.supervisor.asked == []
-
-
-@pytest.mark.rule("A1")
-async def test_connect_requires_a_confirmed_address(world):
-    session = await world.session(await world.user(confirmed=False))
-    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
-    response = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert (response.status, response.code) == (403, "email_unconfirmed")
-    assert world.supervisor.asked == []
-
-
-@pytest.mark.rule("A1")
-@pytest.mark.parametrize("wrong", ["", "0" * 31, "0" * 33, "G" * 32, "A" * 32, f"{'0' * 32}\n", "\u0660" * 32])
-async def test_edge_account_id_must_be_32_lowercase_hex_characters(world, wrong):
-    session = await world.session(await world.user())
-    body = {"edge_account_id": wrong, "bootstrap_token": "t"}
-    assert (await world.call("POST", "/v1/accounts", body, headers=session)).code == "invalid_request"
-
-
-@pytest.mark.rule("C13")
-async def test_connect_to_a_full_service_gets_503(world):
-    session = await world.session(await world.user())
-    world.supervisor.refusal = ServiceError("service_full")
-    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
-    response = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert (response.status, response.code) == (503, "service_full")
 
 
 @pytest.mark.rule("A21", "A22", "A23")
@@ -150,138 +81,6 @@ async def test_account_shows_the_installed_worker_and_its_last_push(world):
     await world.store.run(change("update accounts set edge_bundle = 'older' where id = $1", account.id))
     (listed,) = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
     assert listed["edge"]["up_to_date"] is False
-
-
-@pytest.mark.rule("G10")
-async def test_objects_of_another_user_are_not_found(world):
-    _, session, account = await world.ready()
-    site = (
-        await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
-    ).body["site"]
-    link = (
-        await world.call("POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session)
-    ).body["link"]
-    stranger = await world.session(await world.user())
-    nothing = "aaaaaaaaaaaaaaaaaaaa"
-    for theirs, missing in [
-        (f"/v1/accounts/{account.id}", f"/v1/accounts/acc_{nothing}"),
-        (f"/v1/accounts/{account.id}/zones", f"/v1/accounts/acc_{nothing}/zones"),
-        (f"/v1/sites/{site['id']}", f"/v1/sites/site_{nothing}"),
-        (f"/v1/sites/{site['id']}/report", f"/v1/sites/site_{nothing}/report"),
-        (f"/v1/links/{link['id']}", f"/v1/links/lnk_{nothing}"),
-        (f"/v1/links/{link['id']}/qr.svg", f"/v1/links/lnk_{nothing}/qr.svg"),
-        (f"/v1/links/{link['id']}/report", f"/v1/links/lnk_{nothing}/report"),
-    ]:
-        assert (await world.call("GET", theirs, headers=session)).status == 200, theirs
-        refused = await world.call("GET", theirs, headers=stranger)
-        assert (refused.status, refused.code) == (404, "not_found"), theirs
-        assert refused.raw == (await world.call("GET", missing, headers=stranger)).raw
-    for method, path, body in [
-        ("POST", f"/v1/accounts/{account.id}/install", None),
-        ("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "a.example.com"}),
-        ("POST", "/v1/sites", {"account_id": account.id, "host": "b.example.com"}),
-        ("POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}),
-    ]:
-        assert (await world.call(method, path, body, headers=stranger)).code == "not_found"
-    for noun in ("accounts", "sites", "links"):
-        assert (await world.call("GET", f"/v1/{noun}", headers=stranger)).body == {noun: []}
-
-
-@pytest.mark.rule("A18")
-async def test_zones_have_name_and_status(world):
-    _, session, account = await world.ready()
-    world.supervisor.zone_list = [Zone("z1", "a.example"), Zone("z2", "b.example", "pending")]
-    response = await world.call("GET", f"/v1/accounts/{account.id}/zones", headers=session)
-    listed = [{"name": "a.example", "status": "active"}, {"name": "b.example", "status": "pending"}]
-    assert response.body == {"zones": listed, "truncated": False}
-
-
-@pytest.mark.rule("G6")
-async def test_install_returns_202_with_the_account(world):
-    _, session, account = await world.ready()
-    response = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
-    assert (response.status, response.body["account"]["state"]) == (202, "installing")
-    assert list(response.body["account"]) == ACCOUNT_FIELDS
-
-
-@pytest.mark.rule("A10")
-async def test_second_operation_is_refused_while_one_is_in_progress(world):
-    _, session, account = await world.ready()
-    assert (await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)).status == 202
-    again = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
-    assert (again.status, again.code) == (409, "operation_in_progress")
-
-
-@pytest.mark.rule("A19")
-async def test_setting_a_link_host_returns_202_with_it(world):
-    user = await world.user()
-    account = await world.account(user)
-    session = await world.session(user)
-    path = f"/v1/accounts/{account.id}/link-host"
-    response = await world.call("PUT", path, {"host": "Go.Example.COM."}, headers=session)
-    assert response.status == 202
-    assert response.body == {
-        "link_host": {
-            "host": "go.example.com",
-            "state": "route_pending",
-            "config": "pending",
-            "live_at": None,
-            "root_url": None,
-            "not_found_url": None,
-            "error": None,
-        }
-    }
-
-
-@pytest.mark.rule("A19")
-async def test_setting_the_same_link_host_wakes_the_account(world):
-    _, session, account = await world.ready()
-    world.supervisor.woken.clear()
-    before = await world.store.read(accounts.account_by_id(account.id))
-    path = f"/v1/accounts/{account.id}/link-host"
-    assert (await world.call("PUT", path, {"host": "go.example.com"}, headers=session)).status == 202
-    assert world.supervisor.woken == [EDGE_ACCOUNT]
-    assert await world.store.read(accounts.account_by_id(account.id)) == before
-
-
-async def test_health_endpoints_need_no_credential(world):
-    for peer, client in (("<local>", None), ("192.0.2.7", "192.0.2.7")):
-        response = await world.call("GET", "/healthz", scope_base={"client": (peer, 0)})
-        assert (response.status, response.body) == (200, {"ok": True, "client": client})
-    response = await world.call("GET", "/readyz")
-    assert (response.status, response.body) == (200, {"ok": True})
-
-
-async def test_failing_store_makes_the_service_not_ready_but_alive(world, expected_errors):
-    expected_errors.allow("store unavailable")
-    world.store.condition.failed(StoreUnavailable("The disk of the service's store is full."))
-    response = await world.call("GET", "/readyz")
-    assert (response.status, response.code, response.headers["Retry-After"]) == (503, "busy", "5")
-    assert response.body["error"]["message"] == "The disk of the service's store is full."
-    assert (await world.call("GET", "/healthz")).status == 200
-    world.store.condition.written(time.monotonic())
-    assert (await world.call("GET", "/readyz")).status == 200
-
-
-@pytest.mark.rule("A16", "A2")
-async def test_renewal_returns_the_account_and_requires_the_scope(world):
-    user, session, account = await world.ready()
-    path, body = f"/v1/accounts/{account.id}/token", {"bootstrap_token": "boot-token"}
-    response = await world.call("POST", path, body, headers=session)
-    assert (response.status, list(response.body["account"])) == (200, ACCOUNT_FIELDS)
-    assert world.supervisor.asked == ["renew boot-token"]
-    assert b"boot-token" not in response.raw
-    other = await world.call("POST", path, body, headers=await world.session(await world.user()))
-    assert (other.status, other.code) == (404, "not_found")
-    key = await world.key(user, "sites", "links", "reports")
-    assert (await world.call("POST", path, body, headers=key)).code == "scope_required"
-    assert (await world.call("POST", path, {}, headers=session)).code == "invalid_request"
-
-
-def test_contract_has_the_token_page():
-    paths = document("https://svc.example")["paths"]
-    pages = {path: each["x-token-page"] for path in paths for each in paths[path].values() if "x-token-page" in each}
-    assert pages == {"/v1/accounts": TOKEN_PAGE, "/v1/accounts/{account_id}/token": TOKEN_PAGE}
 
 
 @pytest.mark.rule("A24", "G5")

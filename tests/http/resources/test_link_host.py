@@ -1,4 +1,4 @@
-"""The fallback URLs of a link host: where the Worker redirects `/` and paths without a link."""
+"""Tests of link hosts, and of their fallback URLs for `/` and for paths without a link."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import zipfile
 import pytest
 
 from svc.store import accounts
+from tests.http.conftest import EDGE_ACCOUNT
 
 ROOT = "https://www.example.com/"
 GONE = "https://www.example.com/gone?x=1#y"
@@ -19,6 +20,38 @@ async def place(world):
     """The link host's path and the owner's session."""
     _, session, account = await world.ready()
     return f"/v1/accounts/{account.id}/link-host", session
+
+
+@pytest.mark.rule("A19")
+async def test_setting_a_link_host_returns_202_with_it(world):
+    user = await world.user()
+    account = await world.account(user)
+    session = await world.session(user)
+    path = f"/v1/accounts/{account.id}/link-host"
+    response = await world.call("PUT", path, {"host": "Go.Example.COM."}, headers=session)
+    assert response.status == 202
+    assert response.body == {
+        "link_host": {
+            "host": "go.example.com",
+            "state": "route_pending",
+            "config": "pending",
+            "live_at": None,
+            "root_url": None,
+            "not_found_url": None,
+            "error": None,
+        }
+    }
+
+
+@pytest.mark.rule("A19")
+async def test_setting_the_same_link_host_wakes_the_account(world):
+    _, session, account = await world.ready()
+    world.supervisor.woken.clear()
+    before = await world.store.read(accounts.account_by_id(account.id))
+    path = f"/v1/accounts/{account.id}/link-host"
+    assert (await world.call("PUT", path, {"host": "go.example.com"}, headers=session)).status == 202
+    assert world.supervisor.woken == [EDGE_ACCOUNT]
+    assert await world.store.read(accounts.account_by_id(account.id)) == before
 
 
 async def test_put_and_patch_set_keep_and_clear_the_fallbacks(world, place):

@@ -1,0 +1,79 @@
+"""The advice on an account's plan usage, which the responses of /v1/accounts contain."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from svc import model
+from svc.api.fields import Count, Day, Moment
+from svc.api.shape import ResponseBody
+from svc.model import AdviceLevel, Metric, Suggestion, Unread
+
+
+class Busiest(ResponseBody):
+    """The highest usage on one day.
+
+    For the metric `size`, `value` is the database's size, and `day` is the day on which the service read it.
+    """
+
+    day: Day | None = Field(description="The day of this usage. Null if there was no usage.")
+    value: Count
+
+
+class MetricAdvice(ResponseBody):
+    """Usage of one metric compared with its limit."""
+
+    level: AdviceLevel
+    limit: Count
+    busiest: Busiest
+    forecast: Day | None = Field(
+        description="The day on which usage will reach the limit if the trend continues. Null if this is more than 30"
+        " days away."
+    )
+
+
+class Advice(ResponseBody):
+    """Usage over the last seven complete days (UTC), compared with the limits of the account's plan."""
+
+    level: AdviceLevel | None = Field(
+        description="The worst level among the metrics that could be read. Null if no metric could be read."
+    )
+    metric: Metric | None = Field(
+        description="The metric that determines `level`. If several metrics have this level, `metric` is the one"
+        " closest to its limit. Null if `level` is `ok` or null."
+    )
+    metrics: dict[Metric, MetricAdvice] = Field(
+        description="The metrics that could be read. `requests`, `writes` and `reads` are daily numbers for the whole"
+        " Cloudflare account. `size` is the size of the Worker's database in bytes. Paid plans have no daily limits, so"
+        " only `size` is present."
+    )
+    unavailable: tuple[Unread, ...] = Field(description="The data that could not be read in full.")
+    suggest: Suggestion | None = Field(
+        description="If the size of the database is the only problem, the setting to lower: `days_kept`"
+        " (`shorter_hourly_retention`), or `months_kept` (`shorter_month_retention`) if the size is forecast to reach"
+        " the limit or `days_kept` is already at its minimum. Null if the setting cannot be lowered."
+    )
+    at: Moment
+
+    @classmethod
+    def from_model(cls, advice: model.Advice, suggestion: Suggestion | None) -> Advice:
+        """Return the response for stored advice.
+
+        `suggestion`: the suggestion that is shown with the advice, or None.
+        """
+        return cls(
+            level=advice.level,
+            metric=advice.metric,
+            metrics={
+                name: MetricAdvice(
+                    level=usage.level,
+                    limit=usage.limit,
+                    busiest=Busiest(day=usage.busiest_day, value=usage.busiest),
+                    forecast=usage.forecast,
+                )
+                for name, usage in advice.metrics.items()
+            },
+            unavailable=advice.unavailable,
+            suggest=suggestion,
+            at=advice.at,
+        )

@@ -1,0 +1,51 @@
+"""/v1/accounts/{id}/check: run a health check of an account."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from svc.api.endpoint import Endpoint
+from svc.api.shape import EmptyBody, ResponseBody
+from svc.finding import FindingKind
+
+
+class Finding(ResponseBody):
+    """A difference between the expected and the actual state at Cloudflare."""
+
+    kind: FindingKind = Field(
+        description="The kind of finding. For `other`, only `thing`, `expected` and `found` describe the difference."
+    )
+    facts: dict[str, str] = Field(description="Details such as `route`. `kind` determines which details are present.")
+    thing: str = Field(description="The resource, e.g. `the route shop.example/ab3/x9k*`.")
+    expected: str = Field(description="Its expected state, e.g. `points to the Worker svc-edge`.")
+    found: str = Field(description="Its actual state, e.g. `was deleted outside the service`.")
+    remedy: str | None = Field(description="What the user can do. Null if the health check has repaired the problem.")
+    remedy_code: str | None = Field(description="The code of an error that has the same remedy. Null if none has.")
+    mended: bool = Field(description="True if the health check has repaired the problem.")
+
+
+class Check(ResponseBody):
+    """The findings of a health check. The list is empty if no problem was found."""
+
+    findings: tuple[Finding, ...]
+
+
+CHECK = Endpoint(
+    method="POST",
+    path="/v1/accounts/{account_id}/check",
+    tag="accounts",
+    action="account.check",
+    summary="Run a health check, and repair what can be repaired safely",
+    description="The health check inspects the working token and its permissions; the Worker, its bindings, its cron"
+    " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the Worker's"
+    " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
+    " that were changed outside the service; it reports them as findings. You can run a health check in any account"
+    " state. The service also runs health checks automatically. This operation is not part of the original API"
+    " specification.",
+    scopes=("accounts",),
+    body=EmptyBody,
+    response=Check,
+    codes=("cloudflare_unavailable",),
+)
+
+ENDPOINTS = (CHECK,)
