@@ -69,3 +69,11 @@ class AuthEvents:
 
 def _address(client: IpAddress | None) -> str | None:
     return None if client is None else str(client)
+
+
+def own_event(user: User | None) -> list[tuple[int, None]]:
+    """Return the (user id, target) pairs of the events to record.
+
+    The target is None, because the event is about the user.
+    """
+    return [] if user is None else [(user.id, None)]

@@ -20,10 +20,9 @@ from svc.security.password_policy import password_problem_for_user
 from svc.store import email_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from svc.api.shape import EmptyBody, NoQuery
     from svc.http.resources.auth_events import AuthEvents
+    from svc.http.resources.auth_limits import AuthLimits
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
@@ -39,18 +38,10 @@ _REVERT_DAYS = 7
 
 
 class EmailChanges:
-    """The handlers for email changes.
-
-    `count_try`: counts an attempt by a client without a credential; see `Auth.count_try`.
-    """
+    """The handlers for email changes."""
 
     def __init__(
-        self,
-        deps: Deps,
-        endpoints: Endpoints,
-        passwords: PasswordCheck,
-        auth_events: AuthEvents,
-        count_try: Callable[[RequestInfo], None],
+        self, deps: Deps, endpoints: Endpoints, passwords: PasswordCheck, auth_events: AuthEvents, limits: AuthLimits
     ) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
@@ -61,8 +52,8 @@ class EmailChanges:
         endpoints.read(api.SHOW, self.show)
         endpoints.write(api.REQUEST, self.request)
         endpoints.write(api.CANCEL, self.cancel)
-        endpoints.form(api.CONFIRM, self.confirm, count_try)
-        endpoints.form(api.REVERT, self.revert, count_try)
+        endpoints.form(api.CONFIRM, self.confirm, limits.count_try)
+        endpoints.form(api.REVERT, self.revert, limits.count_try)
 
     async def show(self, read: Read[NoQuery]) -> api.Pending:
         """Return the pending change."""

@@ -16,8 +16,8 @@ from werkzeug.exceptions import NotFound as UnknownPath
 from svc.errors import Invalid, Issue, NotFound, ServiceError
 from svc.http.resources.account_operations import AccountOperations
 from svc.http.resources.accounts import Accounts
-from svc.http.resources.auth import Auth
 from svc.http.resources.auth_events import AuthEvents
+from svc.http.resources.auth_limits import AuthLimits
 from svc.http.resources.bulk import Bulk
 from svc.http.resources.email_changes import EmailChanges
 from svc.http.resources.events import Events
@@ -36,6 +36,7 @@ from svc.http.resources.notes import Notes
 from svc.http.resources.overview import Overview
 from svc.http.resources.page_titles import PageTitles
 from svc.http.resources.password_check import PasswordCheck
+from svc.http.resources.password_resets import PasswordResets
 from svc.http.resources.probes import Probes
 from svc.http.resources.push import Push
 from svc.http.resources.qr_codes import QrCodes
@@ -44,6 +45,8 @@ from svc.http.resources.reports import Reports
 from svc.http.resources.sessions import Sessions
 from svc.http.resources.shared import SharedPages
 from svc.http.resources.shares import Shares
+from svc.http.resources.sign_ins import SignIns
+from svc.http.resources.sign_ups import SignUps
 from svc.http.resources.sites import Sites
 from svc.http.resources.tags import Tags
 from svc.http.resources.totals import Totals
@@ -84,8 +87,9 @@ def create_app(deps: Deps) -> QuartTrio:
     idempotency = Idempotency(context.store, context.clock, config.limits.kept_answers_bytes)
     bodies = Bodies(passwords)
     endpoints = Endpoints(app, Gate(credentials, idempotency, bodies, origin_of(deps.base_url)))
-    auth = Auth(deps, endpoints, passwords, auth_events)
-    EmailChanges(deps, endpoints, passwords, auth_events, auth.count_try)
+    limits = AuthLimits(config.limits.sign_ins_per_minute, context.clock)
+    for form in (SignUps, SignIns, PasswordResets, EmailChanges):
+        form(deps, endpoints, passwords, auth_events, limits)
     Me(deps, endpoints, passwords)
     Sessions(deps, endpoints, passwords)
     Shares(deps, endpoints, passwords)

@@ -10,8 +10,8 @@ import trio
 
 from edge_worker.harness.service import eventually
 from svc.store import user_directory, users
+from tests.http.auth_steps import EMAIL, PASSWORD, a_confirmed_user, sign_in
 from tests.http.browser import Browser
-from tests.http.resources.test_auth import EMAIL, PASSWORD, a_confirmed_user, sign_in
 from tests.http.resources.test_push import place  # noqa: F401  # a fixture
 from tests.http.serving.test_sockets import head, response_of, served
 

@@ -10,20 +10,10 @@ import trio
 
 from svc.store import user_directory, users
 from svc.store.email_changes import cancel_change, new_change, request_change
+from tests.http.auth_steps import EMAIL, PASSWORD, a_confirmed_user, confirm, read_email, sign_in, sign_up, token_of
+from tests.http.browser import bearer_of
 from tests.http.conftest import open_world
-from tests.http.resources.test_auth import (
-    EMAIL,
-    IN_REQUEST,
-    PASSWORD,
-    RecordingStore,
-    a_confirmed_user,
-    bearer_of,
-    confirm,
-    read_email,
-    sign_in,
-    sign_up,
-    token_of,
-)
+from tests.http.recording_store import IN_REQUEST, RecordingStore
 
 if TYPE_CHECKING:
     from svc.store.tx import Tx

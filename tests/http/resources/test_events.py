@@ -17,17 +17,8 @@ from svc.model import OWN_ACTIONS
 from svc.store.tx import sql
 from tests.cases import cases
 from tests.clock import START_MS
+from tests.http.auth_steps import EMAIL, PASSWORD, a_confirmed_user, client, confirm, sign_in, sign_up, token_of
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, SCOPES
-from tests.http.resources.test_auth import (
-    EMAIL,
-    PASSWORD,
-    a_confirmed_user,
-    client,
-    confirm,
-    sign_in,
-    sign_up,
-    token_of,
-)
 
 if TYPE_CHECKING:
     from svc.model import Account, User

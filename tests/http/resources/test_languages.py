@@ -14,7 +14,8 @@ from svc.mail.messages import WORDS
 from svc.remaining_resource import RemainingResource
 from svc.store import disconnects, notifications, outbox, users
 from svc.store.tx import sql
-from tests.http.resources.test_auth import EMAIL, PASSWORD, bearer_of, sign_in, token_of
+from tests.http.auth_steps import EMAIL, PASSWORD, sign_in, token_of
+from tests.http.browser import bearer_of
 
 if TYPE_CHECKING:
     from svc.model import JsonObject, Language, User

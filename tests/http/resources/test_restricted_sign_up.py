@@ -12,19 +12,10 @@ from svc.clock import DAY_MS
 from svc.config import AuthConfig, SignUpMode
 from svc.ids import digest, new_secret
 from svc.store import invitations, outbox, users
+from tests.http.auth_steps import EMAIL, PASSWORD, a_confirmed_user, read_email, sign_in, sign_up, token_of
+from tests.http.browser import bearer_of
 from tests.http.conftest import config_of, open_world
-from tests.http.resources.test_auth import (
-    EMAIL,
-    IN_REQUEST,
-    PASSWORD,
-    RecordingStore,
-    a_confirmed_user,
-    bearer_of,
-    read_email,
-    sign_in,
-    sign_up,
-    token_of,
-)
+from tests.http.recording_store import IN_REQUEST, RecordingStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -12,8 +12,8 @@ from svc.errors import ServiceError
 from svc.security.passwords import hash_password
 from svc.store import user_deletions, users
 from svc.store.tx import sql
+from tests.http.auth_steps import read_email
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
-from tests.http.resources.test_auth import read_email
 from tests.http.serving.overtaken import RacingStore
 from tests.store.whole_store import all_rows, user_with_all_rows
 
