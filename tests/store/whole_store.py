@@ -18,9 +18,9 @@ from svc.store import (
     disconnect_requests,
     disconnects,
     email_changes,
-    mailings,
     notifications,
     operations,
+    recipients,
     sessions,
     sites,
     unwanted_routes,
@@ -122,8 +122,8 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     reports = yield from a_mailing(account_id, site_id, recipients=[ann, bob], alerts=True)
     for recipient in reports.recipients:
         token = new_secret()
-        yield from mailings.add_token(recipient.id, token, START_MS)
-        yield from (mailings.subscribe if recipient.email == ann else mailings.unsubscribe)(token, START_MS)
+        yield from recipients.add_token(recipient.id, token, START_MS)
+        yield from (recipients.subscribe if recipient.email == ann else recipients.unsubscribe)(token, START_MS)
     path = yield from sites.unused_path(account_id, "shop.example.com", "/new")
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, 'route', $3)",

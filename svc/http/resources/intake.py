@@ -17,6 +17,7 @@ import trio
 from svc.errors import StoreUnavailable, Unauthorized
 from svc.metrics import PUSH_GROUP, PUSHES_WAITING
 from svc.store import totals
+from svc.store.pushes import record_pushes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,7 +164,7 @@ def _record(pushes: Sequence[ParsedPush]) -> Tx[list[Ingested | None]]:
     parts = {
         account_id: (min(each), max(settled[account_id], default=None)) for account_id, each in numbers.items() if each
     }
-    there = yield from pushes.record_pushes(reports, parts)
+    there = yield from record_pushes(reports, parts)
     known = [(push.account_id, push.parts) for push in pushes if push.account_id in there]
     ingested = iter((yield from totals.ingest_all(known, now)))
     return [next(ingested) if push.account_id in there else None for push in pushes]

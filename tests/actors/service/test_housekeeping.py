@@ -25,9 +25,9 @@ from svc.store import (
     disconnects,
     email_changes,
     invitations,
-    mailings,
     open_store,
     operations,
+    recipients,
     retention,
     sessions,
     sites,
@@ -119,7 +119,7 @@ def mailing_request() -> Tx[None]:
 def mailing_token() -> Tx[None]:
     account_id = yield from an_account()
     mailing = yield from a_mailing(account_id, account_id, "account")
-    yield from mailings.add_token(mailing.recipients[0].id, "digest", START_MS)
+    yield from recipients.add_token(mailing.recipients[0].id, "digest", START_MS)
 
 
 def hour() -> Tx[None]:

@@ -17,6 +17,7 @@ from svc.errors import ErrorNote, ServiceError
 from svc.ids import new_id
 from svc.model import UpdateOutcome, WorkerPush
 from svc.store import accounts, installs, operations, rollouts
+from svc.store.pushes import record_pushes
 from svc.store.tx import many, sql
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
@@ -125,7 +126,7 @@ class Fleet:
         there = await self.store.read(all_ids())
         pushes = [self.report(one) for one in account_ids or self.install if one not in self.silent and one in there]
         if pushes:
-            await self.store.run(pushes.record_pushes(pushes))
+            await self.store.run(record_pushes(pushes))
 
     async def succeed(self, *begun):
         """Complete these updates."""
