@@ -20,7 +20,7 @@ ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 GZIP = b"\x1f\x8b"
 # The first line of an export for Excel, which sets the delimiter.
 SEP = re.compile(r'sep=([^"\r\n])(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
-# How databases write null in CSV, in lower case: `mysql --batch` writes the word, PostgreSQL's `copy` writes `\N`.
+# Fields without a text, in lower case. `mysql --batch` and PostgreSQL's `copy` write the last two for null.
 NULLS = ("", "null", r"\n")
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 

@@ -338,7 +338,10 @@ def _broken_targets(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _recipient_and_user(row: Waiting) -> Tx[tuple[Subscription | None, User | None]]:
-    """Return the recipient of an email report and the user who sends it. None: removed, disabled or being deleted."""
+    """Return the recipient of an email report and the user who sends it.
+
+    Both are None if the recipient was removed, or if the user is disabled or being deleted.
+    """
     if not (yield from recipients.lock_recipient(row.facts["recipient"])):
         return None, None
     found = yield from recipients.get_subscription(row.facts["recipient"])

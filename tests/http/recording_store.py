@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
 T = TypeVar("T")
-IN_REQUEST = ContextVar("IN_REQUEST", default=False)  # the application's tasks inherit the request's context
-EMAIL_WORK = ("compose", "_mark_sent")  # transactions that send an email; the outbox's other transactions only poll
+# True in tasks that run for a request; new tasks inherit the request's context
+IN_REQUEST = ContextVar("IN_REQUEST", default=False)
+EMAIL_WORK = ("compose", "_mark_sent")  # the outbox's transactions that send an email; its other transactions only poll
 
 
 class RecordingStore:

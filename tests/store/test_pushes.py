@@ -44,7 +44,7 @@ async def test_silence_is_ignored_if_the_worker_has_just_reported(store):
     await store.run(set_account_state(account_id, "ready"))
     error = ErrorNote("worker_silent", "It is silent.")
     await store.run(pushes.record_pushes([(account_id, PUSH)]))
-    # This call is based on a read of the account before the push.
+    # The caller has read the account before the push, so its information is outdated.
     await store.run(pushes.record_silence(account_id, PUSH.at - 1, error, PUSH.at))
     assert (await store.read(account_of(account_id))).state == "ready"
     await store.run(pushes.record_silence(account_id, PUSH.at, error, PUSH.at))
@@ -74,15 +74,16 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
             )
         )
 
-    # The pushes have single parts, several parts, repeated parts, parts that are too early to be accepted, and late
-    # parts.
+    # The pushes have single parts, several parts, repeated parts, parts that are too early to be accepted, and parts
+    # that arrive late.
     for first, last in ((1, 1), (2, 4), (2, 4), (3, 6), (7, None), (7, 7), (2, 3), (8, 8)):
         assert await asked_after_push(first_id, first, last) is None
     await store.run(pushes.record_pushes([(first_id, report)]))
     part = PushedPart(8, day_of(START_MS) - 1, day_of(START_MS) * DAY_MS, True, (), (), ())
     await store.run(totals.ingest(first_id, [part], START_MS))
     assert await asked_after_push(first_id, 10, 12) == part.as_of
-    assert await asked_after_push(first_id, 20, 20) == part.as_of  # this stays set until the data has been read back
+    # this value remains until the data has been read back
+    assert await asked_after_push(first_id, 20, 20) == part.as_of
     await read_back(first_id)
     assert await asked_after_push(first_id, 21, 21) is None
     assert await asked_after_push(second_id, 2, 2) == 0  # part 1 is missing

@@ -110,7 +110,7 @@ async def test_address_that_declined_is_not_asked_again_by_the_same_user(store: 
     other_account, other_site = await store.run(account_with_site())
     assert states(await store.run(put(other_account, other_site, ANN, at=later))) == {ANN: "unconfirmed"}
     assert await store.read(asked(ANN)) == [ANN, ANN]
-    # Recipients can change their minds.
+    # Recipients who have unsubscribed can subscribe again.
     await store.run(recipients.subscribe(token, later))
     await store.run(put(account_id, account_id, kind="account", at=later))
     third = await store.run(_second_site(account_id))
@@ -138,7 +138,7 @@ async def test_user_can_ask_ten_addresses_in_24_hours(store: Store) -> None:
     emails = [f"p{n}@example.org" for n in range(20)]
     mailing = await store.run(put(account_id, site_id, *emails))
     assert [one.asked_at is not None for one in mailing.recipients] == [n < MAX_REQUESTS_A_DAY for n in range(20)]
-    # Removing the recipients and adding them again does not allow more requests.
+    # Removing the recipients and adding them again must not allow more confirmation emails.
     await store.run(put(account_id, site_id))
     await store.run(put(account_id, site_id, *(f"q{n}@example.org" for n in range(20))))
     assert len(await store.read(asked())) == MAX_REQUESTS_A_DAY

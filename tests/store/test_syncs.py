@@ -105,7 +105,7 @@ async def test_expected_worker_table_matches_a_complete_sync(store):
         await store.run(end(site_id, f"/older{number}", 1))
     await store.run(delete("sites", site_id))
     await store.run(accounts.change_account(account_id, START_MS, days_kept=14))
-    assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is due
+    assert await store.read(syncs.synced_rows(account_id)) is None  # the rows are not final, because a sync is due
     version = (await store.read(account_of(account_id))).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {bad: NOTE}, LIVE_AT))
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 async def test_emails_to_an_address_are_limited_per_hour(world):
     await sign_up(world)
     for _ in range(8):
-        await world.inbox()  # otherwise the next email would replace the queued one
+        await world.inbox()  # send the queued email, which the next one would otherwise replace
         assert (await world.call("POST", "/auth/confirm/resend", {"email": EMAIL})).status == 202
     assert len(await world.inbox()) == 5
     world.clock.advance_s(3600)
@@ -121,8 +121,10 @@ async def test_guessing_stranger_does_not_lock_out_the_owner(store, clock, tmp_p
         for _ in range(10):  # correct passwords do not count toward the limit
             again = await sign_in(world, headers=browser)
             assert again.status == 200
-            assert len(again.headers.getlist("Set-Cookie")) == 1  # because the browser is known
-        # A known browser has its own limit, but only for its user. For any other address, the usual limit applies.
+            # the response sets no cookie that identifies the browser, because the browser is known
+            assert len(again.headers.getlist("Set-Cookie")) == 1
+        # A known browser has a separate limit for failed sign-ins of its user. For other addresses, the usual limit
+        # applies.
         other = {"email": "bob@example.com", "password": "wrong password"}
         for _ in range(3):
             assert (await sign_in(world, "wrong password", headers=browser)).status == 401
@@ -132,7 +134,9 @@ async def test_guessing_stranger_does_not_lock_out_the_owner(store, clock, tmp_p
 
 
 async def test_stranger_who_uses_up_the_email_limit_gets_no_access(world):
-    """The limit suppresses the email for the owner's sign-up, so the owner opens one of the stranger's links."""
+    """The stranger's sign-ups use up the limit of emails. The owner's own sign-up therefore sends no email, and the
+    owner opens a link from one of the stranger's sign-ups.
+    """
     for _ in range(5):
         assert (await sign_up(world, password="strangers horse")).status == 202
     stranger = await sign_in(world, "strangers horse")

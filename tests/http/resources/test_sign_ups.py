@@ -69,12 +69,13 @@ async def test_weak_password_is_refused(world, password):
 
     await refused("/auth/sign-up", email=EMAIL)
     assert await world.inbox() == []
-    assert (await sign_in(world, password)).status == 401  # sign-in does not reveal the password rules
+    # the password violates the rules for new passwords, which sign-in must not reveal
+    assert (await sign_in(world, password)).status == 401
     await sign_up(world)
     await world.call("POST", "/auth/password-reset", {"email": EMAIL})
     token = await token_of(world, "reset")
     await refused("/auth/password-reset/confirm", token=token)
-    body = {"token": token, "password": "another horse"}  # the link is still valid
+    body = {"token": token, "password": "another horse"}  # the link is still valid after the refused attempts
     assert (await world.call("POST", "/auth/password-reset/confirm", body)).status == 200
 
 
