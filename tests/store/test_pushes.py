@@ -86,7 +86,8 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     assert await asked_after_push(first_id, 20, 20) == part.as_of
     await read_back(first_id)
     assert await asked_after_push(first_id, 21, 21) is None
-    assert await asked_after_push(second_id, 2, 2) == 0  # part 1 is missing
+    # the Worker's first part never arrived, so its data must be read back
+    assert await asked_after_push(second_id, 2, 2) == 0
     await read_back(second_id)
     # After a restore, or if the Worker's database was set back, the number of the next part is unknown.
     for forget in (syncs.mark_restored(START_MS), syncs.sync_again_after(second_id, -1)):
