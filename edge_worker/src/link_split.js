@@ -11,7 +11,7 @@ const BUCKETS = 100;
 /**
  * Returns the visitor's bucket, from 0 to 99. The hash is FNV-1a with the last step of MurmurHash3, which distributes
  * similar texts evenly. It does not have to be secure, because it decides nothing but the variant. Cloudflare's
- * cryptographic functions are asynchronous, and cost more CPU time than all other options of a link together.
+ * cryptographic functions are asynchronous, and would cost more CPU time than all other options of a link combined.
  * @param {string} target id of the link @param {number} day epoch day @param {string} address @param {string} ua
  * @returns {number}
  */

@@ -28,7 +28,7 @@ export default {
   deleteTitle: (/** @type {number} */ count) => plural(count, { one: "Delete # link?", other: "Delete # links?" }),
   deleteThem: (/** @type {number} */ count) => plural(count, { one: "Delete # link", other: "Delete # links" }),
   deleteText:
-    "These links and their printed QR codes will stop working. Their reports are kept. You can restore a link for 30 days if no other link uses its code.",
+    "These links and their printed QR codes will stop working. Their reports are kept. You can restore a link within 30 days, if no other link uses its code by then.",
   deleted: (/** @type {number} */ count) =>
     plural(count, { one: "# link was deleted.", other: "# links were deleted." }),
   none: "None of the selected links can be changed.",

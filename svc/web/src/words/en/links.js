@@ -70,7 +70,7 @@ const links = {
   wasDeletedDisabled: "This link was deleted. Its report is kept, but its code cannot be used again.",
   confirm: {
     title: (/** @type {string} */ link) => `Delete ${link}?`,
-    text: "The link and its printed QR codes will stop working. Its report is kept. You can restore the link for 30 days if no other link uses its code.",
+    text: "The link and its printed QR codes will stop working. Its report is kept. You can restore the link within 30 days, if no other link uses its code by then.",
   },
   leads: "Destinations",
   broken: {
@@ -155,7 +155,7 @@ const links = {
     language: "Language",
     browserLanguages: "Languages of this browser",
     at: "Time",
-    atHint: "In your time zone. By default, now.",
+    atHint: "In your time zone. The default is the current time.",
     bucket: "Visitor group",
     bucketHint: "The A/B test divides visitors into 100 groups, from 0 to 99.",
     rule: (/** @type {number} */ place) => `Rule ${place} matches. Destination:`,

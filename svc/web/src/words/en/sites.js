@@ -83,7 +83,7 @@ export default {
   seenText: "Views of your site are now being counted. The report below is live.",
   seenView: (/** @type {string} */ country, /** @type {string} */ page, /** @type {string} */ browser) =>
     `Someone just opened ${page} in ${browser}. Country: ${country}. The report below is live.`,
-  onlyBots: "Only bots have visited so far. They do not count as views.",
+  onlyBots: "Only bots have visited so far. Their visits do not count as views.",
   look: "Check now",
   advice: {
     title: "No views after five minutes? Common causes:",
