@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import HEIGHT, PASSWORD, World, new_context, sign_in, sign_up
+from tests.web.places import HEIGHT, LINK_OWNER, PASSWORD, World, new_context, sign_in, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page, Route
 
     from edge_worker.emulator.client import Customer
-    from tests.web.places import Place
+    from tests.web.places import LinkHost, Place
 
 EVE = "eve@example.com"
 # The maximum number of Tab presses needed to get from the top of a page to its end.
@@ -281,6 +281,60 @@ def test_shortcuts_are_listed_and_inactive_in_fields_or_when_off(keys: Keyboard,
     keys.to(page.get_by_role("switch"), "Shift+Tab")
     keys.press("g", "k")
     keys.arrived("API keys")
+
+
+def test_schedule_and_variants_by_keyboard_alone(keys: Keyboard, link_host: LinkHost) -> None:
+    """The browser's time zone is Asia/Tehran (UTC+3:30)."""
+    page = keys.page
+    sign_in(page.context, link_host.place, LINK_OWNER)
+    page.goto(f"{link_host.place.url}/links/new")
+    keys.opened("New link")
+    keys.to(keys.field("Destination"))
+    keys.type("shop.example/by-keyboard")
+    keys.to(page.get_by_label("Code"))
+    keys.type("by-keyboard")
+    keys.to(page.locator("summary", has_text="A/B test"))
+    keys.press("Space")
+    keys.to(keys.button("Add A/B test"))
+    keys.press("Enter")
+    variants = [page.get_by_role("group", name=f"Variant {letter}", exact=True) for letter in "ABC"]
+    expect(variants[1].get_by_label("goes to")).to_be_focused()
+    keys.type("shop.example/b")
+    keys.to(keys.button("Add variant"))
+    keys.press("Enter")
+    expect(variants[2].get_by_label("goes to")).to_be_focused()
+    keys.type("shop.example/c")
+    keys.to(variants[2].get_by_role("slider"))
+    keys.press("ArrowLeft")
+    keys.to(keys.button("Add variant"))
+    keys.press("Space")
+    keys.to(keys.button("Remove variant D"))
+    keys.press("Enter")
+    expect(page.get_by_role("group", name=re.compile("^Variant"))).to_have_count(3)
+    keys.focused("after the variant is removed")
+    keys.to(page.locator("summary", has_text="Schedule"))
+    keys.press("Enter")
+    keys.to(keys.field("Start (optional)"))
+    keys.type("120120991230PM")
+    expect(keys.field("Start (optional)")).to_have_value("2099-12-01T12:30")
+    keys.to(keys.field("End (optional)"))
+    keys.type("122420990930PM")
+    expect(keys.field("End (optional)")).to_have_value("2099-12-24T21:30")
+    keys.to(page.get_by_label("Destination before the start and after the end"))
+    keys.type("shop.example/soon")
+    keys.to(keys.button("Create link"))
+    keys.press("Enter")
+    keys.arrived(f"{link_host.host}/by-keyboard")
+    link = link_host.find("by-keyboard")
+    assert [link[name] for name in ("starts_at", "ends_at", "after_url")] == [
+        "2099-12-01T09:00:00.000Z",
+        "2099-12-24T18:00:00.000Z",
+        "https://shop.example/soon",
+    ]
+    assert [each["url"] for each in link["split"]] == [
+        f"https://shop.example/{name}" for name in ("by-keyboard", "b", "c")
+    ]
+    assert sum(each["share"] for each in link["split"]) == 100
 
 
 class Held:
