@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.store.makers import an_account
 from tests.store.table import make_table
 
 if TYPE_CHECKING:
@@ -25,3 +26,9 @@ def pause(store_config: StoreConfig) -> str:
     """A statement that gives concurrent transactions time to interleave, if the engine allows this."""
     url = store_config.url.get_secret_value()
     return "select 1 as one" if url.startswith("sqlite") else "select pg_sleep(0.05)"
+
+
+@pytest.fixture
+async def account_id(store: Store) -> str:
+    """Return the id of a new account with a link host."""
+    return await store.run(an_account())

@@ -16,7 +16,7 @@ from svc.store.imported_days import import_days, targets_named
 from svc.store.total_pages import FIRST_DAY, LAST_DAY
 from svc.worker.pushed import PushedPart
 from tests.clock import START_MS
-from tests.store.makers import a_link, a_note, a_site, a_user, an_account, owner_of
+from tests.store.makers import a_link, a_note, a_site, a_user, owner_of
 
 if TYPE_CHECKING:
     from svc.model import Site
@@ -37,11 +37,6 @@ async def hide_all(store: Store, target: str) -> None:
     for note in await store.read(notes.list_notes([target], FIRST_DAY, LAST_DAY, 1_000)):
         await store.run(notes.delete_note(note.user_id, note.id))
     assert await written(store, target) == []
-
-
-@pytest.fixture
-async def account_id(store):
-    return await store.run(an_account())
 
 
 @pytest.fixture

@@ -20,11 +20,6 @@ YESTERDAY = TODAY - 1
 
 
 @pytest.fixture
-async def account_id(store):
-    return await store.run(an_account())
-
-
-@pytest.fixture
 async def site(store, account_id):
     await store.run(a_site(account_id))
     [found] = await store.read(targets_named([account_id], "site", "shop.example.com"))

@@ -23,11 +23,6 @@ TODAY = day_of(START_MS)
 
 
 @pytest.fixture
-async def account_id(store):
-    return await store.run(an_account())
-
-
-@pytest.fixture
 async def user_id(store, account_id):
     return await store.run(owner_of(account_id))
 

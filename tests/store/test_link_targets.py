@@ -39,11 +39,6 @@ def issues_of(refused: pytest.ExceptionInfo[Invalid]) -> list[Any]:
     return list(details["issues"])
 
 
-@pytest.fixture
-async def account_id(store):
-    return await store.run(an_account())
-
-
 async def add(store, account_id, **fields):
     user_id = await store.run(owner_of(account_id))
     return await store.run(links.add_link(replace(new_link(user_id, account_id), **fields), 1_000))

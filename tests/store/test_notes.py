@@ -14,8 +14,9 @@ from svc.ids import new_id
 from svc.model import Event
 from svc.store import disconnects, events, links, notes, retention, sites
 from svc.store.total_pages import FIRST_DAY, LAST_DAY
-from svc.store.tx import many, sql
+from svc.store.tx import many
 from tests.clock import START_MS
+from tests.store.direct_changes import delete_operations
 from tests.store.makers import a_link, a_note, a_site, a_user, an_account, new_note, owner_of
 
 if TYPE_CHECKING:
@@ -180,12 +181,8 @@ async def test_deletion_of_a_former_account_deletes_its_notes(store):
     operation = await store.run(disconnects.begin_disconnect(account_id, new_id("op"), START_MS))
     await store.run(disconnects.end_disconnect(operation, None, [], START_MS))
     assert len(await texts(store, [account_id])) == 1
-    await store.run(without_operations(account_id))
+    await store.run(delete_operations(account_id))
     assert await store.run(retention.delete_former_accounts(START_MS - 1)) == 0
     assert await store.run(retention.delete_former_accounts(START_MS)) == 1
     assert await texts(store, [account_id]) == []
     assert len(await texts(store, [other])) == 1
-
-
-def without_operations(account_id: str) -> Tx[None]:
-    yield sql("delete from operations where account_id = $1", account_id)

@@ -14,6 +14,7 @@ from svc.store.sealed_secrets import reseal, sealed_secrets
 from svc.store.shares import MAX_PER_TARGET, MAX_PER_USER
 from svc.store.tx import Statement, many, sql
 from tests.clock import START_MS
+from tests.store.direct_changes import disable_user
 from tests.store.makers import a_link, a_share, a_site, an_account, new_share, owner_of
 
 if TYPE_CHECKING:
@@ -49,14 +50,10 @@ ENDS: dict[str, Callable[[str, str, int, str], Tx[Any]]] = {
     "the share is deleted": lambda account, site, user, secret: _delete(user, secret),
     "the site is deleted": lambda account, site, user, secret: sites.delete_site(account, site),
     "the site is disabled": lambda account, site, user, secret: disable("sites", site),
-    "the user is disabled": lambda account, site, user, secret: user_directory_disable(user),
+    "the user is disabled": lambda account, site, user, secret: disable_user(user),
     "the user is being deleted": lambda account, site, user, secret: leave(user),
     "the last day has ended": lambda account, site, user, secret: _end(user, secret, TODAY - 1),
 }
-
-
-def user_directory_disable(user_id: int) -> Tx[None]:
-    yield sql("update users set disabled_at = 1 where id = $1", user_id)
 
 
 def _delete(user_id: int, secret: str) -> Tx[None]:

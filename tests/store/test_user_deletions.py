@@ -32,6 +32,7 @@ from svc.store.idempotency import Claim, StoredResponse, keep_response
 from svc.store.tx import many, sql
 from tests.clock import START_MS
 from tests.databases import sqlite_config
+from tests.store.direct_changes import confirm_address
 from tests.store.makers import a_link, a_site, a_user, an_account, new_session
 from tests.store.test_plans import explained, scans
 from tests.store.whole_store import OF_NOBODY, TABLES, all_rows, user_with_all_rows
@@ -90,7 +91,7 @@ async def test_deletion_removes_all_rows_of_the_user_and_no_others(store):
 async def test_first_transaction_ends_all_access(store):
     user_id = await store.run(a_user())
     user = await store.read(users.get_user(user_id))
-    await store.run(confirm(user_id))
+    await store.run(confirm_address(user_id))
     opened = await store.run(a_session(user_id))
     rotated = await store.run(a_session(user_id))
     newest = replace(rotated.issued, access_digest="newest", refresh_digest="newer")
@@ -130,7 +131,7 @@ async def test_first_transaction_ends_all_access(store):
 async def test_last_email_has_the_language_of_the_user_otherwise_of_the_request(store, chosen, asked, written):
     account_id = await store.run(an_account())
     user_id = (await store.read(accounts.account_by_id(account_id))).user_id
-    await store.run(confirm(user_id))
+    await store.run(confirm_address(user_id))
     await store.run(notifications.set_language(user_id, chosen))
     await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS, asked))
     assert (await store.read(user_deletions.asking_user("asking"))).language == written
@@ -275,10 +276,6 @@ async def test_deletion_finds_rows_by_index(tmp_path):
             await store.run(explained(forget(user_id), plans))
             assert plans
             assert not scans(plans), plans
-
-
-def confirm(user_id: int) -> Tx[None]:
-    yield sql("update users set email_confirmed = 1 where id = $1", user_id)
 
 
 def a_session(user_id: int) -> Tx[Session]:

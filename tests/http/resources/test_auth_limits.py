@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 import trio
 
@@ -20,9 +18,6 @@ from tests.http.auth_steps import (
 )
 from tests.http.browser import bearer_of
 from tests.http.conftest import open_world
-
-if TYPE_CHECKING:
-    pass
 
 
 async def test_emails_to_an_address_are_limited_per_hour(world):

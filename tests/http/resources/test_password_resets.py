@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.http.auth_steps import (
@@ -19,9 +17,6 @@ from tests.http.auth_steps import (
 )
 from tests.http.browser import bearer_of
 from tests.http.conftest import open_world
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.rule("G7")

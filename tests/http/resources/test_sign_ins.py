@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.http.auth_steps import (
@@ -12,9 +10,6 @@ from tests.http.auth_steps import (
     sign_up,
 )
 from tests.http.browser import bearer_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.rule("G7")

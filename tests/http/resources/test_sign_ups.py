@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from svc.store import users
@@ -18,9 +16,6 @@ from tests.http.auth_steps import (
     token_of,
 )
 from tests.http.browser import bearer_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.rule("G7")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from svc.store import notifications, users
@@ -18,9 +16,6 @@ from tests.http.auth_steps import (
 )
 from tests.http.conftest import open_world
 from tests.http.recording_store import IN_REQUEST, RecordingStore
-
-if TYPE_CHECKING:
-    pass
 
 
 async def test_responses_do_not_reveal_whether_an_address_is_registered(world):
