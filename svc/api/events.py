@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc import model
 
 _PREFIX = "evt"
-# An event's id encodes the user id and the event's number, so the event's id itself is not stored. The id also serves as
+# An event's id encodes the user id and the event's number, so the event's id itself is not stored. The id is also
 # the list's cursor.
 _NUMBERS: int = 1 << (5 * ID_CHARS // 2)
 

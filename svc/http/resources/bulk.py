@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from svc.store.link_batches import Batch, Outcome
     from svc.store.tx import Tx
 
-# Maximum time for parsing rows before other requests can run. About a hundred typical rows take this long. The limit is a
-# time and not a number of rows, because a single row with eleven long internationalized hosts takes 20 ms.
+# Maximum time for parsing rows before other requests can run. About a hundred typical rows take this long. The limit is
+# a time and not a number of rows, because a single row with eleven long internationalized hosts takes 20 ms.
 _TURN_S = 0.001
 
 
