@@ -12,8 +12,8 @@ const PART_CHARS = 120_000;
 const ROW_CHARS = 60;
 
 /**
- * Maximum number of parts that are built when hours or a day are closed. A run can make only 50 queries (Cloudflare
- * docs: D1 limits, free plan).
+ * Maximum number of parts that a cron run builds when it closes hours or a day. A run can make only 50 queries
+ * (Cloudflare docs: D1 limits, free plan).
  */
 const CLOSING_PARTS = 15;
 

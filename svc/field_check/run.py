@@ -41,8 +41,8 @@ T = TypeVar("T")
 # An address without a server, so that the test Worker does not push to a real service.
 _PUSH_URL = "https://field-check.invalid/edge/push"
 _PUSH_SECOND = 17 * 60
-# How long the bootstrap token may be refused, because a new token needs some time to take effect. This is shorter than
-# SETTLING_S, so that an invalid token is reported quickly.
+# How long refusals of the bootstrap token are tolerated. A new token needs some time to take effect. This is shorter
+# than SETTLING_S, so that an invalid token is reported quickly.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
 _POLL_S = 1.0

@@ -145,7 +145,7 @@ class WorkerDay:
         return counts + [events for reasons in self.dropped.values() for events in reasons.values()]
 
     def add(self, entry: str, target: str, events: Events) -> None:
-        """Add an entry of the ledger, or a tally that will be added to the ledger later."""
+        """Add events to one of the counts. `entry`: the name of the count in the ledger, such as "busy"."""
         whole: dict[str, dict[str, Events]] = {
             "accepted": self.accepted,
             "pushed": self.pushed,
