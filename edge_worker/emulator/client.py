@@ -162,7 +162,7 @@ class Emulator:
         await self.call("DELETE", "/faults")
 
     async def faulted(self, calls: int = 1) -> None:
-        """Return when faults have affected this number of API calls. Raises httpx.HTTPStatusError on a timeout."""
+        """Wait until faults have affected this number of API calls. Raises httpx.HTTPStatusError on a timeout."""
         await self.call("POST", "/faulted", {"calls": calls})
 
     async def requests(self) -> list[dict[str, Any]]:
@@ -199,7 +199,7 @@ class Emulator:
     async def restore_account(
         self, account_id: str, number: int, ids: Mapping[str, str], texts: Mapping[str, str]
     ) -> dict[str, str]:
-        """Replace an account by a copy, and return the new ids by the copy's ids (see copies.RestoreCall)."""
+        """Replace an account with a copy, and return the new ids by the copy's ids (see copies.RestoreCall)."""
         body = {"number": number, "ids": dict(ids), "texts": dict(texts)}
         restored: dict[str, str] = (await self.call("POST", f"/accounts/{account_id}/restore", body))["ids"]
         return restored
@@ -245,7 +245,7 @@ class Emulator:
         await self.call("POST", "/isolates", {"place": place})
 
     async def settled(self) -> None:
-        """Return when no Worker invocation is running, including waitUntil work."""
+        """Wait until no Worker invocation is running, including waitUntil work."""
         await self.call("POST", "/settled", {})
 
     async def set_failure_settings(self, **settings: float | str) -> None:

@@ -231,7 +231,7 @@ async def forget_requests() -> Response:
 
 
 class FaultedCall(Body):
-    """The number of API calls to wait for that faults have affected."""
+    """A call that waits until faults have affected `calls` calls of the API."""
 
     calls: int = 1
 

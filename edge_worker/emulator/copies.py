@@ -101,7 +101,7 @@ class RestoreCall(Body):
 
 @routes.post("/accounts/<account_id>/restore")
 async def restore(account_id: str) -> Response:
-    """Replace an account, which must have the same resources as the copied account had earlier, by a copy.
+    """Replace an account with a copy of an account that had the same resources.
 
     Databases, versions and deployments get new ids. The response has all replaced ids. Times are moved forward by the
     age of the copy. Tokens that the account already has keep their values.
@@ -138,7 +138,7 @@ async def restore(account_id: str) -> Response:
 
 
 async def _statements_of(here: Platform, database: str) -> list[dict[str, Any]]:
-    """Return the statements that create the tables, rows, and then indexes and triggers of the database."""
+    """Return the statements that create the database's tables, then its rows, then its indexes and triggers."""
     made = (await _rows(here, database, _TABLES))["rows"]
     statements = [sql for _, sql, kind in made if kind == "table"]
     inserts: list[str] = []

@@ -53,7 +53,7 @@ export function agentReason(ua) {
   if (HEADLESS.test(ua)) return "headless";
   if (PREVIEW.test(ua)) return "preview";
   if (!isbot(ua) && !MORE.test(ua)) return "";
-  // This second check is slow, but only a few user agents need it, most of which are bots.
+  // This second check is slow, but few user agents need it, and most of these belong to bots.
   const rest = ua.replace(HARMLESS, "$1");
   return rest === ua || isbot(rest) || MORE.test(rest) ? "list" : "";
 }

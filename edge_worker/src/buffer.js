@@ -17,8 +17,8 @@ import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 
 /**
- * Size at which a row counts as full. The size is small, because each append copies the row. Concurrent writes can
- * exceed the size, but must stay below Cloudflare's limit of 2 MB.
+ * Size at which a row counts as full. The size is small, because each append copies the row. Concurrent writes can make
+ * a row larger than this, but a row must stay below Cloudflare's limit of 2 MB.
  */
 const ROW_CHARS = 64_000;
 
@@ -75,7 +75,7 @@ const TOO_BIG = "SQLITE_TOOBIG";
  * @property {string} tally both tallies, encoded
  * @property {number} id of the event log row used in the last attempt
  * @property {number} tries number of attempts; the database may still execute an attempt that got no response
- * @property {number} triesBefore number of attempts with earlier rows, which are known to have stored nothing
+ * @property {number} triesBefore number of attempts with earlier rows; these attempts are known to have stored nothing
  * @property {number} triedAt epoch ms of the last attempt; 0 after it failed
  * @typedef {{db: D1Database, level: number}} Sink the database to write to, and the write budget's level
  */
@@ -227,7 +227,7 @@ function takeBatch(buffer) {
 
 /**
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
- * @returns {Promise<boolean>} false if the database does not accept the batch now, which stays in `batches`
+ * @returns {Promise<boolean>} false if the database does not accept the batch now; the batch then stays in `batches`
  */
 async function writeBatch(buffer, batch, db) {
   batch.triedAt = Date.now();

@@ -1,9 +1,9 @@
 /**
  * Stores copies of the served configuration in the Cache API, for isolates (running copies of the Worker) that start
  * during a database outage. There is one copy per host, with the sites of this host, and one per clicked link. Each
- * zone has its own cache in each data center. The copies are in a named cache and not in the default cache. The zone
- * uses the default cache for its own responses, so Cloudflare could send a copy to a visitor of a URL without a route
- * to this Worker (Cloudflare docs: how the cache works).
+ * zone has its own cache in each data center. The copies are in a named cache. If they were in the default cache, which
+ * the zone uses for its own responses, Cloudflare could send a copy to a visitor of a URL without a route to this
+ * Worker (Cloudflare docs: how the cache works).
  */
 
 import { DAY_MS } from "./time.js";
@@ -46,7 +46,8 @@ export const readHostCopy = (hostname) => readCopy(hostPlace(hostname));
 export const readLinkCopy = (hostname, code) => readCopy(linkPlace(hostname, code));
 
 /**
- * Copies the configuration of a response after the response was sent, unless this isolate has recently copied it.
+ * Copies the configuration that a response is based on, after the response has been sent, unless this isolate has
+ * recently copied it.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code of the link, "" for none
  * @param {number} now epoch ms

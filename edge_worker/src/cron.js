@@ -73,7 +73,8 @@ const today = (now) => firstIdAt(dayOf(now) * DAY_MS);
  * @param {D1Database} db
  * @param {import("./push.js").PushEnv} env
  * @param {number} now epoch ms
- * @param {(ms: number) => Promise<void>} [pause] delays a push until its second; by default, a push is immediate
+ * @param {(ms: number) => Promise<void>} [pause] delays a push until the account's second of the minute; without it, a
+ *   push is immediate
  */
 export async function tick(db, env, now, pause) {
   const run = await begin(db, now);
@@ -101,7 +102,7 @@ export async function tick(db, env, now, pause) {
  * @returns {boolean} true if a request has to run the cron job
  */
 export function isOverdue({ cronAt, firstAt }, tickedAt, now) {
-  // A new database has had no run yet. Cloudflare needs this time to start a new cron trigger.
+  // In a new database, no run has been recorded yet. OVERDUE_MS also gives Cloudflare time to start a new cron trigger.
   return firstAt > 0 && now - Math.max(cronAt === 0 ? firstAt : cronAt, tickedAt) > OVERDUE_MS;
 }
 

@@ -134,7 +134,7 @@ export function sortStatements(db, last) {
  */
 
 /**
- * Reads the first page, and folds as many of its events as one run may fold.
+ * Reads the first page of events, and adds up as many of them as one run may fold.
  * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null without a page
  */
 export async function readPage(db, closedDay) {
@@ -163,7 +163,7 @@ export function removeFolded(db, { id, end, whole }) {
 }
 
 /**
- * Reads the rows of as many of these days as a run can process, but of at least one.
+ * Reads the rows of the first of these days: as many as one run can process, but at least one.
  * @param {D1Database} db @param {[string, number][]} keys target and epoch day
  * @returns {Promise<{stored: Map<string, string>, fit: number}>} fit: number of keys covered
  */

@@ -15,8 +15,8 @@ import { variantOf } from "./link_split.js";
  */
 
 /**
- * Maximum length of the key of a destination URL, and the number of its characters that are taken from the end of the
- * URL.
+ * Maximum length of the key of a destination URL, and the number of the key's characters that are taken from the end of
+ * the URL.
  */
 const SERVED_CHARS = 200;
 const SERVED_END_CHARS = 79;
@@ -25,8 +25,9 @@ const GAP = "...";
 export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
 
 /**
- * Returns the destination URL of a click, without the query of the short URL: the URL of the first matching rule. If no
- * rule matches, the URL of the visitor's variant, or the link's own URL for a link without variants.
+ * Returns the destination URL of a click, before the query of the short URL is added to it. This is the URL of the
+ * first matching rule. If no rule matches, it is the URL of the visitor's variant, or the link's own URL if the link
+ * has no variants.
  * @param {Link} link @param {Click} click
  * @returns {string}
  */

@@ -280,7 +280,7 @@ function encode({ from, views, visitors, lists, unlisted }, caps, share) {
   return `{"from":${from},"views":${views},"visitors":${visitors}${parts.join("")}${missing}}`;
 }
 
-/** Size of the entry "(other)" with a large number. */
+/** Size of the entry "(other)" with a large count, in bytes. */
 const OTHER_BYTES = 20;
 
 /**

@@ -3,8 +3,8 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
 
 /**
- * Maximum number and size of the parts in one push. The service accepts up to 1 MiB, but a run has only 10 ms of CPU
- * time.
+ * Maximum number and total size of the parts in one push. The service accepts up to 1 MiB, but a run has only 10 ms of
+ * CPU time.
  */
 export const MAX_PARTS = 20;
 export const PUSH_CHARS = 240_000;

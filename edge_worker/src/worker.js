@@ -60,7 +60,7 @@ const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 const addressOf = (headers) => headers.get("cf-connecting-ip") ?? "";
 
 /**
- * Counts one request. Call this function once the response is determined.
+ * Counts one request. Call this function when the response has been determined.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
  * @param {{target: string, page: string, driven: boolean, ua: string, country: string, search: string,
  *   source: () => string, served?: string, outside?: import("./link_period.js").Outside}} seen search: the query that

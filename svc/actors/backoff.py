@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# The maximum number of doublings. Every pause has reached its longest value by then, and a much larger power of two
-# would overflow a float.
+# The maximum number of doublings. After this many doublings, every pause has reached its maximum. A much larger power
+# of two would overflow a float.
 _MOST_DOUBLINGS = 20
 
 

@@ -26,9 +26,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 # A function that extends a transaction (Tx), for example with statements that store the response to an HTTP request. It
-# receives a transaction with a result of type T, and returns the extended transaction with a result of type R, which is
-# run in its place. Callers that add nothing pass the identity function. The function can be called several times, for
-# example if a random code is already taken.
+# receives a transaction with a result of type T, and returns an extended transaction with a result of type R. The
+# extended transaction is run instead of the original one. Callers that add nothing pass the identity function. The
+# function can be called several times, for example if a random code is already taken.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000

@@ -34,7 +34,7 @@ class Timers:
 
 
 # A duty is a function that does an account's due work. It returns the time of its next call (monotonic seconds), or
-# math.inf if it has to be called only after a change. If it returns `SKIP_OTHERS`, the account's remaining duties do
+# math.inf if no call is needed until something changes. If it returns `SKIP_OTHERS`, the account's remaining duties do
 # not run this time.
 SKIP_OTHERS = -math.inf
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]

@@ -65,7 +65,7 @@ class Endpoint(Generic[B, Q]):
     """
 
     method: Method
-    path: str  # such as "/v1/links/{link_id}"; with a credential, at most one parameter, otherwise two
+    path: str  # such as "/v1/links/{link_id}"; at most one parameter with a credential, two without
     tag: Tag
     summary: str
     response: type[ResponseBody] | None

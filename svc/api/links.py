@@ -122,7 +122,7 @@ class LinkChange(Body):
 class LinkQuery(Query):
     """Filters, order and page of a list of links. A page has at most 1,000 links."""
 
-    # After percent-encoding, `q` and `tag` have up to 1,080 characters.
+    # After percent-encoding, `q` and `tag` together have up to 1,080 characters.
     most_chars: ClassVar[int] = 1_500
 
     account_id: Id | None = optional_field("Only links of this account.")

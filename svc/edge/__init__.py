@@ -9,7 +9,7 @@ fair_limiter   shares the concurrent calls fairly between accounts and users
 endpoints      names the area of a path, for the metrics
 target_visits  requests to the targets of links, with their redirects
 visits         requests to users' sites, such as test views (all other requests go to the API)
-page_check     searches a site's first page for the snippet
+page_check     searches a site's home page for the snippet
 
 Each of the other modules contains the calls for one part of the API: `tokens`, `workers`, `d1`, `routes`, `zones`,
 `analytics` and `web_analytics`. `public_addresses` protects the service's own networks from requests to users' hosts.

@@ -105,8 +105,8 @@ class Access:
 
         For `seconds`, this object keeps retrying calls that fail with 401 or 403.
 
-        According to users of Cloudflare, it can take about a minute until a new token works everywhere. With other
-        tokens, such calls are retried only a few times (responses.CREDENTIAL_WAITS).
+        According to users of Cloudflare, a new token can take about a minute to work everywhere. With other tokens,
+        such calls are retried only a few times (responses.CREDENTIAL_WAITS).
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 

@@ -1,4 +1,4 @@
-"""Searches a site's first page for the site's snippet."""
+"""Searches a site's home page for the site's snippet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BODY_BYTES = 2_000_000
 _OK = 200
 _REDIRECTS = range(300, 400)
-# The number of redirects that are followed. Many first pages redirect, for example to the page in the visitor's
+# The number of redirects that are followed. Many home pages redirect, for example to the page in the visitor's
 # language.
 _MAX_REDIRECTS = 3
 

@@ -196,7 +196,7 @@ class Retry:
         """Return the number of seconds until the next attempt, or None to give up.
 
         `repeatable`: True if the call is idempotent. `settling_s`: the remaining seconds in which Cloudflare may refuse
-        the token because the token is new, or a number up to 0 after that time. `jitter`: a factor for delays that
+        the token because the token is new. After that time, it is zero or negative. `jitter`: a factor for delays that
         Cloudflare did not request. The factor spreads the retries of calls that failed at the same time.
         """
         if failed.repeat == "credential":
@@ -223,10 +223,10 @@ def read(
 ) -> Envelope | Failed:
     """Return the envelope of a successful response, or the failure.
 
-    `repeatable`: True if the call is idempotent. If other calls fail with an unknown outcome, the failure is
-    EdgeUnknown. `secret`: the text to remove from Cloudflare's message. `graphql`: True if the response has no v4
-    envelope. `gone`: the numeric codes of a 404 response that mean that the object does not exist (EdgeGone). Other 404
-    responses prove nothing about the object.
+    `repeatable`: True if the call is idempotent. If a call that is not idempotent fails with an unknown outcome, the
+    failure is EdgeUnknown. `secret`: the text to remove from Cloudflare's message. `graphql`: True if the response has
+    no v4 envelope. `gone`: the numeric codes of a 404 response that mean that the object does not exist (EdgeGone).
+    Other 404 responses prove nothing about the object.
     """
     status = response.status
     try:

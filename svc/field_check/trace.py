@@ -62,7 +62,7 @@ class TraceFile:
         fresh.replace(self.path)
 
     def forget(self) -> None:
-        """Delete the file. Call this when all resources are removed."""
+        """Delete the file. Call this when all resources have been removed."""
         self.path.unlink(missing_ok=True)
 
 

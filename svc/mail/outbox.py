@@ -46,8 +46,8 @@ log = logging.getLogger(__name__)
 # retry.
 _POLL_EVERY_S = 5.0
 _BATCH = 100
-# The number of senders. One slow email then does not delay the others. The number is low, because some servers accept
-# only this many connections.
+# The number of concurrent senders. There are several, so that one slow email does not delay the others. The number is
+# low, because some servers accept only this many connections.
 _SENDERS = 4
 # The time after which an idle connection is closed.
 _IDLE_S = 5.0

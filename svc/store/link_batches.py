@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Parameter
 
 # The maximum total size of the rules and variants that one request reads, and of those that it writes, in characters of
-# JSON. If a filter selects the maximum number of links, this is an average of 1,600 per link.
+# JSON. If a filter selects the maximum number of links, this is an average of 1,600 characters per link.
 MAX_RULES_CHARS = 16_000_000
 _COLUMNS = (
     "t.id, t.account_id, t.user_id, t.code, t.url, t.state, t.version, t.created_at, t.config_error, t.live_at,"

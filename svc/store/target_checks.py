@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from svc.model import Link, TargetProblem
 
-# The time between two requests for a URL, and between the first and the second request with a problem.
+# The usual time between two requests for a URL, and the time from the first request with a problem to the request that
+# confirms the problem.
 PERIOD_MS = 7 * DAY_MS
 CONFIRM_MS = DAY_MS
 # The maximum number of links whose targets one transaction lists, so that other writers do not have to wait.

@@ -129,7 +129,7 @@ def _rows(
 def _is_served(target: Site | Link) -> bool:
     """Return True if the Worker counts the site or link.
 
-    The Worker treats others like hosts and codes that never existed.
+    The Worker treats all other sites and links as if they had never existed.
     """
     return target.state != "deleted" and target.disabled is None
 

@@ -233,8 +233,8 @@ class _Tally:
         """Return the sum of each breakdown over all months and over other days from `first_day` on.
 
         `lists`: the breakdowns that the target can have. A breakdown is missing from the result if an older Worker
-        without this breakdown counted all of the days. `outside` is missing if there were no such
-        clicks.
+        without this breakdown counted all of the days. `outside` is missing if no click was outside of the link's
+        period.
         """
         days = {day for day in self.days if day >= first_day and not months.has(day)}
         is_listed = months.has_visit_lists or bool(days - self.unlisted_days)
@@ -286,9 +286,9 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
             # Drop events that arrived after their day was closed, as the Worker does.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
-    # A cron run may have deleted days between their read and the read of the state, because D1 does not document that
-    # batches are atomic. The state is read last. The counts for the deleted days are correct, but the breakdowns omit
-    # these days.
+    # A cron run may have deleted days after they were read but before the state was read, because D1 does not document
+    # that batches are atomic. The state is read last. The counts for the deleted days are correct, but the breakdowns
+    # omit these days.
     listed_from = asked.first_day if asked.listed_from is None else asked.listed_from
     first_listed = max(kept_from, listed_from)
     of_link = asked.target_id.startswith("lnk_")

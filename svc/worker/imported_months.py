@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc.worker.months import MonthState
     from svc.worker.rows import Statement
 
-# The size that `(other)` with a large count can have, in bytes.
+# The size of the entry `(other)` with a large count, in bytes.
 _OTHER_BYTES = 20
 # If a row is too large, the limits of its lists are multiplied by this number until the row fits.
 _SMALLER = 0.8

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The number of event rows per call. A row can have 260 kB, and the client accepts responses of up to 16 MB.
 _EVENTS_A_CALL = 32
-# The number of visitor hashes per call. These hashes have 220 kB, far below D1's limit of 2 MB per parameter.
+# The number of visitor hashes per call. This many hashes take 220 kB, far below D1's limit of 2 MB per parameter.
 _HASHES_A_CALL = 20_000
 _WHOLE_DAY = -1
 

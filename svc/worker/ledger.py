@@ -26,8 +26,8 @@ Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_b
 # The reasons why the Worker did not count an event. With `invalid`, the Worker did not even accept the event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
-# The number of days for which the Worker keeps the ledger of a day, because it can send parts of the day for this long.
-# The Worker may delete the day's totals earlier.
+# The number of days for which the Worker keeps a day's ledger. For the same time, the Worker can send parts of that
+# day. The Worker may delete the day's totals earlier.
 KEPT_DAYS = 35
 
 
@@ -230,8 +230,8 @@ def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
 def target_statements(day: int, target: str) -> list[Statement]:
     """Return the subset of `statements` for one site or link.
 
-    The target's lines in `event_page` and the final state are not included, because a report reads them with other
-    statements (svc/worker/counts.py).
+    The target's lines in `event_page` and the Worker's state after the read are not included, because a report reads
+    them with other statements (svc/worker/counts.py).
     """
     text = f'"{day_text(day)}"'
     return [

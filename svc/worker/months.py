@@ -62,8 +62,9 @@ class MonthSums:
 class MonthState(BaseModel):
     """The part of the Worker's state that says which months the Worker has added up.
 
-    `from_`: the first month. `month`: the month after the last one. `first_days`: for each incomplete month, the first
-    day that its sum contains. `expired`: None if the Worker has never deleted months because of their age.
+    `from_`: the first of these months. `month`: the month after the last of them. `first_days`: for each incomplete
+    month, the first day that its sum contains. `expired`: None if the Worker has never deleted months because of their
+    age.
     """
 
     from_: Annotated[int, Field(ge=0, alias="from")]

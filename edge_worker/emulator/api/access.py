@@ -128,7 +128,7 @@ def for_account(
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
     """Return a decorator that passes the account with the path's `account_id` to the handler.
 
-    It rejects tokens that have none of the permissions.
+    The decorated handler rejects tokens that have none of the permissions.
 
     Without permissions, any valid token of the account is sufficient.
     """
@@ -148,7 +148,7 @@ def for_zone(
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
     """Return a decorator that passes the zone with the path's `zone_id`, and its account, to the handler.
 
-    It rejects tokens that have none of the permissions.
+    The decorated handler rejects tokens that have none of the permissions.
     """
 
     def around(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:

@@ -227,8 +227,8 @@ async def version(account: Account, name: str, version_id: str) -> Response:
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/versions")
 @for_account(WRITE)
 async def upload_version(account: Account, name: str) -> Response:
-    """Store a version without running it. It has no tags or similar fields, which only an immediate upload accepts
-    (Cloudflare docs).
+    """Store a version without running it. The version has no tags or similar fields, because only uploads that run
+    immediately accept these (Cloudflare docs).
     """
     script = script_of(account, name)
     metadata, modules = await read_form("metadata")

@@ -321,7 +321,7 @@ class Runtime:
             most[run.script.name] = max(most.get(run.script.name, 0), seen)
 
     async def settled(self) -> None:
-        """Return once no invocation is running anywhere: no request, no cron, no waitUntil work."""
+        """Wait until no invocation is running anywhere: no request, no cron, no waitUntil work."""
         while self._retiring:
             await self._retiring[0].ended.wait()
         if self._current is not None:

@@ -80,7 +80,7 @@ class Workerd:
     async def start(
         cls, config: Path, sockets: dict[str, socket.socket], nursery: trio.Nursery, log: Callable[[str], None]
     ) -> Workerd:
-        """Start workerd and return once it listens on all sockets.
+        """Start workerd, and wait until it listens on all sockets.
 
         `log` gets each line of workerd's output. Raises StartFailed with the output if workerd exits instead.
         """
@@ -143,7 +143,7 @@ class Workerd:
     async def _watch(self) -> None:
         """Reap the process when its end of the control pipe is closed.
 
-        Raises RuntimeError if workerd has ended for another reason than a call of `stop` or `terminate`.
+        Raises RuntimeError if workerd has ended for a reason other than a call of `stop` or `terminate`.
         """
         async for _ in self._control:
             pass

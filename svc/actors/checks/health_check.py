@@ -48,13 +48,14 @@ _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "
 # The extent of a check. "thorough" also checks parts that rarely change. "asked" is a check that a user requested. It
 # also counts the configuration rows in the Worker's database. D1 has to read all these rows to count them.
 Depth = Literal["usual", "thorough", "asked"]
-# One in this number of the checks by the duty is thorough. Most checks are not, because all accounts share one limit on
-# concurrent calls.
+# The time between two thorough checks, in intervals of the health check. The other checks are not thorough, because all
+# accounts share one limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
 _TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
 )
-# If there are several findings, the account shows the first in this order, because it may have caused the others.
+# If there are several findings, the account shows the one whose code comes first in this list, because that problem may
+# have caused the others.
 _MOST_SEVERE_FIRST = (
     "revoked", "credentials_unreadable", "token_refused", "permission_error", "name_taken", "resource_drift",
 )  # fmt: skip

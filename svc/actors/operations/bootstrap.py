@@ -63,8 +63,8 @@ _DELETE_BOOTSTRAP = (
     "The bootstrap token is still valid. Use it for the next attempt, or delete it in the Cloudflare dashboard under"
     " Manage Account, Account API Tokens."
 )
-# Errors that Cloudflare may return for a valid token in the first minute, when some of its servers do not know the
-# token.
+# Errors that Cloudflare may return for a valid token in the first minute after its creation, while some servers do not
+# know the token yet.
 _NOT_SETTLED = ("token_refused", "permission_error")
 
 

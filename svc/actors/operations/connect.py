@@ -41,7 +41,7 @@ R = TypeVar("R")
 # 5xx errors that end a connect operation. After any other 5xx error, the account stays `pending`. The user can then
 # repeat the request to continue the operation.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
-# The time that a pending connect operation waits for its user. Afterwards, the account becomes `bootstrap_lost`.
+# The time in which the user can continue a pending connect operation. Afterwards, the account becomes `bootstrap_lost`.
 _PENDING_MS = 3_600_000
 _SERVER_ERROR = 500
 
@@ -113,8 +113,8 @@ async def connect(
             raise
         raise EdgeUnavailable("Cloudflare took too long; repeat the request to continue.") from None
     connected = await _finish(context, account, operation, token, checked.own, commit)
-    # The account is now connected, and the response is stored. If tokens cannot be deleted in time, the account only
-    # keeps a warning.
+    # The account is now connected, and the response is stored. If tokens cannot be deleted in time, the operation still
+    # succeeds, and the account shows a warning.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return connected

@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-# The longest time, in seconds, until an isolate (a running copy of the Worker) has written its events to the database,
+# The longest time, in seconds, that an isolate (a running copy of the Worker) takes to write an event to the database,
 # by the level of the Worker's write budget (edge_worker/src/budget.js).
 GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5

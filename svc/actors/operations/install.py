@@ -141,8 +141,8 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
         await context.store.run(installs.forget_database(account.id))
     existing = await d1.find(access, DATABASE_NAME)
     if existing is None:
-        # Record this before the creation, so that a later attempt recognizes a database with this name as the service's
-        # own.
+        # Record the request before the database is created, so that a later attempt recognizes a database with this
+        # name as the service's own.
         await context.store.run(installs.record_database_creation(account.id, context.clock()))
         existing = await _create_database(access, account)
     elif not may_be_ours(account, existing):

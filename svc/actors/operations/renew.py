@@ -104,8 +104,8 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     response = await context.store.run(
         commit(renewals.finish_renew(account, operation.id, made, state, context.clock()))
     )
-    # The token is now renewed, and the response is stored. If tokens cannot be deleted in time, the account only keeps
-    # a warning.
+    # The token is now renewed, and the response is stored. If tokens cannot be deleted in time, the operation still
+    # succeeds, and the account shows a warning.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return response

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The maximum number of attempts, with about four minutes of waiting between them. If a transient failure persists, the
+# The maximum number of attempts, with about four minutes of waiting in total. If a transient failure persists, the
 # operation then ends, and the user sees the failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
-# The longest Retry-After that is followed: Cloudflare blocks a token after 1,200 calls in five minutes (documentation,
-# "Limits").
+# The longest Retry-After, in seconds, that the service respects. Cloudflare blocks a token after 1,200 calls in five
+# minutes (documentation, "Limits").
 _LONGEST_BLOCK_S = 300.0
 # Details of an error that mark it as temporary, so that the user knows that a later attempt may succeed.
 _TRANSIENT = {"transient": True}

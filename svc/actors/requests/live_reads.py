@@ -51,7 +51,7 @@ _Key = tuple[str, str, Hashable]
 _FIRST_VIEW_KEPT_S = 10
 
 # Maximum size of the cache, measured as the text length of its results. In memory, a result takes three to four times
-# as much. A report needs a few kB.
+# its text length. A report needs a few kB.
 _KEPT_BYTES = 16_000_000
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc.edge.visits import Visitor
 
 # The user agent of requests for titles. If the page belongs to a short link or a site of this service, the Worker
-# counts this user agent as a bot.
+# counts the request as bot traffic.
 USER_AGENT = "svc-title-bot/1.0"
 _MAX_REDIRECTS = 5
 # The number of bytes that are read from a page. Pages have their title near the start, but some large pages have 100 kB

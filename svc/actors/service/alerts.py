@@ -35,8 +35,8 @@ _POLL_EVERY_S = 120.0
 _BATCH = 200
 # Maximum number of concurrent checks, each of which may request a page.
 _CONCURRENCY = 8
-# The maximum age of an hour that can raise an alert, measured from its end to the last pushed hour. An alert about an
-# older hour would be too late to be useful.
+# The maximum time between the end of the hour that an alert is about and the end of the last pushed hour. An alert
+# about an earlier hour would be too late to be useful.
 _LATE_MS = DAY_MS
 
 

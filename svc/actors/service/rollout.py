@@ -81,7 +81,7 @@ async def advance(context: Context) -> int:
     """
     now = context.clock()
     if context.config.push_url_problem(context.push_url) is not None:
-        return _IDLE_PERIODS  # Workers could not push to this URL, which was logged at startup
+        return _IDLE_PERIODS  # Workers cannot push to this URL; the service logged this at startup
     away_ms = max(_AWAY_MS, int(_AWAY_PERIODS * context.config.timing.rollout_every_s * 1000))
     rollout, progress = await context.store.run(rollouts.poll(context.bundle.sha256, away_ms, now))
     if rollout.started_at == now:

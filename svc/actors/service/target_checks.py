@@ -44,9 +44,9 @@ _STORE_WAIT_S = 30.0
 # The maximum number of due targets that a round reads from the store. If most of these targets have the same host,
 # other due targets wait for a later round.
 _READ = 500
-# The time within which a target is requested that did not fit in a round because of its host.
+# If a target does not fit in a round because of the limit per host, it is requested within this time.
 _LATER_MS = 6 * HOUR_MS
-# How long the service relies on its last request to Cloudflare's API to know whether this machine's network works.
+# The minimum time between two requests to Cloudflare's API that check whether this machine's network works.
 _NETWORK_S = 300.0
 # If the system clock and the monotonic clock have advanced by amounts that differ by more than this, the system clock
 # was changed.

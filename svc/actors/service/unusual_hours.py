@@ -58,8 +58,8 @@ _MIN_DISPERSION = 0.1
 _MIN_MEAN = 1.0
 # A spike has ended after this number of hours in a row with less than `_CALM_TIMES` the usual views.
 _CALM_HOURS, _CALM_TIMES = 6, 2
-# The condition "too few views" ends when the last hours have this part of the usual views, and at least this number.
-# With these limits, a few views by the site's owner do not end the condition.
+# The condition "too few views" ends when the last hours have at least this fraction of the usual views, and at least
+# this number of views. With these limits, a few views by the site's owner do not end the condition.
 _RECOVERED_PART, _RECOVERED_VIEWS = 0.5, 3
 
 

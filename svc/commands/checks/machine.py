@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc.config import Config
 
 _TIMEOUT_S = 10
-# A difference of up to this time is not reported. A Date header is only exact to a second.
+# A difference of up to this time is not reported. A Date header is accurate only to the second.
 _TOLERATED_S = 5
 # A larger difference fails the check. Cloudflare's clock decides when tokens expire, and to which hour a view belongs.
 _TOO_FAR_S = 60

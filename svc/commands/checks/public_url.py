@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _PART = "public URL"
 _TIMEOUT_S = 10
-# A renewal is late if less than this part of a certificate's lifetime remains. Most programs renew at a third.
+# A renewal is late if less than this fraction of a certificate's lifetime remains. Most programs renew a certificate
+# when a third of its lifetime remains.
 _RENEWED_LATE = 0.2
 _TLS = "docs/operate/tls.md"
 

@@ -81,7 +81,8 @@ class Bulk:
                 dry_run=write.body.dry_run,
             )
 
-        # A repeated dry run is calculated again, so its response, which can have 2 MB, is not stored.
+        # The response to a dry run can be 2 MB long, so it is not stored. If the request is repeated, the service
+        # calculates the response again.
         commit = (replace(write, claim=None) if write.body.dry_run else write).commit(render, parts=_parts)
         return await self._context.store.run(commit(effect))
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     _AnyAccount = Account | FormerAccount
 
 # The maximum time by which Cloudflare's clock is behind the service's clock. Because of this difference, the first
-# count may be dated to the day before the creation.
+# count may be dated to the day before the creation of the site or link.
 _SLOWEST_CLOCK_MS = HOUR_MS
 
 

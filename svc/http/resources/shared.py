@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.worker.counts import Live
 
-# The time, in seconds, for which breakdowns from the Worker's database are shown before they are read again, for each
-# share, target and days.
+# The minimum time, in seconds, between two reads of the breakdowns in the Worker's database, for the same share, target
+# and days.
 LISTS_S = 300
 # The maximum number of reads per minute for all shares of a user. The user's own reports have a limit of 30.
 LIST_READS_PER_MINUTE = 10

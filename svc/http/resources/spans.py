@@ -23,10 +23,10 @@ DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
 # The epoch day of 0001-01-01, the earliest date in Python.
 _FIRST_DAY = -719_162
 # The maximum number of points in a series, such as 50 days by hour, three years by day or a century by month. Such a
-# response has 100 kB.
+# response is about 100 kB long.
 MOST_POINTS = 1_200
-# The maximum number of days for which a report has points by day or by week if the request does not choose: a quarter
-# and half a year. Reports about longer periods have points by month.
+# The maximum number of days for which a report has points by day, or by week, if the request does not specify the
+# interval: a quarter, or half a year. Reports about longer periods have points by month.
 _MOST_DAYS_BY_DAY, _MOST_DAYS_BY_WEEK = 92, 183
 _PER_DAY: dict[Step, float] = {"hour": 24, "day": 1, "week": 1 / 7, "month": 1 / 30}
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DOCS = "docs"
 README = "README.md"
-# The folders in docs/ that are served, in the order of the navigation. docs/README.md is the first page.
+# The folders in docs/ that are served, in the order of the navigation. docs/README.md is the home page of the help.
 FOLDERS = ("use", "operate")
 _SCHEMES = ("https", "http", "mailto")
 
