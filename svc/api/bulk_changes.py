@@ -35,7 +35,7 @@ class LinkSelector(Body):
     @field_validator("account_id", "q", "tag", mode="before")
     @classmethod
     def _reject_null(cls, value: object) -> object:
-        # A client whose value is missing by mistake would otherwise change or delete all links.
+        # If null were accepted, a client that sends null by mistake would change or delete all links.
         if value is None:
             raise Wrong("must not be null; omit the field to select links with any value", "not_text")
         return value

@@ -236,7 +236,7 @@ def _issue(path: str, error: ErrorDetails) -> Issue:
     wrong = context.get("error")
     if isinstance(wrong, Wrong):
         return Issue(path, str(wrong), wrong.code, wrong.limit)
-    # After a validator of this module, pydantic reports the same error type for strings and lists.
+    # If a field has a validator of this module, pydantic reports the same error type for strings and lists.
     kind = f"string_{error['type']}" if context.get("field_type") == "Value" else error["type"]
     text, code = _TEXTS.get(kind, _OTHER_TEXT)
     limits = [context[name] for name in _LIMITS if isinstance(context.get(name), int)]

@@ -230,7 +230,7 @@ class Access:
         own = await self._try(_TokenStatus, Exchange("GET", verify_path))
         if not isinstance(own, Failed):
             return _refused("permission_error" if own[1].status == "active" else "revoked", refused)
-        # If the check failed for another reason, the state of the token is unknown.
+        # If the check failed for any reason other than a refusal, the state of the token is unknown.
         return _refused("token_refused", refused) if isinstance(own.error, EdgeRefused) else own.error
 
     async def _try(self, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:

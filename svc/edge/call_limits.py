@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The period of the limit, in seconds. It is longer than five minutes, because this module counts a call when it is
 # sent, but Cloudflare counts it later, on arrival.
 _WINDOW_S = 310
-# One out of this many calls of a token is reserved for requests that a user is waiting for.
+# Of the calls that a token can make, one in `_KEPT_ONE_IN` is reserved for requests that a user is waiting for.
 _KEPT_ONE_IN = 8
 
 

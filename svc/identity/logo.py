@@ -27,8 +27,8 @@ _MAX_ASPECT = 20
 _PNG_START = b"\x89PNG\r\n\x1a\n"
 _BOM = b"\xef\xbb\xbf"
 _SVG = "http://www.w3.org/2000/svg"
-# The allowed elements, which only draw. Elements that run scripts, load files or contain links are not allowed. Neither
-# are animations, because they can change where a link leads.
+# The allowed elements, which only draw. Elements that run scripts, load files or contain links are not allowed.
+# Animations are not allowed either, because they can change where a link leads.
 _ELEMENTS = frozenset(
     [
         "svg", "g", "defs", "symbol", "use", "switch", "title", "desc", "metadata", "style", "path", "rect",

@@ -26,8 +26,8 @@ _Table = Literal["sites", "links"]
 _NAMES: Mapping[_Table, str] = {"sites": "t.host", "links": "t.code"}
 _EXISTING: Mapping[_Table, str] = {"sites": "t.state <> 'deleted'", "links": "t.state = 'active'"}
 _COLUMNS = ("views", "bots", "visitors")
-# SQL expressions that sum the columns of the table `days d` over the period and over the period before. $2 is the first
-# day of the period.
+# SQL expressions that sum the columns of the table `days d` over the period and over the previous period. $2 is the
+# first day of the period.
 _SUMS = ", ".join(
     f"cast(coalesce(sum(case when d.day {which} $2 then d.{column} end), 0) as bigint) as {column}{suffix}"
     for suffix, which in (("", ">="), ("_before", "<"))

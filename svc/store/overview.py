@@ -28,7 +28,7 @@ _ORDERS: dict[OverviewOrder, str] = {
     "change": "abs(views - views_before) desc, views desc, name, id",
     "name": "name, id",
 }
-# SQL expressions that sum the columns of the table `days d` over the period and over the period before. $1 is the
+# SQL expressions that sum the columns of the table `days d` over the period and over the previous period. $1 is the
 # period's first day.
 _COLUMNS = {
     "views": "case when d.day >= $1 then d.views end",

@@ -26,8 +26,8 @@ Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_b
 # The reasons why the Worker did not count an event. With `invalid`, the Worker did not even accept the event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
-# The number of days for which the Worker keeps a day's ledger. For the same time, the Worker can send parts of that
-# day. The Worker may delete the day's totals earlier.
+# The number of days for which the Worker keeps a day's ledger. The Worker also stops sending parts of a day after this
+# time. The Worker may delete the day's totals earlier.
 KEPT_DAYS = 35
 
 

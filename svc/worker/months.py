@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from svc.worker.rows import Row, Statement
 
-# The first schema version of a Worker's database that has the table.
+# The first schema version of a Worker's database that has the table `month`.
 SCHEMA = 2
 # The age in days at which the Worker deletes a day even if the day's month has not been added up
 # (edge_worker/src/kept_days.js).

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.syncs import Synced
 
-# The time after which a missing push means that the cron trigger has stopped. A Worker pushes once an hour, even
-# without counts, and stores the time of its next push.
+# The time after which a missing push means that the cron trigger has stopped. A Worker pushes once an hour, even if it
+# has no counts to send, and stores the time of its next push.
 STOPPED_MS = 2 * HOUR_MS
-# To count the rows of the configuration, D1 reads all of them, and the free plan allows five million row reads per day.
-# The rows are counted as often as this number of row reads per day permits, and at least `_LEAST_COUNTS_A_DAY` times a
-# day.
+# The number of row reads per day that the service may use to count the rows of a configuration. However large the
+# configuration is, its rows are counted at least `_LEAST_COUNTS_A_DAY` times a day. To count the rows, D1 reads all of
+# them. The free plan allows five million row reads per day.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 

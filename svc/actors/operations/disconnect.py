@@ -305,7 +305,8 @@ class _Removal:
         of_zone: dict[str, list[_MadeRoute]] = defaultdict(list)
         for made in self.routes:
             of_zone[made.route.zone_id].append(made)
-        # More tasks would only wait, because the service limits the number of concurrent calls for an account.
+        # Tasks beyond this limit would only wait, because the service limits the number of concurrent calls for an
+        # account.
         limiter = trio.CapacityLimiter(self.context.config.edge.concurrency_per_account)
         async with trio.open_nursery() as nursery:
             for zone_id, wanted in of_zone.items():

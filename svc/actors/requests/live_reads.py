@@ -158,8 +158,9 @@ class LiveReads:
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
-        # No other states need a check. The database is readable even if the token lacks another permission, if the
-        # Worker is being replaced, or if the Worker was changed outside the service.
+        # Of the account states, only `revoked` has to be excluded. In all other states of an installed account, the
+        # database can be read, even if the token lacks another permission, the Worker is being replaced, or the Worker
+        # was changed outside the service.
         installed = account.installed_at is not None and account.sealed_token is not None
         if account.database_id is None or not installed or account.state == "revoked":
             return Unavailable("not_installed")

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The hours of the day (UTC) over which the accounts' times are spread. According to user reports, Cloudflare's figures
-# lag by minutes.
+# The first hour of the day (UTC) at which advice is due, and the number of hours over which the accounts are spread.
+# The first hour is after midnight because, according to user reports, Cloudflare's figures lag by minutes.
 _FIRST_HOUR = 1
 _HOURS = 22
 _RETRY_MS = HOUR_MS
@@ -53,7 +53,7 @@ async def advise_when_due(context: Context, account: Account, timers: Timers) ->
     now = context.clock()
     due_at = account.advice_due_at
     if due_at is None:
-        due_at = time_of_day_after(account.edge_account_id, account.created_at)  # on the day after the creation
+        due_at = time_of_day_after(account.edge_account_id, account.created_at)  # the day after the account was added
     # A due time this far ahead was stored while the host's clock was wrong. It could be years away, so it is ignored.
     if now >= due_at or due_at - now > 2 * DAY_MS:
         advice = await _UsageReader(context, account, now).advice()

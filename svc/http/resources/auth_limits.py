@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # stranger.
 _EMAILS_AN_HOUR = 5
 # The limit for a /24 or /48 network, as a multiple of the limit for a client's own network. These networks may contain
-# several customers of a provider, but rarely do more than this many sign in within the same minute.
+# several customers of a provider, but more than this number of customers rarely sign in within the same minute.
 _NETWORKS_AROUND = 5
 
 

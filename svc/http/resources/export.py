@@ -38,8 +38,8 @@ PER_HOUR = 10  # exports per user
 _CHUNK_BYTES = 65_536
 _ROWS = 2_000  # rows of totals per transaction, which take 20 ms in one of the store's reader threads
 _GROUP = 20  # sites and links per statement, because PostgreSQL sorts all of their rows for each page
-# The number of sites and links from which the file is written in the ZIP64 format. Their totals over a century may
-# exceed 2 GB, which requires this format.
+# An export with at least this number of sites and links is written in the ZIP64 format. The totals of this number of
+# sites and links over a century may exceed 2 GB, which requires this format.
 _LARGE_FROM = 150
 _ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
 

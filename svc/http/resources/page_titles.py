@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.store.idempotency import StoredResponse
 
 PER_MINUTE = 30
-# The maximum number of requests of one user at the same time. More of them could keep other users waiting.
+# The maximum number of concurrent requests of one user. More requests could keep other users waiting.
 AT_ONCE = 2
 _URL: TypeAdapter[str] = TypeAdapter(HttpsUrl)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MAX_HOPS = 16
 
 # The rate limit of all sign-in sessions of a user together, as a multiple of an API key's limit. It is higher because a
-# page sends several requests in parallel. The limit is far above the needs of people, but prevents scripts from filling
+# page sends several requests in parallel. The limit is far higher than people need, but prevents scripts from filling
 # the disk.
 _SESSION_SHARE = 5
 
