@@ -114,7 +114,7 @@ class Emulator:
     async def cron(
         self, account_id: str, script: str, *, at: int | None = None, cron: str | None = None, waits: bool = False
     ) -> dict[str, Any]:
-        """Fire a cron and return {outcome, error, d1_queries, waited_ms, cron, at} once its waitUntil work has ended.
+        """Fire a cron and return {outcome, error, d1_queries, waited_ms, cron, at} after its waitUntil work has ended.
 
         In the script, scheduler.wait returns immediately, and its time is added to `waited_ms`. If `waits` is True, it
         takes real time.
@@ -127,7 +127,7 @@ class Emulator:
         """Fire the first cron of the script `name` in several accounts concurrently. `fired`: (account id, epoch ms)
         pairs.
 
-        Returns their outcomes, in the format of `cron`, once all of them have ended.
+        Returns their outcomes, in the format of `cron`, after all of them have ended.
         """
         crons = [{"account_id": account_id, "script": script, "at": at} for account_id, at in fired]
         return list(await self.call("POST", "/crons", {"crons": crons}))

@@ -121,7 +121,7 @@ async def minute() -> Response:
 
 @routes.post("/cron")
 async def cron() -> Response:
-    """Fire a cron, and respond once its waitUntil work has ended."""
+    """Fire a cron, and respond after its waitUntil work has ended."""
     call, here = await read(CronCall), platform()
     check_runs(here)
     [run] = await fire_crons(here, [_event(here, call)])
@@ -136,7 +136,7 @@ class CronsCall(Body):
 
 @routes.post("/crons")
 async def crons() -> Response:
-    """Fire crons of several accounts concurrently, and respond once all of their work has ended."""
+    """Fire crons of several accounts concurrently, and respond after all of their work has ended."""
     call, here = await read(CronsCall), platform()
     check_runs(here)
     return as_json(await fire_crons(here, [_event(here, one) for one in call.crons]))
@@ -238,7 +238,7 @@ class FaultedCall(Body):
 
 @routes.post("/faulted")
 async def faulted() -> Response:
-    """Respond once faults have affected this number of API calls in the log, or with 408 after `FAULTED_S`.
+    """Respond when faults have affected this number of API calls in the log, or with 408 after `FAULTED_S`.
 
     Polling the log in this process takes far less CPU time than polling it over HTTP.
     """
@@ -419,7 +419,7 @@ async def add_page() -> Response:
 
 @routes.post("/settled")
 async def settled() -> Response:
-    """Respond once no Worker invocation is running, including waitUntil work."""
+    """Respond when no Worker invocation is running, including waitUntil work."""
     await platform().runtime.settled()
     return as_json({})
 

@@ -19,10 +19,10 @@ class Fault(BaseModel):
     For API calls, `path` is compared with the path after /client/v4, or with the whole path. For a Worker's own fetches
     (egress_…), it is compared with the URL; for D1 bindings (d1_…), with the database's id.
 
-    Kinds of faults: slow executes the call after `delay_s`, and hold executes it once all faults are cleared.
+    Kinds of faults: slow executes the call after `delay_s`, and hold executes it when all faults are cleared.
     fail_after executes the call but responds with an error (500 unless `status` is given). d1_end_… ends the invocation
     that makes the call: it receives no result, and its remaining work is not done. d1_slow runs the statement after
-    `delay_s`. d1_silent neither runs the statement nor responds. Its connection is closed once no D1 fault remains.
+    `delay_s`. d1_silent neither runs the statement nor responds. The connection is closed when no D1 fault remains.
     """
 
     model_config = ConfigDict(extra="forbid")

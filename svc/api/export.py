@@ -279,8 +279,8 @@ DAILY_COLUMNS = (
 )
 HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "bots", "visitors")
 # A spreadsheet may interpret a cell that begins with one of these characters as a formula. An export inserts an
-# apostrophe before such a text. The list includes the apostrophe itself, so that an import can distinguish an inserted
-# apostrophe from one that a user wrote.
+# apostrophe before titles and notes that begin with one of them. The list includes the apostrophe itself, so that an
+# import can distinguish an inserted apostrophe from one that a user wrote.
 FORMULA_STARTS = ("=", "+", "-", "@", "'")
 _USER_TEXTS = ("title", "note")
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
 
 _NOT_FOUND = 404
-# Cloudflare's code for a token that may not grant the requested permissions: "Failed common permission check against
-# resources" (terraform-provider-cloudflare #7241).
+# Cloudflare's code for a token that is not allowed to grant the requested permissions: "Failed common permission check
+# against resources" (terraform-provider-cloudflare #7241).
 _COMMON_PERMISSION_CHECK = 1001
 
 _ACCOUNT = "com.cloudflare.api.account"

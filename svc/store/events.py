@@ -29,7 +29,7 @@ _INSERT = (
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
 # The maximum number of events that are searched for one page, which takes about 5 ms. The search skips events that the
-# reader may not see.
+# reader is not allowed to see.
 _MAX_SEARCHED = 5_000
 
 

@@ -157,7 +157,7 @@ class Workerd:
         return self._process.pid
 
     def terminate(self) -> None:
-        """Ask workerd to stop accepting connections, and to exit once it has responded to all open requests."""
+        """Ask workerd to stop accepting connections, and to exit after it has responded to all open requests."""
         self._terminated = True
         self._process.terminate()
 
