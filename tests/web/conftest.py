@@ -15,6 +15,7 @@ from tests.web.places import (
     LINK_OWNER,
     LinkHost,
     World,
+    close,
     metrics_of,
     new_context,
     open_browser,
@@ -85,7 +86,7 @@ def stranger(browser: Browser) -> Iterator[BrowserContext]:
     """A browser context without a signed-in user."""
     context = new_context(browser)
     yield context
-    context.close()
+    close(context)
 
 
 @pytest.fixture

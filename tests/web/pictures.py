@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image, ImageChops, ImageOps
 
-from tests.web.places import HEIGHT, ROOT, THEMES, new_context, open_demonstration, sign_in
+from tests.web.places import HEIGHT, ROOT, THEMES, close, new_context, open_demonstration, sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ def test_page_matches_its_reference_picture(
         page.locator(".skeleton").first.wait_for(state="detached")
     page.locator("h1").wait_for()
     shown = Image.open(io.BytesIO(page.screenshot(full_page=True, animations="disabled"))).convert("RGB")
-    context.close()
+    close(context)
     compare(f"{name}-{width}-{theme}.png", shown)
 
 

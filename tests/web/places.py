@@ -161,6 +161,14 @@ def new_context(browser: Browser, **more: Any) -> BrowserContext:
     return context
 
 
+def close(context: BrowserContext) -> None:
+    """Close the browser context. A route handler that is still waiting for a response is ended without an error."""
+    for page in context.pages:
+        page.unroute_all(behavior="ignoreErrors")
+    context.unroute_all(behavior="ignoreErrors")
+    context.close()
+
+
 def _note(request: Request) -> None:
     address = urlsplit(request.url)
     ours = address.hostname == "127.0.0.1"  # pages on other hosts are customers' pages, which may call anything
@@ -198,7 +206,7 @@ def signed_in_tab(browser: Browser, place: Place, email: str = EMAIL, **more: An
     context = new_context(browser, **more)
     sign_in(context, place, email)
     yield context.new_page()
-    context.close()
+    close(context)
 
 
 def sign_up(place: Place, email: str) -> None:

@@ -14,7 +14,7 @@ from svc.clock import system_clock
 from svc.config import StoreConfig
 from svc.store import open_store
 from tests.store.makers import a_broken_target
-from tests.web.places import new_context, sign_in
+from tests.web.places import close, new_context, sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def test_broken_target_is_found_explained_and_fixed(browser: Browser, world: Wor
 
     page.goto(world.place.at("/links?state=broken"))
     expect(page.get_by_text("No broken destinations.")).to_be_visible()
-    page.context.close()
+    close(page.context)
 
 
 def test_broken_target_in_german(browser: Browser, world: World, link: dict[str, Any]) -> None:
@@ -93,4 +93,4 @@ def test_broken_target_in_german(browser: Browser, world: World, link: dict[str,
     expect(page.get_by_role("region", name="Ziele")).to_contain_text("Die Seite wurde nicht gefunden (Status 404).")
     page.goto(world.place.at("/links?q=broken"))
     expect(page.get_by_role("row").filter(has_text="Ziel nicht erreichbar")).to_have_count(1)
-    page.context.close()
+    close(page.context)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import new_context, open_demonstration
+from tests.web.places import close, new_context, open_demonstration
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def components(browser: Browser, demonstration: Place) -> Iterator[Page]:
     page = context.new_page()
     page.goto(f"{demonstration.url}/components")
     yield page
-    context.close()
+    close(context)
 
 
 class ComponentsVisit(Visit):

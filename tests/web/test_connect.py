@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import MAX_ACCOUNTS, PASSWORD, World, new_context, sign_in, sign_up
+from tests.web.places import MAX_ACCOUNTS, PASSWORD, World, close, new_context, sign_in, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -169,7 +169,7 @@ def wizard(browser: Browser, furnished: Place) -> Iterator[Callable[[str], Wizar
 
     yield opened
     for context in contexts:
-        context.close()
+        close(context)
 
 
 def are_marked(page: Page, missing: tuple[str, ...]) -> None:

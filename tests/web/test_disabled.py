@@ -13,7 +13,7 @@ from edge_worker.harness.service import eventually
 from svc.clock import system_clock
 from svc.config import StoreConfig
 from svc.store import moderation, open_store
-from tests.web.places import new_context, sign_in
+from tests.web.places import close, new_context, sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -91,4 +91,4 @@ def test_pages_of_a_disabled_link_and_site_show_the_reason_and_offer_no_change(
         expect(page.get_by_text("Link disabled").first).to_be_visible()
     finally:
         world.call("DELETE", f"/v1/accounts/{account_id}")
-        page.context.close()
+        close(page.context)

@@ -9,7 +9,7 @@ import trio
 from playwright.sync_api import expect
 
 from edge_worker.harness.service import eventually
-from tests.web.places import EMAIL, PASSWORD, new_context, open_place, sign_in
+from tests.web.places import EMAIL, PASSWORD, close, new_context, open_place, sign_in
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -81,5 +81,5 @@ def test_address_is_changed_and_taken_back(browser: Browser, tmp_path: Path) -> 
         tab.get_by_role("button", name="Sign in").click()
         tab.get_by_role("heading", level=1, name="Overview").wait_for()
         assert owner.found == []
-        other.close()
-        context.close()
+        close(other)
+        close(context)

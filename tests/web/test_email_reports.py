@@ -10,7 +10,7 @@ import trio
 from playwright.sync_api import expect
 
 from edge_worker.harness.service import eventually
-from tests.web.places import EMAIL, World, new_context, signed_in_tab, wait_until_loaded
+from tests.web.places import EMAIL, World, close, new_context, signed_in_tab, wait_until_loaded
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_user_sets_reports_and_a_recipient_confirms_and_unsubscribes(
     expect(form.get_by_role("listitem").nth(1)).to_contain_text("Confirmed")
     recipient.get_by_role("button", name="Unsubscribe").click()
     expect(recipient.get_by_role("button", name="Subscribe again")).to_be_visible()
-    recipient.context.close()
+    close(recipient.context)
     form = opened(tab, settings)
     expect(form.get_by_role("listitem").nth(1)).to_contain_text("Only the recipient can subscribe again.")
 
@@ -148,4 +148,4 @@ def test_recipients_page_is_accessible(tab: Page, furnished: Place, browser: Bro
         visit._axe(theme)
         assert visit.page.evaluate("document.documentElement.scrollWidth") == 320
         assert visit.found == []
-        context.close()
+        close(context)

@@ -17,6 +17,7 @@ from tests.web.places import (
     ROOT,
     THEMES,
     WIDTHS,
+    close,
     new_context,
     pages,
     sign_in,
@@ -133,7 +134,7 @@ def test_every_page_has_no_problems(browser, furnished, public, locale, stray_ca
             visit.open(page["path"], furnished.at(page["path"]))
     for path in () if public else states():
         visit.open(path, furnished.at(path))
-    context.close()
+    close(context)
     assert visit.found == []
     assert stray_calls() == set()
 
@@ -157,7 +158,7 @@ def test_unknown_page_is_reported_as_not_found(browser, furnished):
     assert response is not None
     assert response.status == 404
     page.get_by_role("heading", level=1, name="Page not found").wait_for()
-    context.close()
+    close(context)
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.visitors import DESKTOP_CHROME
-from tests.web.places import EMAIL, PASSWORD, World, new_context, signed_in_tab
+from tests.web.places import EMAIL, PASSWORD, World, close, new_context, signed_in_tab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,4 +108,4 @@ def test_plan_browser_and_rejected_lines_are_german(furnished: Place, browser: B
     tab.get_by_role("button", name="2 Links importieren").click()
     expect(tab.get_by_role("row", name="http://shop.example/")).to_contain_text("Ziel: Muss eine https-Adresse")
     expect(tab.get_by_role("row", name="https://shop.example/")).to_contain_text("Code: ")
-    context.close()
+    close(context)

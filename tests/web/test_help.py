@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from svc.http.serving.web import POLICY
-from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, signed_in_tab
+from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, close, new_context, signed_in_tab
 from tests.web.test_every_page import LOCALES, Visit
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def test_page_is_complete_without_javascript(browser, place):
     page.get_by_role("link", name="All pages").click()
     page.get_by_role("navigation", name="Documentation").get_by_role("link", name="Back up and restore").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Back up and restore")
-    context.close()
+    close(context)
 
 
 def test_print_has_the_text_alone_in_light_colors(reader, place):

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from tests.web.places import new_context, pages, sign_in, states
+from tests.web.places import close, new_context, pages, sign_in, states
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -81,7 +81,7 @@ def test_hostile_responses_are_text_on_every_page(browser, furnished, world):
         assert set(links) <= {"http:", "https:", "mailto:", ":"}, path  # ":" means a link without a valid URL
         if "<img src=x" in page.locator("body").inner_text():
             shown.append(path)
-    context.close()
+    close(context)
     world.call("DELETE", f"/v1/notes/{note['id']}", {})
     assert {"/", "/accounts", "/accounts/:id", "/sites", "/sites/:id", "/links", "/links/:id", "/keys"} <= set(shown)
     # The other fields occur only in errors, which test_connect.py checks.
@@ -114,5 +114,5 @@ def test_hostile_visits_and_names_are_text(browser: Browser, world: World, custo
     page.goto(f"{world.place.url}/events")
     page.get_by_role("table").get_by_role("row").nth(1).wait_for()
     only_text(page, "the history")
-    context.close()
+    close(context)
     world.call("DELETE", f"/v1/accounts/{account_id}", {})

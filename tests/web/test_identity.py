@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import new_context, open_place, sign_in
+from tests.web.places import close, new_context, open_place, sign_in
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_pages_for_everybody_show_the_operator(browser: Browser, acme: Place, pa
     visit.page.get_by_role("heading", level=1).wait_for()
     shows_identity(visit.page)
     assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    context.close()
+    close(context)
 
 
 @pytest.mark.parametrize("width", [1180, 320])
@@ -85,7 +85,7 @@ def test_pages_of_a_user_show_the_operator(browser: Browser, acme: Place, width:
         shows_identity(visit.page)
         assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         visit._axe(f"{path} with the operator's identity")
-    context.close()
+    close(context)
 
 
 def test_links_are_in_the_language_of_the_page(browser: Browser, acme: Place) -> None:
@@ -95,7 +95,7 @@ def test_links_are_in_the_language_of_the_page(browser: Browser, acme: Place) ->
     page.get_by_role("heading", level=1, name="Anmelden").wait_for()
     links = page.get_by_role("contentinfo").get_by_role("link")
     assert [each.inner_text() for each in links.all()] == ["Impressum", "Datenschutz", "Nutzungsbedingungen", "Kontakt"]
-    context.close()
+    close(context)
 
 
 def test_links_work_without_javascript(browser: Browser, acme: Place) -> None:
@@ -104,7 +104,7 @@ def test_links_work_without_javascript(browser: Browser, acme: Place) -> None:
     page.goto(f"{acme.url}/sign-in")
     expect(page.get_by_role("heading", level=1)).to_have_text(NAME)
     expect(page.get_by_role("link", name="Imprint")).to_have_attribute("href", LINKS["Imprint"])
-    context.close()
+    close(context)
 
 
 def test_pages_without_settings_have_no_empty_footer(browser: Browser, place: Place) -> None:
@@ -114,7 +114,7 @@ def test_pages_without_settings_have_no_empty_footer(browser: Browser, place: Pl
     page.get_by_role("heading", level=1).wait_for()
     expect(page.locator("header .brand")).to_have_text("svc")
     expect(page.get_by_role("contentinfo")).to_have_count(0)
-    context.close()
+    close(context)
 
 
 @pytest.mark.rule("Y13")
@@ -125,4 +125,4 @@ def test_page_of_a_share_names_the_operator(browser: Browser, acme: Place) -> No
     expect(page.locator(".powered")).to_have_text(f"Powered by {NAME}")
     assert page.locator("img[src=x]").count() == 0
     assert page.evaluate("broken") == []
-    context.close()
+    close(context)

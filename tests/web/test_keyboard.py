@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import HEIGHT, LINK_OWNER, PASSWORD, World, new_context, sign_in, sign_up
+from tests.web.places import HEIGHT, LINK_OWNER, PASSWORD, World, close, new_context, sign_in, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +101,7 @@ def eve(furnished: Place) -> World:
 def keys(browser: Browser) -> Iterator[Keyboard]:
     context = new_context(browser)
     yield Keyboard(context.new_page())
-    context.close()
+    close(context)
 
 
 def test_sign_in_to_report_and_sign_out_by_keyboard(keys: Keyboard, eve: World, customer: Customer, zone: str) -> None:

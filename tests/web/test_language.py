@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import PASSWORD, World, new_context, sign_up, signed_in_tab
+from tests.web.places import PASSWORD, World, close, new_context, sign_up, signed_in_tab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -154,7 +154,7 @@ def test_sign_up_is_confirmed_in_the_language_of_the_page(browser: Browser, cyd:
     tab.get_by_role("button", name="Registrieren").click()
     tab.get_by_role("heading", name="Prüfen Sie Ihr Postfach").wait_for()
     assert language_of(World(cyd, "dora@example.com")) == "de"
-    context.close()
+    close(context)
 
 
 def test_sign_up_in_another_language_than_the_pages_have_is_english(browser: Browser, cyd: Place):
@@ -169,4 +169,4 @@ def test_sign_up_in_another_language_than_the_pages_have_is_english(browser: Bro
     tab.get_by_role("button", name="Sign up").click()
     tab.get_by_role("heading", name="Check your inbox").wait_for()
     assert language_of(World(cyd, "fred@example.com")) == "en"
-    context.close()
+    close(context)

@@ -16,7 +16,7 @@ import zxingcpp
 from playwright.sync_api import expect
 
 from tests.qr.test_svg import read
-from tests.web.places import EMAIL, PASSWORD, World, new_context, sign_in, sign_up
+from tests.web.places import EMAIL, PASSWORD, World, close, new_context, sign_in, sign_up
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def visit(browser: Browser, furnished: Place) -> Iterator[Visit]:
     context = new_context(browser, permissions=["clipboard-read", "clipboard-write"], accept_downloads=True)
     sign_in(context, furnished)
     yield Visit(context.new_page(), furnished.url)
-    context.close()
+    close(context)
 
 
 def link_of(api: httpx.Client, code: str) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def test_breakdowns_of_another_period_are_read_only_when_visible(browser: Browse
     with page.expect_response(lambda response: "breakdowns=1" in response.url):
         page.locator(".report .lists").scroll_into_view_if_needed()
     assert queries(read) == ["period=7d&by=day&breakdowns=1", "period=30d&by=day&breakdowns=1"]
-    context.close()
+    close(context)
 
 
 def queries(urls: list[str]) -> list[str]:
@@ -409,7 +409,7 @@ def test_file_is_dropped_and_sent_with_progress(browser, furnished, customer, zo
     held.pop().continue_()
     page.get_by_role("heading", name="1,001 links were imported.").wait_for()
     assert visit.found == []
-    context.close()
+    close(context)
 
 
 def test_import_creates_each_link_once(visit, furnished, api):

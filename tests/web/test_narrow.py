@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import WIDTHS, new_context, open_place, signed_in_tab, wait_until_loaded
+from tests.web.places import WIDTHS, close, new_context, open_place, signed_in_tab, wait_until_loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -192,7 +192,7 @@ def test_german_heading_does_not_break_within_email(browser: Browser, place: Pla
         return range.getClientRects().length;
     }"""
     assert heading.evaluate(lines) == 1
-    context.close()
+    close(context)
 
 
 @pytest.mark.parametrize("width", [390, 320])
@@ -210,7 +210,7 @@ def test_header_with_long_name_has_even_lines(browser: Browser, tmp_path: Path, 
         assert tabs[0]["x"] == brand["x"]
         # The line that marks the current page is at the lower edge of the navigation bar.
         assert tabs[0]["y"] + tabs[0]["height"] == bar["y"] + bar["height"]
-        context.close()
+        close(context)
 
 
 def test_german_rows_use_their_width_on_tablets(browser: Browser, furnished: Place) -> None:

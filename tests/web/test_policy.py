@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Error
 
 from svc.http.serving.web import POLICY
-from tests.web.places import ROOT, new_context
+from tests.web.places import ROOT, close, new_context
 
 KB = 1_024
 
@@ -47,7 +47,7 @@ def test_page_without_javascript_says_so(browser, place):
     page = context.new_page()
     page.goto(f"{place.url}/confirm?token=x")
     assert "needs JavaScript" in page.locator("body").inner_text()
-    context.close()
+    close(context)
 
 
 def test_application_is_within_size_limits():

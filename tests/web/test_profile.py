@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import PASSWORD, new_context, sign_in, sign_up, signed_in_tab
+from tests.web.places import PASSWORD, close, new_context, sign_in, sign_up, signed_in_tab
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def test_new_password_ends_other_sessions_and_is_in_activity(tab, bea, browser):
     assert sessions.get_by_role("row").count() == 2  # two rows: the header, and this session
     there.reload()
     there.get_by_role("heading", level=1, name="Sign in").wait_for()
-    other.close()
+    close(other)
 
     switch = tab.get_by_role("switch")
     switch.click()

@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.qr.images import flat, scan
-from tests.web.places import World, new_context, open_furnished, sign_in
+from tests.web.places import World, close, new_context, open_furnished, sign_in
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_code_is_downloaded_with_colors_logo_and_margin(
     assert b'fill="#0b3d2e"' in svg
     assert b"data:image/svg+xml;base64," in svg
     assert visit.found == []
-    page.context.close()
+    close(page.context)
 
 
 def test_png_has_whole_pixels_per_module(browser: Browser, branded: Place, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_png_has_whole_pixels_per_module(browser: Browser, branded: Place, tmp_p
     assert module >= 20
     assert (np.ptp(rows) + 1) % module == (np.ptp(columns) + 1) % module == 0
     assert visit.found == []
-    visit.page.context.close()
+    close(visit.page.context)
 
 
 def test_transparent_background(browser: Browser, branded: Place, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_transparent_background(browser: Browser, branded: Place, tmp_path: Path
     assert image.getpixel((0, 0))[3] == 0  # type: ignore[index]  # a pixel with alpha
     assert [each.text for each in scan(flat(png))] == [ADDRESS]
     assert visit.found == []
-    visit.page.context.close()
+    close(visit.page.context)
 
 
 def test_colors_that_scanners_cannot_read_are_explained(browser: Browser, branded: Place) -> None:
@@ -164,7 +164,7 @@ def test_colors_that_scanners_cannot_read_are_explained(browser: Browser, brande
     expect(alert).to_have_count(0)
     expect(dialog.get_by_label("Logo von ACME")).to_be_visible()
     assert visit.found == []
-    page.context.close()
+    close(page.context)
 
 
 def test_new_link_offers_its_qr_code(browser: Browser, branded: Place) -> None:
@@ -181,7 +181,7 @@ def test_new_link_offers_its_qr_code(browser: Browser, branded: Place) -> None:
     expect(dialog.get_by_role("button", name="Download PNG")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Download QR code")).to_be_focused()
-    context.close()
+    close(context)
 
 
 def test_service_without_logo_does_not_offer_it(browser: Browser, furnished: Place) -> None:
@@ -190,7 +190,7 @@ def test_service_without_logo_does_not_offer_it(browser: Browser, furnished: Pla
     dialog.locator("summary").click()
     expect(dialog.get_by_label("Margin")).to_be_visible()
     expect(dialog.get_by_role("checkbox")).to_have_count(1)  # the only checkbox is the one for a transparent background
-    visit.page.context.close()
+    close(visit.page.context)
 
 
 @pytest.mark.parametrize(("paper", "size_mm"), [("a4", (210, 297)), ("letter", (215.9, 279.4))])
@@ -228,4 +228,4 @@ def test_page_prints_twelve_codes_per_sheet(
     widths = page.get_by_role("img").evaluate_all("all => all.map(each => each.getBoundingClientRect().width)")
     assert widths == pytest.approx([46 / 25.4 * 96] * 13, abs=1)
     assert visit.found == []
-    context.close()
+    close(context)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import THEMES, World, new_context, signed_in_tab, wait_until_loaded
+from tests.web.places import THEMES, World, close, new_context, signed_in_tab, wait_until_loaded
 from tests.web.test_every_page import AXE
 from tests.web.test_hostile_texts import HOSTILE, only_text, written
 
@@ -55,7 +55,7 @@ def viewer(browser: Browser, **more: Any) -> Iterator[Page]:
     """Open a tab in which no user is signed in."""
     context = new_context(browser, **more)
     yield context.new_page()
-    context.close()
+    close(context)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from edge_worker.harness.service import Service, environment
 from edge_worker.local_http import local_client
-from tests.web.places import PASSWORD, ROOT, new_context, open_without_users
+from tests.web.places import PASSWORD, ROOT, close, new_context, open_without_users
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -69,14 +69,14 @@ def test_address_is_typed_once_between_sign_up_and_sign_in(browser: Browser, pla
 
     other = new_context(browser)
     shows_empty_form(other.new_page(), place)
-    other.close()
+    close(other)
 
     tab.get_by_label("Password", exact=True).fill(PASSWORD)
     tab.keyboard.press("Enter")
     tab.get_by_role("heading", level=1, name="Overview").wait_for()
     assert tab.evaluate("localStorage.getItem('sign-up')") is None
     assert visit.found == []
-    context.close()
+    close(context)
 
 
 def test_sign_in_page_says_what_the_product_is(browser: Browser, place: Place) -> None:
@@ -93,7 +93,7 @@ def test_sign_in_page_says_what_the_product_is(browser: Browser, place: Place) -
     expect(example.get_by_role("button", name="Bots")).to_have_attribute("aria-pressed", "true")
     visit._axe("with the example report")
     assert visit.found == []
-    context.close()
+    close(context)
 
 
 CONTACT = "help@acme.example"
@@ -125,7 +125,7 @@ def test_restricted_sign_up_shows_the_contact_instead_of_a_form(
         expect(main.get_by_role("link", name=CONTACT)).to_have_attribute("href", "mailto:help%40acme.example")
         expect(visit.page.get_by_role("textbox")).to_have_count(0)
         assert visit.found == []
-        context.close()
+        close(context)
 
 
 def test_invited_person_signs_up_and_is_signed_in(browser: Browser, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_invited_person_signs_up_and_is_signed_in(browser: Browser, tmp_path: Pa
         page.get_by_role("button", name="Sign up").click()
         page.get_by_role("heading", level=1, name="Overview").wait_for()
         assert visit.found == []
-        context.close()
+        close(context)
 
         other = new_context(browser)
         tab = other.new_page()
@@ -151,4 +151,4 @@ def test_invited_person_signs_up_and_is_signed_in(browser: Browser, tmp_path: Pa
         expect(tab.get_by_text("This invitation has expired, was revoked or has already been used.")).to_be_visible()
         expect(tab.get_by_role("main").get_by_role("link", name=CONTACT)).to_be_visible()
         expect(tab.get_by_role("textbox")).to_have_count(0)
-        other.close()
+        close(other)

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import NO_CERTIFICATES
-from tests.web.places import EMAIL, PASSWORD, new_context, signed_in_tab
+from tests.web.places import EMAIL, PASSWORD, close, new_context, signed_in_tab
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def browse(browser: Browser, place: Place, page: str, *paths: str) -> None:
     for path in paths:
         tab.goto(f"http://{HOST}{path}", wait_until="networkidle")
     control.post("/settled", json={}).raise_for_status()
-    context.close()
+    close(context)
     control.close()
 
 
