@@ -118,7 +118,7 @@ def _https_url(value: str) -> str:
 
 
 def _contact(value: str) -> str:
-    """Return the operator's contact. If it is not an email address or an https URL, raises ValueError."""
+    """Return the operator's contact. Raises ValueError if it is neither an email address nor an https URL."""
     if not value:
         return value
     try:

@@ -334,12 +334,12 @@ CATALOGUE: dict[Code, Meaning] = {
         "Cloudflare created the working token with different permissions than requested.",
         _TRY_WITH_NEW_KEY,
     ),
-    "token_check_failed": Meaning(502, "The new working token does not work.", _TRY_WITH_NEW_KEY),
+    "token_check_failed": Meaning(502, "The check of the new working token failed.", _TRY_WITH_NEW_KEY),
     "orphan_not_deleted": Meaning(
         502,
-        "An earlier attempt to connect the account or renew its token was interrupted. The token that this attempt"
-        " created could not be deleted.",
-        "Delete the tokens listed in details.revoke_tokens in the Cloudflare dashboard, then try again.",
+        "An earlier attempt to connect the account or renew its token was interrupted. The token that it created"
+        " could not be deleted.",
+        "In the Cloudflare dashboard, delete the tokens listed in details.revoke_tokens. Then try again.",
     ),
     "renew_lost": Meaning(
         502,

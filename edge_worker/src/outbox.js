@@ -6,7 +6,7 @@
 import { DAY_MS, HOUR_MS, dateText } from "./time.js";
 
 /**
- * Size of a part, which is far below the size limit of a push. Each row of a part takes at most about 60 characters.
+ * Maximum size of a part, far below the size limit of a push. Each row of a part takes at most about 60 characters.
  */
 const PART_CHARS = 120_000;
 const ROW_CHARS = 60;

@@ -40,7 +40,7 @@ _ELEMENTS = frozenset(
         "feTile", "feTurbulence",
     ]
 )  # fmt: skip
-# Namespaces in which drawing programs store their own data. Browsers ignore these elements and attributes.
+# Namespaces in which drawing programs store their own data. Browsers ignore their elements and attributes.
 _IGNORED_NAMESPACES = (
     "http://www.inkscape.org/namespaces/inkscape",
     "http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd",
