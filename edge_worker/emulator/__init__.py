@@ -108,7 +108,6 @@ runtime/               the workerd processes, their configuration, and the code 
 platform               state shared by all handlers
 api/                   the platform's API: authorization (access, permissions), format (wire), one file per resource
 control customers      the control interface for tests
-copies                 the part of the control interface that copies connected accounts
 server                 serves both interfaces on one port, and the customers' origin servers on another
 client process         for users of the emulator: a client for its control interface, and a function that starts it
 """

@@ -187,23 +187,6 @@ class Emulator:
         held: dict[str, Any] = await self.call("GET", f"/accounts/{account_id}")
         return held
 
-    async def environment(self, account_id: str) -> tuple[dict[str, Any], int]:
-        """Return the account and everything else that determines how calls are handled, and the time (epoch ms)."""
-        found = await self.call("GET", f"/accounts/{account_id}/environment")
-        return found["environment"], found["now"]
-
-    async def copy_account(self, account_id: str) -> int:
-        """Copy an account with its databases, and return the number of the copy (see copies)."""
-        return int((await self.call("POST", f"/accounts/{account_id}/copies"))["number"])
-
-    async def restore_account(
-        self, account_id: str, number: int, ids: Mapping[str, str], texts: Mapping[str, str]
-    ) -> dict[str, str]:
-        """Replace an account with a copy, and return the new ids by the copy's ids (see copies.RestoreCall)."""
-        body = {"number": number, "ids": dict(ids), "texts": dict(texts)}
-        restored: dict[str, str] = (await self.call("POST", f"/accounts/{account_id}/restore", body))["ids"]
-        return restored
-
     async def set_usage(self, account_id: str, day: int | str | None = None, **usage: Any) -> None:
         """Set the account's usage of a day: `requests`, `rows_read`, `rows_written`, `pages_requests`, `size`.
 

@@ -273,7 +273,7 @@ async def uploads() -> Response:
     return as_json(uploaded)
 
 
-def account_shown(here: Platform, account: Account) -> dict[str, Any]:
+def _account_shown(here: Platform, account: Account) -> dict[str, Any]:
     """Return the state of an account, except values of secrets and tokens, and module code."""
     held = account.model_dump(exclude={"tokens": {"__all__": {"value"}}, "scripts": True})
     held["scripts"] = {
@@ -300,7 +300,7 @@ def account_shown(here: Platform, account: Account) -> dict[str, Any]:
 @routes.get("/accounts/<account_id>")
 async def account_state(account_id: str) -> Response:
     """Return the state of one account. This call does not update the usage and storage sizes."""
-    return as_json(account_shown(platform(), account_of(account_id)))
+    return as_json(_account_shown(platform(), account_of(account_id)))
 
 
 @routes.get("/state")
@@ -311,7 +311,7 @@ async def state() -> Response:
     for account in here.world.accounts.values():
         await measure_storage(account)
     world = here.world.model_dump(exclude={"accounts"})
-    world["accounts"] = {account.id: account_shown(here, account) for account in here.world.accounts.values()}
+    world["accounts"] = {account.id: _account_shown(here, account) for account in here.world.accounts.values()}
     world["today"] = here.runtime.today()
     world["now"] = here.now()
     world["cron_runs"] = here.cron_runs

@@ -19,7 +19,7 @@ from hypercorn.utils import wrap_app
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
-from edge_worker.emulator import control, copies, customers
+from edge_worker.emulator import control, customers
 from edge_worker.emulator.api import analytics, databases, routes, script_settings, scripts, tokens, zones
 from edge_worker.emulator.api.access import refused, token_id_of
 from edge_worker.emulator.api.wire import ApiError, envelope, no_route
@@ -50,7 +50,6 @@ def make_app(platform: Platform, pages: Pages, changed: Callable[[], None]) -> F
         app.register_blueprint(area.routes, url_prefix=API)
     app.register_blueprint(control.routes)
     app.register_blueprint(customers.routes)
-    app.register_blueprint(copies.routes)
     app.register_blueprint(control.edge_side)
 
     @app.errorhandler(ApiError)

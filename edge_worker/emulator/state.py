@@ -80,7 +80,7 @@ class Usage(BaseModel):
     measured_sizes: dict[str, int] = Field(default_factory=dict)  # database → its real size when last measured
     # host → page views and visits in Web Analytics, set through the control interface
     web_views: dict[str, tuple[int, int]] = Field(default_factory=dict)
-    sample_interval: float = Field(default=1.0, ge=1)  # 10 means that analytics contain one in ten events of the day
+    sample_interval: float = Field(default=1, ge=1)  # 10 means that analytics contain one in ten events of the day
     scripts: dict[str, dict[str, int]] = Field(default_factory=dict)  # name → requests, errors, subrequests
 
 

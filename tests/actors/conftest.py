@@ -36,7 +36,6 @@ from svc.store import accounts, pushes
 from svc.store.engines.postgres import PostgresStore
 from svc.store.engines.sqlite import SqliteStore
 from svc.store.tx import sql
-from tests.actors import connected
 from tests.clock import FrozenClock
 from tests.emulated import emulator_process, fresh
 from tests.http.conftest import World
@@ -164,11 +163,7 @@ class Service:
         return shown
 
     async def ready(self) -> str:
-        """Connect, install, and return the account's id. This restores a copy if possible; see `connected.py`."""
-        return await connected.ready(self)
-
-    async def connect_and_install(self) -> str:
-        """Connect and install without a copy, and return the account's id."""
+        """Connect, install, and return the account's id."""
         response = await self.connect()
         assert response.status == 202, response.raw
         shown = await self.settled("ready")

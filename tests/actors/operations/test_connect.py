@@ -136,7 +136,7 @@ async def test_made_up_token_of_a_stranger_delays_no_other_request(service):
 
 @pytest.mark.rule("A3", "A9")
 async def test_account_taken_is_returned_only_to_holders_of_a_valid_token(service):
-    await service.connect_and_install()
+    await service.ready()
     service.session = await service.world.session(await service.world.user())
     response = await service.connect("0" * 40)
     assert (response.status, response.code) == (422, "invalid_bootstrap")
