@@ -2,16 +2,15 @@
 
 A moment is right after a commit, right before a call to the Cloudflare platform, or right after its response. With
 `in_transactions`, the moments right after each statement of a transaction count as well. The service counts moments
-once it is armed. Start it with `python -m tests.journeys.mortal KILL_AT [BUNDLE]`, where KILL_AT is negative for
-`in_transactions`.
+once it is armed. Start it with `python -m tests.journeys.mortal [--in-transactions] [--bundle FOLDER] KILL_AT`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
-import sys
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -59,12 +58,8 @@ async def open_mortal_service(
     `bundle`: the folder of its Worker bundle; None means the Worker of the package. `in_transactions`: also count the
     statements of transactions.
     """
-    program = [
-        "-m",
-        __name__,
-        str(-kill_at if in_transactions else kill_at),
-        *([] if bundle is None else [str(bundle)]),
-    ]
+    options = [*(["--in-transactions"] if in_transactions else []), *([f"--bundle={bundle}"] if bundle else [])]
+    program = ["-m", __name__, *options, str(kill_at)]
     async with open_service(folder, settings, arguments=program) as service:
         yield MortalService(service.url, service.process, service.folder, service.client)
 
@@ -89,9 +84,9 @@ class _MomentCounter:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _count_moments(kill_at: int) -> None:
-    """Make this process kill itself at the given moment after it is armed. Negative: also count statements."""
-    counter = _MomentCounter(abs(kill_at))
+def _count_moments(kill_at: int, *, in_transactions: bool) -> None:
+    """Make this process kill itself at the given moment after it is armed. See `open_mortal_service`."""
+    counter = _MomentCounter(kill_at)
     signal.signal(signal.SIGUSR1, counter.arm)
     engine: Any = SqliteStore if os.environ["SVC_STORE_URL"].startswith("sqlite:") else PostgresStore
     commit = engine.run
@@ -107,7 +102,7 @@ def _count_moments(kill_at: int) -> None:
             return ended.value
 
     async def run(self: Any, tx: Any) -> Any:
-        value = await commit(self, counted(tx) if kill_at < 0 else tx)
+        value = await commit(self, counted(tx) if in_transactions else tx)
         counter.moment()
         return value
 
@@ -132,8 +127,13 @@ def _serve(bundle: Path) -> None:
 
 
 if __name__ == "__main__":
-    _count_moments(int(sys.argv[1]))
-    if sys.argv[2:]:
-        _serve(Path(sys.argv[2]))
+    _parser = argparse.ArgumentParser()
+    _parser.add_argument("--in-transactions", action="store_true")
+    _parser.add_argument("--bundle", type=Path)
+    _parser.add_argument("kill_at", type=int)
+    _arguments = _parser.parse_args()
+    _count_moments(_arguments.kill_at, in_transactions=_arguments.in_transactions)
+    if _arguments.bundle:
+        _serve(_arguments.bundle)
     else:
         main(["serve"])
