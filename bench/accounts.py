@@ -279,10 +279,10 @@ async def _rollout(settings: dict[str, str], wanted: str) -> None:
     """Wait until `svc rollout status` prints `wanted`."""
     environ = {**os.environ, **settings}
     while True:
-        told = await trio.run_process(
+        status = await trio.run_process(
             [sys.executable, "-m", "svc", "rollout", "status"], env=environ, capture_stdout=True
         )
-        if wanted in told.stdout.decode():
+        if wanted in status.stdout.decode():
             return
         await trio.sleep(_LOOK_EVERY_S)
 

@@ -91,10 +91,10 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         for old in json.loads((folder / "sites.json").read_text()):
             wanted = {name: old[name] for name in ("host", "excluded_paths", "respect_gpc", *EXCLUDED)}
             await second.call("POST", "/v1/sites", {"account_id": account_id, **wanted})
-        status, told = await svc_import(tmp_path / "second", settings, "links", str(folder / "links.csv"))
+        status, printed = await svc_import(tmp_path / "second", settings, "links", str(folder / "links.csv"))
         assert status == 0
-        assert "1 row skipped" in told
-        assert "1 link imported" in told
+        assert "1 row skipped" in printed
+        assert "1 link imported" in printed
         [new_site] = (await second.call("GET", "/v1/sites"))["sites"]
         assert {new_site[name] == site[name] for name in ("host", "excluded_paths", "respect_gpc", *EXCLUDED)} == {True}
         [new_link] = (await second.call("GET", "/v1/links"))["links"]
@@ -102,9 +102,9 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         assert new_link["rules"] == RULES
         # both files contain the same totals, so the second import adds nothing
         for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):
-            status, told = await svc_import(tmp_path / "second", settings, "totals", str(file))
+            status, printed = await svc_import(tmp_path / "second", settings, "totals", str(file))
             # the totals of a deleted link belong to no link that exists
-            assert (status, "deleted" in told) == (1, True)
+            assert (status, "deleted" in printed) == (1, True)
         for path, expected in zip((f"/v1/sites/{new_site['id']}", f"/v1/links/{new_link['id']}"), totals, strict=True):
             brought = (await second.call("GET", f"{path}/totals"))["totals"]
             assert brought == [{**point, "imported": True} for point in expected]

@@ -36,7 +36,7 @@ ADDRESSES = [f"198.51.100.{n}" for n in range(12)] + [f"2001:db8::{n:x}" for n i
 _BUCKETS = """
 const { bucketOf } = await import(process.argv[1]);
 const visitors = JSON.parse(process.argv[2]);
-console.log(JSON.stringify(await Promise.all(visitors.map((each) => bucketOf(...each)))));
+console.log(JSON.stringify(visitors.map((each) => bucketOf(...each))));
 """
 
 
@@ -117,11 +117,11 @@ async def test_explained_clicks_on_links_with_periods_and_splits_are_redirected_
             for asked in asked_clicks(agent) if number < 4 else asked_clicks(agent)[:1]:
                 visit = await clicks.click(address, asked)
                 body = {**asked, "at": iso(at), "bucket": buckets[address, agent]}
-                told = await service.call("POST", f"/v1/links/{link_id}/explain", body)
-                assert (visit.status, visit.headers["location"]) == (302, told["url"]), body
-                variants.add(told.get("variant"))
-                rules.add(told["rule"])
-                kinds.add((told["counted_as"]["kind"], told["counted_as"].get("reason")))
+                explained = await service.call("POST", f"/v1/links/{link_id}/explain", body)
+                assert (visit.status, visit.headers["location"]) == (302, explained["url"]), body
+                variants.add(explained.get("variant"))
+                rules.add(explained["rule"])
+                kinds.add((explained["counted_as"]["kind"], explained["counted_as"].get("reason")))
     assert variants == {None, 0, 1, 2}
     assert rules == {None, 0, 1}
     assert kinds == {("view", None), ("bot", "head"), ("outside", "early"), ("outside", "ended")}
@@ -129,9 +129,9 @@ async def test_explained_clicks_on_links_with_periods_and_splits_are_redirected_
     await service.synced(f"/v1/links/{link_id}")
     at = await clicks.move_to(ends_at + DAY_MS + LIMIT_S * 1000)
     [asked, *_] = asked_clicks(DESK)
-    told = await service.call("POST", f"/v1/links/{link_id}/explain", {**asked, "at": iso(at)})
+    explained = await service.call("POST", f"/v1/links/{link_id}/explain", {**asked, "at": iso(at)})
     visit = await clicks.click(ADDRESSES[0], asked)
-    assert (told["url"], told["counted_as"]["reason"]) == (None, "ended")
+    assert (explained["url"], explained["counted_as"]["reason"]) == (None, "ended")
     assert (visit.status, "location" in visit.headers) == (404, False)
 
 

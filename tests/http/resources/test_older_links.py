@@ -155,9 +155,9 @@ async def test_links_of_earlier_versions_are_read_listed_reported_and_exported(w
         assert (link["config"], link["state"]) == ("synced", "active")
         assert link["rules"] == (json.loads(RULES) if code == "rules" else [])
         click = {"user_agent": "Mozilla/5.0 (iPhone) Mobile Safari", "country": "DE", "query": "a=1"}
-        told = (await world.call("POST", f"/v1/links/{id_of(code)}/explain", click, headers=session)).body
-        assert told["url"] == f"https://example.com/{'de' if code == 'rules' else code}"
-        assert (told["rule"], told.get("variant")) == (0 if code == "rules" else None, None)
+        explained = (await world.call("POST", f"/v1/links/{id_of(code)}/explain", click, headers=session)).body
+        assert explained["url"] == f"https://example.com/{'de' if code == 'rules' else code}"
+        assert (explained["rule"], explained.get("variant")) == (0 if code == "rules" else None, None)
         assert (await world.call("GET", f"/v1/links/{id_of(code)}/qr.svg", headers=session)).status == 200
     deleted = (await world.call("GET", f"/v1/links/{id_of('gone')}", headers=session)).body["link"]
     assert (deleted["state"], "restorable_until" in deleted) == ("deleted", False)
