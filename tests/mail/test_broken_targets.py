@@ -12,6 +12,7 @@ from svc.model import Rule
 from svc.store import broken_targets, links, moderation, notifications
 from svc.store.tx import sql
 from tests.clock import START_MS
+from tests.store.direct_changes import confirm_address, disable_user
 from tests.store.makers import a_broken_target, a_link, an_account, owner_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def with_email() -> Tx[tuple[str, str, int]]:
     """Queue an email about two broken targets of a link. Return the ids of the account, the link and the user."""
     account_id = yield from an_account()
     user_id = yield from owner_of(account_id)
-    yield sql("update users set email_confirmed = 1 where id = $1", user_id)
+    yield from confirm_address(user_id)
     link_id = yield from a_link(account_id, url=A, rules=(Rule(B, ("DE",)),))
     yield from a_broken_target(A)
     yield from a_broken_target(B, "unknown_host")
@@ -78,10 +79,6 @@ async def test_no_email_is_sent_if_it_is_no_longer_needed(store, what):
     elif what == "notify":
         await store.run(notifications.set_notify(user_id, notify=False))
     else:
-        await store.run(disabled(user_id))
+        await store.run(disable_user(user_id))
     assert await store.run(composed()) is None
     assert await store.read(waiting()) == []
-
-
-def disabled(user_id: int) -> Tx[None]:
-    yield sql("update users set disabled_at = 1 where id = $1", user_id)

@@ -28,6 +28,7 @@ from svc.store.tx import many, sql
 from tests.clock import START_MS
 from tests.scraped import scrape
 from tests.smtp_server import Act, SmtpServer
+from tests.store.direct_changes import delete_account_row
 from tests.store.makers import an_account
 from tests.store.passing import Passing
 
@@ -608,9 +609,5 @@ async def test_deleting_account_deletes_its_emails(store, clock):
     await store.run(noticed(account_id, "revoked"))
     account = await store.read(accounts.account_by_id(account_id))
     assert account is not None
-    await store.run(deleted(account_id))
+    await store.run(delete_account_row(account_id))
     assert await store.read(rows()) == []
-
-
-def deleted(account_id: str) -> Tx[None]:
-    yield sql("delete from accounts where id = $1", account_id)

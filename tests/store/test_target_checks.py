@@ -14,6 +14,7 @@ from svc.store.link_lists import LinkFilter, list_links
 from svc.store.target_checks import CONFIRM_MS, PERIOD_MS
 from svc.store.tx import Tx, sql
 from tests.clock import START_MS
+from tests.store.direct_changes import confirm_address
 from tests.store.makers import a_link, an_account, new_link, owner_of
 
 pytestmark = pytest.mark.rule("Y18")
@@ -254,7 +255,7 @@ async def test_no_problem_is_shown_once_the_operator_turned_the_requests_off(sto
 
 def confirmed_user(account_id: str) -> Tx[int]:
     user_id = yield from owner_of(account_id)
-    yield sql("update users set email_confirmed = 1 where id = $1", user_id)
+    yield from confirm_address(user_id)
     return user_id
 
 

@@ -35,6 +35,7 @@ from svc.store.totals import ingest
 from svc.store.tx import sql
 from svc.worker.pushed import PushedHour, PushedPart
 from tests.clock import START_MS
+from tests.store.direct_changes import confirm_address
 from tests.store.makers import (
     a_broken_target,
     a_link,
@@ -76,7 +77,7 @@ def all_rows() -> Tx[Rows]:
 def user_with_all_rows() -> Tx[int]:
     """Add a user with rows in every table, if possible with the service's own transactions. Return the user's id."""
     user_id = yield from a_user()
-    yield sql("update users set email_confirmed = 1 where id = $1", user_id)
+    yield from confirm_address(user_id)
     until = START_MS + DAY_MS
     yield from sessions.add_session(new_session(user_id, new_secret(), until=until))
     yield Event(user_id, START_MS, "session", "192.0.2.7", "user.change", None, "done")

@@ -10,6 +10,7 @@ from svc.config import TimingConfig
 from svc.errors import ErrorNote
 from svc.store import account_health, account_schedule
 from svc.store.tx import sql
+from tests.store.direct_changes import set_account_state
 
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
 
@@ -114,10 +115,6 @@ async def test_start_schedules_token_expiry(service, state, left_days, warned, d
     await service.store.run(ends_at(account.id, now + left_days * DAY_MS))
     if warned:
         await service.store.run(account_health.warn(account.id, "token_expires_soon"))
-    await service.store.run(in_state(account.id, state))
+    await service.store.run(set_account_state(account.id, state))
     [due] = await service.store.read(account_schedule.due_times(TimingConfig(silent_after_s=365 * 86_400)))
     assert due.at == (None if due_in_days is None else now + due_in_days * DAY_MS)
-
-
-def in_state(account_id, state):
-    yield sql("update accounts set state = $2 where id = $1", account_id, state)

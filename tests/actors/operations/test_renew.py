@@ -12,6 +12,7 @@ from svc.ids import new_id
 from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 from svc.store import operations, renewals
 from svc.store.tx import sql
+from tests.store.direct_changes import set_account_state
 
 # One engine is sufficient, because Cloudflare behaves in the same way with both engines.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
@@ -318,13 +319,9 @@ async def test_renewal_is_refused_during_another_operation_and_without_a_token(s
     assert (response.status, response.code) == (409, "operation_in_progress")
     await service.store.run(operations.finish(new, service.clock()))
     for state in ("pending", "bootstrap_lost", "installing"):
-        await service.store.run(in_state(account.id, state))
+        await service.store.run(set_account_state(account.id, state))
         response = await renew(service)
         assert (response.status, response.code) == (409, "account_not_ready")
-
-
-def in_state(account_id, state):
-    yield sql("update accounts set state = $2 where id = $1", account_id, state)
 
 
 def with_error(account_id, code):

@@ -39,6 +39,7 @@ from svc.store.idempotency import Claim, StoredResponse, keep_response
 from svc.store.tx import many, sql
 from tests.clock import START_MS, FrozenClock
 from tests.databases import sqlite_config
+from tests.store.direct_changes import delete_operations
 from tests.store.makers import a_mailing, a_user, an_account, new_session, new_site
 
 if TYPE_CHECKING:
@@ -157,12 +158,8 @@ def former_account() -> Tx[str]:
     account_id = yield from an_account()
     operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), START_MS)
     yield from disconnects.end_disconnect(operation, None, [], START_MS)
-    yield from forget_operations(account_id)
+    yield from delete_operations(account_id)
     return account_id
-
-
-def forget_operations(account_id: str) -> Tx[None]:
-    yield sql("delete from operations where account_id = $1", account_id)
 
 
 def event() -> Tx[None]:
@@ -279,7 +276,7 @@ async def test_former_account_is_kept_as_long_as_its_sites_and_operations(store)
     assert await store.run(retention.delete_former_accounts(START_MS + YEAR_MS)) == 0
     await store.run(forget_sites(account_id))
     assert await store.run(retention.delete_former_accounts(START_MS + YEAR_MS)) == 0
-    await store.run(forget_operations(account_id))
+    await store.run(delete_operations(account_id))
     assert await store.run(retention.delete_former_accounts(START_MS + YEAR_MS)) == 1
 
 

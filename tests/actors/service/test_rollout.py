@@ -22,6 +22,7 @@ from svc.store.tx import many, sql
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
 from tests.engines import ENGINES
+from tests.store.direct_changes import set_account_state
 from tests.store.makers import a_user
 
 HALTED = "rollout halted"
@@ -196,10 +197,6 @@ def edge_id(account_id):
 def all_ids():
     rows = yield sql("select id from accounts")
     return {row["id"] for row in rows}
-
-
-def set_account(account_id, state):
-    yield sql("update accounts set state = $2 where id = $1", account_id, state)
 
 
 @pytest.fixture
@@ -450,12 +447,12 @@ async def test_deleted_or_blocked_account_does_not_delay_the_rollout(fleet):
         yield sql("delete from accounts where id = $1", account_id)
 
     await fleet.store.run(gone(leaving))
-    await fleet.store.run(set_account(broken, "revoked"))
+    await fleet.store.run(set_account_state(broken, "revoked"))
     await fleet.store.run(gone(fleet.own[0]))
     await fleet.pass_hours(7, leaves_midway)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 96, 0)
-    await fleet.store.run(set_account(broken, "ready"))
+    await fleet.store.run(set_account_state(broken, "ready"))
     assert [one.account_id for one in await fleet.pass_hours(1)] == [broken]
     await fleet.pass_hours(3)
     shown = await fleet.shown()
@@ -554,7 +551,7 @@ async def test_account_whose_user_installs_the_worker_is_skipped(fleet):
     await fleet.succeed(*begun)
     install = await fleet.store.read(operations.running(by_hand))
     await fleet.upload(install)
-    await fleet.store.run(set_account(by_hand, "ready"))
+    await fleet.store.run(set_account_state(by_hand, "ready"))
     await fleet.push(by_hand)
     assert await fleet.pass_hours(3) == []
     shown = await fleet.shown()

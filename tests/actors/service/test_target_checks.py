@@ -35,6 +35,7 @@ from svc.store.tx import sql
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
 from tests.scraped import scrape
+from tests.store.direct_changes import confirm_address
 from tests.store.makers import a_link, an_account, new_link, owner_of
 from tests.store.mortal import Killed, Mortal
 from tests.store.passing import Passing
@@ -98,7 +99,7 @@ def with_links(*urls: str) -> Tx[int]:
     """Add a user with links to these URLs, whose first requests are due. Return the user's id."""
     account_id = yield from an_account()
     user_id = yield from owner_of(account_id)
-    yield sql("update users set email_confirmed = 1 where id = $1", user_id)
+    yield from confirm_address(user_id)
     for n, url in enumerate(urls):
         yield from a_link(account_id, f"code{n}", url=url)
     yield from due_now()

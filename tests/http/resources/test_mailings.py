@@ -16,6 +16,7 @@ from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.mail.alerts import alert_of
 from tests.mail.reports import facts_of
+from tests.store.direct_changes import disable_site
 from tests.store.makers import new_site
 
 if TYPE_CHECKING:
@@ -409,13 +410,9 @@ async def test_queued_alert_that_is_no_longer_wanted_is_not_sent(world, place, c
     elif change == "removed":
         await put(world, session, site.id, alerts=True)
     elif change == "site disabled":
-        await world.store.run(_disable_site(site.id))
+        await world.store.run(disable_site(site.id))
     else:
         await world.store.run(sites.delete_site(account.id, site.id))
     world.clock.now_ms += 2_000
     assert [text for text in await world.inbox() if "No views" in text] == []
     assert await world.store.read(_waiting()) == 0
-
-
-def _disable_site(site_id: str) -> Tx[None]:
-    yield sql("update sites set disabled_at = 1, disabled_reason = 'x' where id = $1", site_id)

@@ -18,6 +18,7 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.resources.test_badge import texts
 from tests.http.serving.test_refusals import is_error
+from tests.store.direct_changes import disable_user
 from tests.store.makers import a_link, a_site
 
 if TYPE_CHECKING:
@@ -173,12 +174,8 @@ async def test_ended_share_gets_the_response_of_an_unknown_secret(sharer, part):
     for share in (deleted, expired, of_site):
         assert contents(await sharer.get(f"{share['path']}{part}")) == unknown
     assert contents(await sharer.get(f"{protected['path']}{part}")) != unknown
-    await world.store.run(_disable_user(sharer.user.id))
+    await world.store.run(disable_user(sharer.user.id))
     assert contents(await sharer.get(f"{protected['path']}{part}")) == unknown
-
-
-def _disable_user(user_id: int) -> Tx[None]:
-    yield sql("update users set disabled_at = 1 where id = $1", user_id)
 
 
 @cases(

@@ -10,13 +10,12 @@ from svc.clock import DAY_MS, day_text
 from svc.http.resources.share_lookups import WRONG_SECRETS_PER_MINUTE
 from svc.ids import new_id
 from svc.store import sites
-from svc.store.tx import sql
 from tests.http.resources.test_shared import PASSWORD, TODAY, Sharer, contents, count
 from tests.http.serving.test_refusals import is_error
+from tests.store.direct_changes import disable_site
 from tests.store.makers import a_site, an_account
 
 if TYPE_CHECKING:
-    from svc.store.tx import Tx
     from tests.http.conftest import Response, World
 
 pytestmark = pytest.mark.rule("Y13")
@@ -30,10 +29,6 @@ async def sharer(world: World) -> Sharer:
 async def report(sharer: Sharer, share: dict[str, Any], site_id: str, query: str = "", **headers: str) -> Response:
     """Request the report of a site of a shared account, without the user's credential."""
     return await sharer.get(f"{share['path']}/sites/{site_id}/report{query}", **headers)
-
-
-def disable(site_id: str) -> Tx[None]:
-    yield sql("update sites set disabled_at = 1, disabled_reason = 'x' where id = $1", site_id)
 
 
 async def test_viewer_opens_the_report_of_a_site_of_the_account(sharer):
@@ -77,7 +72,7 @@ async def test_sites_that_the_account_does_not_show_cannot_be_distinguished(shar
     for site in (deleted, disabled):
         assert (await report(sharer, share, site)).status == 200
     await store.run(sites.delete_site(sharer.account.id, deleted))
-    await store.run(disable(disabled))
+    await store.run(disable_site(disabled))
     unknown = contents(await report(sharer, share, new_id("site")))
     assert unknown[0] == 404
     malformed = (sharer.link, sharer.account.id, share["id"], "..", "%2e%2e", "site_", f"{sharer.site}x", "'")

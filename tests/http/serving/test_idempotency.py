@@ -14,12 +14,12 @@ from svc.http.serving.idempotency import REPLAYED, Idempotency
 from svc.http.serving.request_parts import idempotency_key
 from svc.store import sites, users
 from svc.store.idempotency import Claim, StoredResponse
-from svc.store.tx import constant, sql
+from svc.store.tx import constant
 from tests.http.conftest import EDGE_ACCOUNT, open_world
+from tests.store.direct_changes import delete_account_row
 
 if TYPE_CHECKING:
     from svc.model import User
-    from svc.store.tx import Tx
     from tests.http.conftest import World
 
 HOST = {"host": "shop.example.com"}
@@ -322,14 +322,10 @@ async def test_repeat_gets_the_first_response_even_if_its_object_was_deleted(wor
     headers = {**await world.session(user), "Idempotency-Key": "one"}
     path = f"/v1/accounts/{account.id}/install"
     first = await world.call("POST", path, headers=headers)
-    await world.store.run(_forget(account.id))
+    await world.store.run(delete_account_row(account.id))
     again = await world.call("POST", path, headers=headers)
     assert (first.status, again.status, again.raw) == (202, 202, first.raw)
     assert (await world.call("POST", path, headers={**headers, "Idempotency-Key": "two"})).status == 404
-
-
-def _forget(account_id: str) -> Tx[None]:
-    yield sql("delete from accounts where id = $1", account_id)
 
 
 @pytest.mark.rule("G4")
