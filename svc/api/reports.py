@@ -224,8 +224,8 @@ class Report(ResponseBody):
         description="The reason why the numbers from the Worker's database are missing. Null if none are missing."
     )
     statement: DayStatement | None = optional_field(
-        "The statement of counts for the day `to`. Absent if it was not requested, or if the numbers in the Worker's"
-        " database are unknown."
+        "The statement of counts for the day `to`. Absent if it was not requested, if the numbers in the Worker's"
+        " database are unknown, or if the service was too busy."
     )
 
 

@@ -90,7 +90,8 @@ class Live:
     because of its age (day number), or 0 if it has deleted none. Missing counts of earlier days are unknown.
     `channels`: the breakdown of the sources by channel (`known_sources.py`).
 
-    `statement`: the statement of counts for the last day. None if it was not read or its numbers are unknown.
+    `statement`: the statement of counts for the last day. None if it was not read, its numbers are unknown, or the
+    service's store was too busy.
     `visit_lists`: those of the target's breakdowns that older Workers do not count. `unlisted_days`: the day numbers
     that an older Worker counted without these breakdowns. `months`: the first and the last day of each whole month that
     the Worker has added up. A month's breakdowns are included even if some of its days are deleted.

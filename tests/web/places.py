@@ -32,7 +32,7 @@ from tests.emulated import emulator_process, fresh
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from playwright.sync_api import Browser, BrowserContext, Page, Request
+    from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Request, Route
 
     from edge_worker.emulator.client import Customer
     from edge_worker.programs import Fork
@@ -159,6 +159,14 @@ def new_context(browser: Browser, **more: Any) -> BrowserContext:
     context.set_default_timeout(20_000)
     context.on("request", _note)
     return context
+
+
+def fetched(route: Route) -> APIResponse:
+    """Send the request of a route to the service, and return the response.
+
+    Like a browser, repeat the request if the service has just closed the idle connection that was used for it.
+    """
+    return route.fetch(max_retries=2)
 
 
 def close(context: BrowserContext) -> None:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import MAX_ACCOUNTS, PASSWORD, World, close, new_context, sign_in, sign_up
+from tests.web.places import MAX_ACCOUNTS, PASSWORD, World, close, fetched, new_context, sign_in, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -332,7 +332,7 @@ def demonstrated(offered: dict[str, str]) -> Callable[[Route], None]:
     """Return a route handler that adds these values to a page, as `make demo` does."""
 
     def with_values(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         mark = f"<meta name=\"demonstration\" content='{json.dumps(offered)}'><title>"
         route.fulfill(response=response, body=response.text().replace("<title>", mark))
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from tests.web.places import close, new_context, pages, sign_in, states
+from tests.web.places import close, fetched, new_context, pages, sign_in, states
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -61,7 +61,7 @@ def test_hostile_responses_are_text_on_every_page(browser, furnished, world):
     page = context.new_page()
 
     def spoiled(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         if response.headers.get("content-type") != "application/json":
             route.fulfill(response=response)
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import signed_in_tab
+from tests.web.places import fetched, signed_in_tab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def test_link_host_waits_for_the_account(page, furnished):
     """While an account is not ready, the form names the reason and leads to the account."""
 
     def waiting(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         body["account"] |= {"link_host": None, "state": "degraded"}
         route.fulfill(response=response, json=body)

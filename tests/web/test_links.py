@@ -16,7 +16,7 @@ import zxingcpp
 from playwright.sync_api import expect
 
 from tests.qr.test_svg import read
-from tests.web.places import EMAIL, PASSWORD, World, close, new_context, sign_in, sign_up
+from tests.web.places import EMAIL, PASSWORD, World, close, fetched, new_context, sign_in, sign_up
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -440,7 +440,7 @@ def test_import_creates_each_link_once(visit, furnished, api):
     def lose_once(route: Route) -> None:
         lost.append(route)
         if len(lost) == 1:
-            route.fetch()
+            fetched(route)
             route.fulfill(status=500, json={"error": {"code": "internal", "message": "Lost.", "details": {}}})
         else:
             route.continue_()

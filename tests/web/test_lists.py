@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import signed_in_tab
+from tests.web.places import fetched, signed_in_tab
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def many(kind: str, number: int) -> Any:
     """Return a route handler that responds to a list request with `number` copies of the list's first entry."""
 
     def answer(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         [first, *_] = body[kind]
         names = {"sites": "host", "links": "code"}
@@ -91,7 +91,7 @@ def test_buttons_of_a_link_are_icons_with_names(furnished: Place, tab: Page) -> 
         expect(element).to_have_text("")
 
     def syncing(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         for link in body["links"]:
             link["config"] = "pending" if link["code"] == "hello" else "synced"
@@ -171,7 +171,7 @@ def test_site_without_views_is_marked_only_when_the_worker_could_have_reported_o
     furnished: Place, tab: Page, age: timedelta, marked: int
 ) -> None:
     def answer(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         created_at = (datetime.now(tz=UTC) - age).isoformat().replace("+00:00", "Z")
         without = {"first_view_at": None, "views_7d": 0, "created_at": created_at}

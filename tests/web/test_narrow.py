@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import WIDTHS, close, new_context, open_place, signed_in_tab, wait_until_loaded
+from tests.web.places import WIDTHS, close, fetched, new_context, open_place, signed_in_tab, wait_until_loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,13 +32,13 @@ def narrow(browser: Browser, furnished: Place) -> Iterator[Page]:
 def changed(change: Callable[[Any], None]) -> Callable[[Route], None]:
     """Return a route handler that changes the service's response."""
 
-    def response(route: Route) -> None:
-        fetched = route.fetch()
-        body = fetched.json()
+    def changed_response(route: Route) -> None:
+        response = fetched(route)
+        body = response.json()
         change(body)
-        route.fulfill(response=fetched, json=body)
+        route.fulfill(response=response, json=body)
 
-    return response
+    return changed_response
 
 
 def box(shown: Locator) -> dict[str, float]:

@@ -14,7 +14,7 @@ from edge_worker.emulator.client import Emulator, proxied_zone
 from edge_worker.harness.service import Service
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import local_client
-from tests.web.places import PASSWORD, push, sign_in
+from tests.web.places import PASSWORD, fetched, push, sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -150,14 +150,14 @@ def test_problems_and_top_links_are_shown(stranger, furnished):
     page = stranger.new_page()
 
     def failing(route: Any) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         error = {"code": "worker_silent", "message": "It is silent.", "details": {"remedy": "Install it again."}}
         body["accounts"][0] |= {"state": "no_connection", "error": error}
         route.fulfill(response=response, json=body)
 
     def clicked(route: Any) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         body["overview"]["links"]["entries"][0]["totals"]["views"] = 1_234
         route.fulfill(response=response, json=body)
@@ -185,7 +185,7 @@ def test_sites_are_sorted_and_compared(stranger, furnished):
 
     def with_sites(route: Any) -> None:
         asked.append(route.request.url)
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         group = body["overview"]["sites"]
         entry = group["entries"][0]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import struct
+import threading
 from typing import TYPE_CHECKING
 
-from tests.web.places import close, new_context
+from tests.web.places import close, fetched, new_context
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route
@@ -29,3 +31,38 @@ def test_closed_context_ends_its_route_handlers_without_an_error(browser: Browse
         close(context)
         next_context.new_page().evaluate("null")
     close(next_context)
+
+
+def test_fetched_repeats_a_request_on_a_connection_that_the_service_closes(browser: Browser) -> None:
+    context = new_context(browser)
+    page = context.new_page()
+    accepted: list[int] = []
+
+    def serve() -> None:
+        """Close the first connection without a response, as a service does with an idle one. Answer on the second."""
+        for body in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nAccess-Control-Allow-Origin: *\r\n\r\nhere"):
+            connection, _ = server.accept()
+            accepted.append(len(body))
+            connection.recv(65_536)
+            connection.sendall(body)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            if body:
+                connection.shutdown(socket.SHUT_WR)
+                connection.recv(1)
+            connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        page.route("**/*", lambda route: route.fulfill(response=fetched(route)))
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1/me"
+        assert (
+            page.evaluate(
+                "(url) => fetch(url, {signal: AbortSignal.timeout(20_000)}).then((response) => response.text())", url
+            )
+            == "here"
+        )
+        thread.join()
+    assert len(accepted) == 2
+    close(context)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.web.places import EMAIL, PASSWORD, sign_in
+from tests.web.places import EMAIL, PASSWORD, fetched, sign_in
 from tests.web.test_keyboard import Held
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_late_refresh_does_not_replace_new_session(context, place, refused):
     late: list[tuple[Route, APIResponse]] = []
     first, second = context.new_page(), context.new_page()
     asked = Asked(first)
-    first.route(REFRESH, lambda route: late.append((route, route.fetch())))
+    first.route(REFRESH, lambda route: late.append((route, fetched(route))))
     with first.expect_request(REFRESH):
         first.goto(f"{place.url}/keys", wait_until="commit")
     while not late:  # wait until the service has responded to the refresh

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import THEMES, World, close, new_context, signed_in_tab, wait_until_loaded
+from tests.web.places import THEMES, World, close, fetched, new_context, signed_in_tab, wait_until_loaded
 from tests.web.test_every_page import AXE
 from tests.web.test_hostile_texts import HOSTILE, only_text, written
 
@@ -292,7 +292,7 @@ def test_hostile_texts_stay_text(browser, sharer):
     with viewer(browser) as page:
 
         def spoiled(route: Route) -> None:
-            response = route.fetch()
+            response = fetched(route)
             body = written(response.json())
             body["share"] |= {"name": HOSTILE, "title": HOSTILE}
             for site in body.get("account", {}).get("sites", []):

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import NO_CERTIFICATES
-from tests.web.places import EMAIL, PASSWORD, close, new_context, signed_in_tab
+from tests.web.places import EMAIL, PASSWORD, close, fetched, new_context, signed_in_tab
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -451,7 +451,7 @@ def test_statement_of_counts_names_its_state(furnished: Place, tab: Page, change
     """The statement distinguishes differences, waiting events and missing numbers."""
 
     def answer(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         report = body["report"]
         report.pop("statement", None)
@@ -497,7 +497,7 @@ def test_breakdowns_can_be_expanded_and_link_to_pages_and_sources(furnished: Pla
     def with_pages(route: Any) -> None:
         asked.append(route.request.url)
         limit = 100 if "limit=100" in route.request.url else 10
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         lists = body["report"]["breakdowns"]
         lists["pages"] = [{"key": f"/page/{number}", "n": 40 - number} for number in range(30)][:limit]
@@ -593,7 +593,7 @@ def test_days_without_breakdowns_are_named_with_the_reason(furnished: Place, tab
     missing: list[dict[str, str]] = []
 
     def with_missing(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         body["report"]["breakdowns_missing"] = missing
         if any(part["reason"] == "not_kept" and part["to"] == "2025-03-31" for part in missing):
@@ -627,7 +627,7 @@ def test_days_without_breakdowns_are_named_with_the_reason(furnished: Place, tab
 
 def test_estimates_are_marked_in_chart_table_and_export(furnished: Place, tab: Page) -> None:
     def with_estimate(route: Route) -> None:
-        response = route.fetch()
+        response = fetched(route)
         body = response.json()
         body["report"]["series"][0]["estimated"] = True
         route.fulfill(response=response, json=body)

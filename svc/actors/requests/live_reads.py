@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
@@ -120,20 +121,31 @@ class LiveReads:
         """Read the counts and the ledger of a site or link in one call.
 
         The statement of counts is built and cached together with the counts. Cached numbers are therefore never
-        compared with newer stored numbers.
+        compared with newer stored numbers. If the store is too busy, the counts have no statement.
         """
         now, caps = self._context.clock(), self._context.bundle.caps
         ledger = target_statements(days.last_day, days.target_id)
-        before = await self._context.store.read(stored_target_day(days.target_id, days.last_day))
+        before = await self._stored(days)
         results = await query([*ledger, *read_statements(days)], access, database_id)
-        after = await self._context.store.read(stored_target_day(days.target_id, days.last_day))
+        after = await self._stored(days)
 
         def build() -> Live:
             counts = results[len(ledger) :]
             live = _count(counts, days, caps, now)
+            if before is None or after is None:
+                return live
             return replace(live, statement=_statement(results[: len(ledger)], Rows(*counts), days, before, after))
 
         return await trio.to_thread.run_sync(build)
+
+    async def _stored(self, days: TargetDays) -> Stored | None:
+        """Return the stored numbers of the last day, or None if the store does not return them soon.
+
+        During a burst of requests, the store can take longer than `report_read_s`.
+        """
+        with trio.move_on_after(self._context.config.edge.report_read_s / 4), suppress(StoreUnavailable):
+            return await self._context.store.read(stored_target_day(days.target_id, days.last_day))
+        return None
 
     async def ask(
         self,

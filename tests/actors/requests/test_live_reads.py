@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 import trio
@@ -15,10 +15,18 @@ import trio.testing
 from svc.actors.requests import ledger
 from svc.actors.requests.live_reads import Unavailable, query
 from svc.clock import DAY_MS, day_of
+from svc.errors import StoreUnavailable
+from svc.store.ledger import stored_target_day
 from svc.worker.bundle import SCRIPT_NAME
 from svc.worker.counts import Live, TargetDays
 from tests.actors.checks.test_health_check import CustomerApi
 from tests.actors.conftest import NEVER_S
+from tests.store.passing import Passing
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+T = TypeVar("T")
 
 A_MINUTE = [("select 1 as n", ()), ("select 2 as n", ())]
 
@@ -67,6 +75,23 @@ class Reader:
     async def slow(self, delay_s: float) -> None:
         """Delay the next call."""
         await self.service.emulator.fault("slow", "*/query", delay_s=delay_s)
+
+
+class Busy(Passing):
+    """A store that does not return the stored numbers of a target's day. `how`: "refused", "waiting", or "" if it does.
+
+    PostgreSQL refuses a transaction that has waited for a connection for `ACQUIRE_S`.
+    """
+
+    how = ""
+
+    async def read(self, tx: Tx[T]) -> T:
+        if self.how and cast("Any", tx).__name__ == stored_target_day.__name__:
+            tx.close()
+            if self.how == "waiting":
+                await trio.sleep_forever()
+            raise StoreUnavailable("Too many requests are waiting for the service's store. Try again.")
+        return await super().read(tx)
 
 
 @pytest.mark.rule("R3", "R4", "R6")
@@ -158,6 +183,25 @@ async def test_slow_read_fails_waiting_callers_only(place):
         assert found == [Unavailable("cloudflare")] * 1_000
         await trio.testing.wait_all_tasks_blocked(0.05)  # wait until the failed read has ended
         assert isinstance(await reader.target("lnk_a"), Live)
+
+
+@pytest.mark.rule("R4", "R5", "R6")
+@pytest.mark.usefixtures("running_worker")
+@pytest.mark.parametrize("how", ["refused", "waiting"])
+async def test_busy_store_does_not_make_the_counts_unavailable(place, how):
+    place.edge = {"report_read_s": 2}
+    place.store = busy = Busy(place.store)
+    async with place.running() as service:
+        await service.ready()
+        await service.idle()
+        await cron(service)
+        reader = await Reader(service).begin()
+        assert (await reader.target("lnk_a")).statement is not None
+        busy.how = how
+        found = await reader.target("lnk_b")
+        assert isinstance(found, Live)
+        assert found.statement is None
+        assert await reader.calls() == 2
 
 
 @pytest.mark.rule("R3", "R5")
