@@ -60,7 +60,7 @@ DUTIES: tuple[Duty, ...] = (
     advice.advise_when_due,
     notifications.notify_when_due,
 )
-# Duties that a new request can interrupt, because they lose no work. They start again after the request.
+# Duties that a new request can interrupt without losing work. They start again after the request.
 _INTERRUPTIBLE: tuple[Duty, ...] = (
     health_check.check_when_due, link_host_visit.visit_when_due, advice.advise_when_due,
 )  # fmt: skip
@@ -111,9 +111,9 @@ class AccountActor:
         return await ask.response()
 
     async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
-        """Run `work` like `ask`, but refuse it immediately if another operation is running.
+        """Run `work` like `ask`, but refuse the request immediately if another operation is running.
 
-        In that case, raises Conflict with the code operation_in_progress. Also raises the errors of `ask`.
+        A refused request raises Conflict with the code operation_in_progress. Also raises the errors of `ask`.
         """
         await self._check_turn(kind, claim)
         return await self.ask(work, claim)
@@ -121,8 +121,8 @@ class AccountActor:
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
         """Refuse an operation immediately if it would have to wait for another operation, which can take minutes.
 
-        Connect and renew operations call this method before and after the check of the bootstrap token, which takes
-        seconds. The store makes the final decision when the actor serves the request.
+        Connect and renew operations call this method twice: before and after they check the bootstrap token, because
+        that check takes seconds. The store makes the final decision when the actor serves the request.
 
         If a client disconnects and repeats its request, the repeated request waits for the result of the first request.
         An idle actor accepts every operation, even if a killed process left a `running` operation in the store.
@@ -220,8 +220,7 @@ class AccountActor:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
                 self._checked = began_at, await health_check.check_now(self._context, account, self.timers)
-            # The check may have been started for another caller. Its repairs then do not count as repairs for this
-            # caller.
+            # If the check was started for another caller, its repairs are recorded only in that caller's event.
             return await self._context.store.run(commit(health_check.check_result(self._checked[1], is_own=is_own)))
 
         return await self.ask(run_check)

@@ -35,7 +35,7 @@ _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """Raised instead of changing the store if the request has no stored response yet."""
+    """Raised in place of the request's changes to the store if the request has no stored response yet."""
 
 
 def _not_yet() -> Tx[Any]:

@@ -42,10 +42,11 @@ _SILENT = ServiceError("worker_silent")
 async def record_refusal(
     context: Context, account: Account, error: EdgeRefused | CannotUnseal | EdgeUnavailable
 ) -> None:
-    """Store a refused call as the account's error, and change the account's state if `STATE_AFTER` requires it.
+    """Record that a call with the account's working token failed.
 
-    If the error suggests further problems, a health check becomes due immediately. An EdgeUnavailable error suggests
-    this only if its HTTP status is 404.
+    If `STATE_AFTER` maps the error to a state, the account enters this state and shows the error. If the error suggests
+    further problems, a health check becomes due immediately. An EdgeUnavailable error suggests this only if its HTTP
+    status is 404.
     """
     if isinstance(error, EdgeUnavailable):
         if error.remote_status == _NOT_FOUND:
@@ -73,7 +74,7 @@ def check_state(account: Account, allowed: Collection[str], purpose: str) -> Non
 
 @asynccontextmanager
 async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
-    """Return a context manager that passes the errors of calls in its block to `record_refusal`, then raises them.
+    """Return a context manager that passes each error of a call in its block to `record_refusal`, then raises it again.
 
     Use it in HTTP requests around calls to Cloudflare with the working token.
     """

@@ -1,6 +1,6 @@
 """Expiry of the working token.
 
-The user is warned several days before. After the expiry, the account's state is `revoked`.
+The account shows a warning for several days before the token expires. Then the account's state becomes `revoked`.
 """
 
 from __future__ import annotations

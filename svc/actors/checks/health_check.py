@@ -48,8 +48,8 @@ _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "
 # The extent of a check. "thorough" also checks parts that rarely change. "asked" is a check that a user requested. It
 # also counts the configuration rows in the Worker's database. D1 has to read all these rows to count them.
 Depth = Literal["usual", "thorough", "asked"]
-# The time between two thorough checks, in intervals of the health check. The other checks are not thorough, because all
-# accounts share one limit on concurrent calls.
+# The time between two thorough checks, as a multiple of `health_every_s`. The checks in between are not thorough,
+# because all accounts share one limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
 _TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
@@ -153,8 +153,8 @@ def count_repaired(checked: Sequence[Checked]) -> int:
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
     """Return a transaction that returns the findings.
 
-    The user's event is recorded only if the check repaired something for this request. `is_own`: True if the check was
-    started for this request and not for another one.
+    `is_own`: True if the check was started for this request and not for another one. The request's event is recorded
+    only if `is_own` is True and the check repaired something.
     """
     if not is_own or not count_repaired(checked):
         yield UNCHANGED
@@ -199,8 +199,8 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 def _depth(account: Account, timers: Timers) -> Depth:
     """Return the depth of the duty's next check.
 
-    Some errors can only be found, and cleared, by a thorough check. If the account may have such an error, the next
-    check is thorough.
+    Only a thorough check can find or clear some errors. If the account may have such an error, the next check is
+    thorough.
     """
     doubtful = account.state not in SERVING or account.suspected_at is not None
     return "thorough" if doubtful or trio.current_time() >= timers.thorough_at else "usual"
@@ -246,7 +246,7 @@ def _is_changing(operation: Operation | None) -> bool:
 
 
 async def _local_findings(context: Context, account: Account) -> list[Finding]:
-    """Return the problems that the store alone shows. If there are any, the check does not call Cloudflare."""
+    """Return the problems that are known from the store alone. If there are any, the check does not call Cloudflare."""
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _is_changing(running):
         facts = {"operation": running.kind, "step": running.step}

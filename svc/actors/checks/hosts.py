@@ -108,7 +108,7 @@ async def _has_routes(access: Access, zone_id: str) -> bool:
 async def _read_wanted(
     context: Context, access: Access, account: Account
 ) -> tuple[list[Finding], list[_Routed], list[_Retiring], list[Site]]:
-    """Read from the store what the check needs.
+    """Read the data for the check from the store.
 
     Returns the findings that are known without a call, the existing routes, the routes for old paths, and the sites
     that have warnings but no route.

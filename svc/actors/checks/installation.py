@@ -46,7 +46,7 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
 
 
 def unknown_upload(context: Context, account: Account) -> Finding:
-    """Return the finding for a Worker that the service uploaded, but whose upload is missing in the store."""
+    """Return the finding for a Worker that the service uploaded, but whose upload is not recorded in the store."""
     return Finding("script_not_known", "resource_drift", repair=partial(_install, context, account))
 
 

@@ -1,8 +1,8 @@
 """The times of an account's health checks.
 
 A push proves that the script, cron trigger, database and key are in place. A healthy account whose Worker pushes is
-therefore checked only once a day. The check covers what a push cannot prove: the token and its permissions, routes, DNS
-records, and changes made outside the service.
+therefore checked only once a day. This check covers the things that a push does not prove: the token and its
+permissions, routes, DNS records, and changes made outside the service.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def wait_s(account: Account, timing: TimingConfig, now: int) -> float:
     """Return the time from a health check at `now` (epoch ms) to the next check, in seconds.
 
     A healthy account is checked at a fixed time of day. The checks of all accounts are therefore evenly spread over the
-    day, even if many accounts were checked in the same hour before.
+    day, even if many accounts had their last check in the same hour.
     """
     if is_confirmed_by_pushes(account, now):
         return (_next_slot(account.edge_account_id, timing.health_well_every_s * 1000, now) - now) / 1000

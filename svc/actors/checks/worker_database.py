@@ -149,8 +149,8 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
         return
     await schema.migrate(access, account.database_id, context.bundle)
     meta = await recovery.read_meta(access, account.database_id)
-    # If the table is empty, write the whole configuration. Otherwise, write only the rows that are newer than the
-    # table's version.
+    # If the table `config` is empty, write the whole configuration. Otherwise, write only the rows that are newer than
+    # the configuration version in the table `meta`.
     [result] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])
     version = meta.config_version if result.rows[0]["filled"] else 0
     await context.store.run(syncs.sync_again_after(account.id, version))

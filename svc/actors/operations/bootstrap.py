@@ -1,7 +1,7 @@
-"""Checks a bootstrap token, creates a working token with it, and deletes both obsolete tokens and the bootstrap token.
+"""Checks a bootstrap token, creates a working token with it, and deletes obsolete tokens and then the bootstrap token.
 
-The user creates a bootstrap token, which is valid for a day, and enters it. With this token, the service creates the
-working token, which has only the permissions that the service needs.
+The user creates a bootstrap token, which is valid for a day, and enters it in the service. With this token, the service
+creates the working token, which has only the permissions that the service needs.
 
 The name of a working token (`svc-<operation id>`) is stored in the operation's row before the token is created. The
 name stays there until the account uses the token, or the token is known to be deleted. The service therefore knows the
@@ -219,9 +219,9 @@ def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bo
 
 
 async def probe(working: Access) -> None:
-    """Make one call with each permission of the working token.
+    """Test each permission of the working token with a call.
 
-    Raises EdgeRefused if a permission does not work, or EdgeUnavailable.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable.
     """
     await tokens.verify(working)
     await workers.get_script(working, SCRIPT_NAME)
@@ -236,8 +236,9 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 
     The function finds them by id and by name.
 
-    A recently created token may not be in Cloudflare's list yet. The operation's row therefore keeps the token's name
-    for later attempts. Raises ServiceError with the code orphan_not_deleted, or EdgeUnavailable.
+    A recently created token may not be in Cloudflare's list yet. The row of the operation that created it therefore
+    keeps the token's name, so that a later call can delete the token. Raises ServiceError with the code
+    orphan_not_deleted, or EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
     if not lost:

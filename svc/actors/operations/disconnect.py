@@ -2,7 +2,7 @@
 
 Resources that were changed outside the service, or that the service cannot reach, remain.
 
-    routes ──► script (its cron goes with it) ──► last totals read and stored ──► database ──► record
+    routes ──► script with its cron trigger ──► last totals read and stored ──► database ──► account in the store
 
 All steps can be repeated, because each step first checks which resources exist. If the process is killed, the service
 repeats the steps of the recorded operation at its next start. The response to a disconnect lists the remaining
@@ -275,7 +275,7 @@ class _Removal:
             await step(access)
 
     async def _access(self) -> Access:
-        """Return access to the account when Cloudflare has accepted its working token.
+        """Check the working token, and return an object for calls to the Cloudflare account.
 
         Raises ServiceError if the token does not work. If the token is known to be invalid, `revoke_token` is cleared.
         """
@@ -365,7 +365,7 @@ class _Removal:
             self.script.left = _reason(error)
 
     async def _buffer_wait_s(self, access: Access) -> float:
-        """Return the time after the last request for which an isolate may still hold events, in seconds.
+        """Return for how many seconds after the last request an isolate may hold events that are not written yet.
 
         If the database were read earlier, these events would be missing from the last totals.
         """

@@ -56,7 +56,7 @@ async def keep_last_totals(context: Context, access: Access, account_id: str, da
             break
         log.info("counts changed during read", extra={"account": account_id})
     for part in _build_parts(closed, open_counts, now):
-        # Treat the current hour as complete, because the deleted Worker cannot count anything more.
+        # Treat the current hour as complete, because the deleted Worker cannot count any more events.
         await context.store.run(totals.ingest(account_id, [part], max(now, part.as_of)))
 
 

@@ -135,7 +135,8 @@ async def _end_interrupted(context: Context, account_id: str) -> None:
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:
     """End a renewal that cannot continue, and delete the tokens that it created. Return the error to raise.
 
-    If tokens may still be valid, the error names them. After a transient failure, its code is then `renew_lost`.
+    If tokens may still be valid, the error names them. If, in addition, the failure is transient, the error's code is
+    `renew_lost`.
     """
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind != "renew":

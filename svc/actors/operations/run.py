@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The maximum number of attempts, with about four minutes of waiting in total. If a transient failure persists, the
-# operation then ends, and the user sees the failure.
+# The maximum number of attempts. Their pauses usually add up to about four minutes. If the last attempt also ends with
+# a transient failure, the operation fails, and the user sees this failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
 # The longest Retry-After, in seconds, that the service respects. Cloudflare blocks a token after 1,200 calls in five
@@ -44,7 +44,7 @@ _TRANSIENT = {"transient": True}
 
 @dataclass(frozen=True)
 class Job:
-    """The input of a step. `account` and `operation` are from the time when the step began."""
+    """The input of a step. `account` and `operation` were current when the step began."""
 
     context: Context
     account: Account
@@ -62,8 +62,8 @@ class Work:
 
     `begin` receives the ids of the account and of the new operation. The names of the `steps` are shown to the user.
     `done` runs after the last step, and finishes the operation or starts its self-check. `failed` ends an operation
-    that cannot be completed. `unconfirmed` ends a self-check if the Worker does not push in time. None means that
-    operations of this kind have no self-check.
+    that cannot be completed. `unconfirmed` ends a self-check if the Worker does not push in time. If `unconfirmed` is
+    None, operations of this kind have no self-check.
     """
 
     begin: Callable[[str, str, int], Tx[Account]]

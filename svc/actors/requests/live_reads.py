@@ -47,8 +47,8 @@ Found = Sequence[Sequence[Row]]
 # (account id, database id, key of the read)
 _Key = tuple[str, str, Hashable]
 
-# How long the result of `first_view` is cached. The time is short, because the web application polls often while a user
-# waits for a site's first view. Concurrent polls share one read.
+# The time for which the result of `first_view` is cached. It is short, because the web application polls often while a
+# user waits for a site's first view. Concurrent polls share one read.
 _FIRST_VIEW_KEPT_S = 10
 
 # Maximum size of the cache, measured as the text length of its results. In memory, a result takes three to four times
@@ -121,7 +121,7 @@ class LiveReads:
         """Read the counts and the ledger of a site or link in one call.
 
         The statement of counts is built and cached together with the counts. Cached numbers are therefore never
-        compared with newer stored numbers. If the store is too busy, the counts have no statement.
+        compared with newer stored numbers. If the store is too busy, the result has counts but no statement.
         """
         now, caps = self._context.clock(), self._context.bundle.caps
         ledger = target_statements(days.last_day, days.target_id)

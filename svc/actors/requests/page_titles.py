@@ -52,8 +52,8 @@ class PageTitles:
 
     def __init__(self, visitor: Visitor, parse_url: Callable[[str], str]) -> None:
         """`parse_url`: returns an https URL in ASCII, or raises ValueError."""
-        # Use separate threads for these lookups. Users choose the hosts, and a name server that never responds would
-        # otherwise block the service's other lookups.
+        # Use separate threads to resolve the hosts of these pages. Users choose the hosts, and a name server that never
+        # responds would otherwise block the service's other lookups.
         threads = trio.CapacityLimiter(_AT_ONCE)
         self._visitor = replace(visitor, user_agent=USER_AGENT, body_bytes=_MAX_BYTES, threads=threads)
         self._parse_url = parse_url

@@ -45,7 +45,7 @@ async def add(
 async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
     """Give a site a new path for its script and beacons. A duty then creates the route for this path.
 
-    The Worker also counts views on the old path for `retiring_days`.
+    The Worker continues to count views on the old path for `retiring_days`.
 
     Raises NotFound, or Conflict with the code site_not_active. If the site has too many old paths, raises Forbidden
     with the code limit_reached.

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # The first hour of the day (UTC) at which advice is due, and the number of hours over which the accounts are spread.
-# The first hour is after midnight because, according to user reports, Cloudflare's figures lag by minutes.
+# No advice is due in the first hour after midnight because, according to user reports, Cloudflare's figures lag by
+# minutes.
 _FIRST_HOUR = 1
 _HOURS = 22
 _RETRY_MS = HOUR_MS

@@ -55,7 +55,7 @@ class Alerts:
             await trio.sleep(_POLL_EVERY_S)
 
     async def check_due(self) -> None:
-        """Check all hours that are pushed and not checked yet. Raises StoreUnavailable."""
+        """Check all hours that have been pushed but not checked yet. Raises StoreUnavailable."""
         after = ""
         slots = trio.CapacityLimiter(_CONCURRENCY)
         while found := await self._context.store.read(alerts.due(after, _BATCH)):

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 _MINUTE_S = 60.0
 _HOUR_S = 3_600.0
 _DAY_S = 86_400.0
-# How long a chore waits before it retries while the store is unavailable, unless the chore's own interval is shorter.
+# While the store is unavailable, a chore is retried after this time, or after its own interval if that is shorter.
 _STORE_WAIT_S = 30.0
 
 

@@ -2,9 +2,8 @@
 
 A duty compares the account's current problems with the stored problems (column `accounts.told`). Code that changes an
 account therefore does not have to send emails. A problem is reported after it has lasted for 15 minutes. Its record is
-deleted after
-the problem has been gone for 15 minutes, so a problem that comes and goes is reported only once. The stored problems
-and the emails are written in one transaction; the outbox sends the emails.
+deleted after the problem has been gone for 15 minutes, so a problem that comes and goes is reported only once. The
+stored problems and the emails are written in one transaction; the outbox sends the emails.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _MAX_FAILED = 4
 _UNCONFIRMED = 4
 # The time after which a failed update is retried, but only if no account is still waiting for its first attempt.
 _RETRY_MS = 6 * HOUR_MS
-# When there is nothing to update, the rollout is polled only once in this number of periods (`rollout_every_s`).
+# The time between two polls while there is nothing to update, as a multiple of `rollout_every_s`.
 _IDLE_PERIODS = 20
 # If the last poll is older than both `_AWAY_MS` and `_AWAY_PERIODS` periods, the service was down. Missing pushes from
 # that time do not mean that a Worker has failed.
@@ -113,8 +113,8 @@ async def advance(context: Context) -> int:
 def is_failing(recent: Sequence[UpdateOutcome], under_way: int) -> bool:
     """Return True if too many of the newest updates failed.
 
-    The limit is `_MAX_FAILED` failures. If no update is running (`under_way` is 0), more than half of the updates is
-    also too many.
+    `_MAX_FAILED` failures are too many. If no update is running (`under_way` is 0), it is also too many if more than
+    half of the updates failed.
     """
     failed = recent.count("failed")
     return failed >= _MAX_FAILED or (not under_way and 2 * failed > len(recent))

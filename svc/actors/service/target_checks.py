@@ -6,8 +6,8 @@ and unknown hosts can also be caused by the network of this machine. They are re
 Cloudflare's API.
 
 The first requests of new targets are spread over a week, so a bulk import does not cause a burst. Every minute, a round
-requests a limited number of the targets that are due, and a few of each host, one after the other. A target that does
-not fit in a round is requested later.
+requests a limited number of the targets that are due. Of these targets, it requests at most a few on each host, one
+after the other. A target that does not fit in a round is requested later.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ Statistical Society A 159, 1996, 547-563).
   most the probability `_SPIKE_CHANCE`. The variance includes the uncertainty of the mean of five counts.
 - *Too few views*: in at least `MIN_LOW_HOURS` hours in a row, each hour has at most `QUIET_PART` of its usual views on
   the quietest weekday, and a sum this low has at most the probability `_LOW_CHANCE` even if this part is the mean.
-  Public holidays resemble the quietest weekday, so they are not unusual. It is *silence* if the hours have no views,
-  and otherwise a *drop*.
+  Public holidays resemble the quietest weekday, so they are not unusual. The alert is a *silence* if the hours have no
+  views, and a *drop* otherwise.
 
-Hours are in UTC, and traffic follows local time, so it moves by an hour when clocks change. Both tests therefore also
-consider the usual views of the hours before and after.
+Hours are in UTC, but traffic follows local time. When clocks change, the traffic therefore moves by an hour. For this
+reason, both tests also consider the usual views of the hour before and of the hour after.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Series:
     """A site's views by start of the hour (epoch ms). An hour without an entry had no views.
 
     `first`: the first hour that can be compared. `end`: the end of the last hour. `unknown`: hours whose counts are not
-    complete. `low_from`: too few views are examined only in hours from this time on.
+    complete. `low_from`: only hours from this time on are examined for too few views.
     """
 
     views: Mapping[int, int]
@@ -224,7 +224,10 @@ def _spike(week: _Week, hour: int) -> Alert | None:
 
 
 def _too_few(week: _Week, hour: int) -> Alert | None:
-    """Return an alert about the quiet hours that end with this hour. With views in this hour, it is about a drop."""
+    """Return an alert about the quiet hours up to and including this hour; None if there is none.
+
+    If this hour has views, the alert is a drop. Otherwise, it is a silence, and covers only hours without views.
+    """
     series, found = week.series, 0
     silent = series.at(hour) == 0
     mean = variance = usual = 0.0

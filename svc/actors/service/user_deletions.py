@@ -102,7 +102,7 @@ class UserDeletions:
     async def leave(self, user_id: int, verified: str, access_digest: str, language: Language | None) -> DeletionResult:
         """Delete the user, who has a session with the access token `access_digest`.
 
-        Callers during a running deletion wait for that deletion.
+        If the user's deletion is already running, the caller waits for this deletion.
 
         `verified`: the stored password hash against which the request's password was checked. `language`: the request's
         language (see `user_deletions.begin`). Cancelling the caller does not stop the deletion.

@@ -1,4 +1,4 @@
-"""Recovers a store that has lost commits, or was restored from a backup, so that the Workers have newer data.
+"""Recovers a store that is behind its Workers, because it has lost commits or was restored from a backup.
 
 Before a sync writes a configuration version to the Worker's database, it records this version in the store. A higher
 version in the database therefore means that the store has lost commits.
