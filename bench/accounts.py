@@ -7,9 +7,9 @@ The service is then restarted twice, each time with a newer Worker that also cha
 Workers is broken: it pushes only in the canary accounts, so the service must halt the rollout. The second Worker works.
 `svc rollout status` shows both outcomes.
 
-The service polls once a second, 15 times as often as by default. The wait after the canaries is 5 seconds, and the
-updates of the other accounts are spread over 20 seconds instead of an hour. The emulator runs on the same cores as the
-service, with a lower priority.
+The service polls once a second, 15 times as often as by default. It waits 5 seconds after it has updated the canary
+accounts, and spreads the updates of the other accounts over 20 seconds instead of an hour. The emulator runs on the
+same cores as the service, with a lower priority.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class Workers:
 
     After each upload, it sends the push that the uploaded Worker would send in its first cron run.
 
-    `broken`: the hash of the bundle whose Workers do not push. Only the Workers of its first `sound` uploads push.
+    `broken`: the hash of the bundle whose Workers do not push, except the Workers of the first `sound` uploads of this
+    bundle.
     """
 
     def __init__(self, emulator: Emulator) -> None:
@@ -96,7 +97,7 @@ class Workers:
         self.sound = _CANARIES
 
     async def push_until(self, wanted: int) -> None:
-        """Push for every upload until this number of uploads has been processed."""
+        """Send the push for each upload, until this number of uploads has been processed."""
         async with local_client(timeout=60) as client:
             while self.pushed < wanted:
                 uploads = await self._emulator.uploads(self._seen)
@@ -222,8 +223,7 @@ async def _connect_all(
 
     async def some() -> None:
         for number in todo:
-            # Consecutive accounts belong to different users, because each user may make only six calls at the same
-            # time.
+            # Consecutive accounts belong to different users, because each user may make only six concurrent calls.
             key = values[number % len(values)]
             customer = await emulator.create_account(subdomain=f"customer-{number}")
             own = replace(service, headers={"Authorization": f"Bearer {key}"})
@@ -252,7 +252,7 @@ async def _read(service: Service, connected: Sequence[Connected], seconds: float
 def _copy_as_broken(bundle: Path, into: Path) -> None:
     """Copy the bundle, and give the copy a different hash.
 
-    The code works, but `Workers` does not push for this bundle.
+    The code of the copy works, but the class `Workers` does not push for its uploads.
     """
     shutil.copytree(bundle, into)
     manifest = json.loads((into / "manifest.json").read_text())

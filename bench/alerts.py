@@ -1,4 +1,4 @@
-"""Measures alerts: false alarms in a year, the delay of correct alerts, and the CPU time to check an hour."""
+"""Measures alerts: false alarms in a year, the delay of correct alerts, and the CPU time to check an hour's views."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from svc.model import AlertKind
     from svc.store.tx import Store, Tx
 
-# The maximum time from the end of an hour until the service has checked it. A Worker pushes an hour up to 52 minutes
-# and 44 seconds after its end, and the service checks it within two minutes.
+# The maximum time from the end of an hour until the service has checked the hour's views. A Worker pushes these views
+# up to 52 minutes and 44 seconds after the hour has ended, and the service checks them within two minutes of the push.
 _REPORTED_AFTER_MS = 55 * 60_000
 _SITES_OF_A_KIND = 10
 _CHANGES = 200
@@ -50,10 +50,10 @@ def alerts_of(views: Mapping[int, int], from_ms: int = YEAR_FROM, to_ms: int = Y
 
 
 def delay_ms(traffic: Traffic, kind: AlertKind, chance: random.Random, *, least: float = 0.0) -> int | None:
-    """Return how long it takes to report a change at a random time (ms); None if it is not reported.
+    """Return the time in ms between a change and its alert; None if there is no alert. The change happens at random.
 
-    For a spike, the site gets ten times its usual views for three hours. For silence, it gets no views after a random
-    minute. `least`: the minimum number of usual views in each of the first seven hours.
+    For a spike, the site gets ten times its usual views for three hours. For silence, the site gets no more views after
+    a random moment. `least`: the minimum number of usual views in each of the seven hours that follow the change.
     """
     while True:
         at = chance.randrange(YEAR_FROM, YEAR_TO - 7 * DAY_MS)
@@ -105,7 +105,7 @@ async def delays() -> AsyncIterator[Row]:
 
 
 async def cpu() -> AsyncIterator[Row]:
-    """Measure the check of an hour of 1,000 sites of all kinds, and a poll that finds no new hour."""
+    """Measure a check of one hour of 1,000 sites of all kinds, and a poll when there is no new hour."""
     for engine in ENGINES:
         async with new_config(engine) as config, open_store(config) as store:
             async for row in _cpu(store, engine):

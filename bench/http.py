@@ -223,7 +223,7 @@ async def pushes() -> AsyncIterator[Row]:
 
 
 async def live_reports() -> AsyncIterator[Row]:
-    """Measure reports that read the account's database on the emulated platform. They are not cached."""
+    """Measure reports for which the service reads the account's database on the emulated platform, without a cache."""
     for engine in ENGINES:
         async with (
             open_emulator(no_runtime=True, **LENIENT) as emulator,

@@ -1,7 +1,7 @@
 """Measures how long visitors wait while the Worker's database is slow, silent or failing, in the real runtime.
 
-The benchmark sends 20,000 requests. For 1 of 25, the client disconnects early. An isolate (a running instance of the
-Worker) knows a site or link after its first response to a request for that site or link.
+The benchmark sends 20,000 requests. In 1 of 25 requests, the client disconnects early. An isolate (a running instance
+of the Worker) knows a site or link once it has responded to a request for that site or link.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def outage() -> AsyncIterator[Row]:
     afterwards = _slowest(response for response in known if not response.first)
     yield Row("outage: slowest response for a known target, first wait", first, "2.2 s")
     yield Row("outage: slowest response for a known target, afterwards", afterwards, "0.1 s")
-    # The database works in this phase, so this row shows the delays that the host causes.
+    # The database works in this phase, so this row shows the delays that the benchmark's machine causes.
     yield Row("  the same while the database is healthy", _slowest(healthy), "")
     yield Row(f"outage: targets of {len(storm.counted)} with a wrong count", str(wrong), "0")
 

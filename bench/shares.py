@@ -29,7 +29,7 @@ _VIEWERS, _CONNECTIONS = 1_000, 50
 
 
 async def viewers() -> AsyncIterator[Row]:
-    """Let viewers open the page of a site, and of a site of a shared account. Each reads totals and breakdowns."""
+    """Open the page of a shared site, and the page of a shared account's site. Each viewer reads all of its data."""
     for engine in ENGINES:
         async with open_emulator(no_runtime=True, **LENIENT) as emulator, new_config(engine) as config:
             async for row in _viewers(engine, emulator, config):

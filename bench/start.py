@@ -34,7 +34,7 @@ _TARGET = "wall time below 1 s on idle cores"
 
 
 class Start(NamedTuple):
-    """The duration of one start. CPU time is that of the whole run, for the service including its end."""
+    """The duration of one start. The CPU time covers the whole run. For the service, this includes its shutdown."""
 
     wall_s: float
     cpu_s: float
@@ -100,7 +100,7 @@ async def _responds(client: httpx.AsyncClient) -> bool | None:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    # The API's address has no server, so that `svc check` does not depend on the network.
+    # No server listens at the API's address, so that `svc check` does not depend on the network.
     return environment(folder, {"SVC_HTTP_BIND": _bind(), "SVC_EDGE_API_BASE_URL": "http://127.0.0.1:1"})
 
 

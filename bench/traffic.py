@@ -29,9 +29,10 @@ _LARGE_MEAN = 60
 class Traffic:
     """The traffic of a site. `mean`: views per hour in the first week.
 
-    `day`: how much an hour differs from the day's mean (0 to 1). `weekend`, `holiday`: the part of usual views on these
-    days. `growth`: the growth per year (1 doubles the traffic). `dispersion`, `day_dispersion`: how much more an hour
-    and a whole day vary than in a Poisson distribution. `offset`: the local time's hours ahead of UTC in winter.
+    `day`: how much an hour differs from the day's mean (0 to 1). `weekend`, `holiday`: the traffic on these days, as a
+    share of the usual traffic. `growth`: the growth per year (1 doubles the traffic). `dispersion`, `day_dispersion`:
+    how much more an hour and a whole day vary than in a Poisson distribution. `offset`: the difference between local
+    time in winter and UTC, in hours.
     """
 
     mean: float

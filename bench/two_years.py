@@ -22,8 +22,8 @@ DAYS = 730
 _KEPT_DAYS = 35
 _TODAY = NOW // DAY_MS
 FIRST_DAY = _TODAY - DAYS + 1
-# For each list: the number of keys, and the characters of a key. With these numbers, the rows of days and months have
-# about their maximum size.
+# For each list: the number of keys, and the length of each key in characters. With these numbers, the rows of days and
+# months have about their maximum size.
 _Sizes = dict[str, tuple[int, int]]
 _OF_DAY: _Sizes = {
     "pages": (200, 190), "sources": (100, 140), "countries": (100, 2), "devices": (5, 8), "browsers": (40, 12),

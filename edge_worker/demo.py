@@ -223,7 +223,7 @@ class Journey:
         return len(hits)
 
     async def send_clicks(self, link: DemoLink, hits: list[Hit], ago_s: int) -> int:
-        """Click on a short link and check each redirect."""
+        """Send these clicks on a short link and check each redirect. Return the number of clicks."""
         for hit in hits:
             path = f"/{link.code}?q" if hit.scanned else f"/{link.code}"
             method = (hit.bot.method if hit.bot else "") or "GET"

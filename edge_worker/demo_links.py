@@ -30,10 +30,9 @@ class DemoLink:
         return str(self.fields["code"])
 
     def served(self, hit: Hit, at: int, target: str) -> Hit | None:
-        """Return the click as the report must count it, with its target, or None if the link must not send this visitor
-        there.
+        """Return the click as the report must count it, including its target. Return None if the redirect was wrong.
 
-        `at`: the time of the click in epoch ms. `target`: the URL of the redirect.
+        `at`: the time of the click in epoch ms. `target`: the URL to which the Worker redirected the visitor.
         """
         if at < self.starts_at:
             return replace(hit, outside="early") if target == self.fields["after_url"] else None

@@ -1,4 +1,4 @@
-"""The demo's playground: a URL that signs the user in, a second account to connect, and a URL that views its site.
+"""The demo's playground: a URL that signs the user in, a second account to connect, and a URL that sends a page view.
 
 A small server on another port of this host signs in through the service's API and passes on the service's cookies.
 Browsers share cookies between the ports of a host. The server's URLs contain a secret, because other users of this host
@@ -54,7 +54,7 @@ class Address:
 
     @property
     def visit_url(self) -> str:
-        """The URL that views a page of the second account's site."""
+        """The URL that sends a view of a page on the second account's site."""
         return f"http://127.0.0.1:{self.port}/{self.secret}/visit"
 
 
@@ -142,10 +142,10 @@ class Playground:
         return _reply(HTTPStatus.SEE_OTHER, "Signed in", ("Location", f"{self._service.url}/"), *cookies)
 
     async def _visit(self, path: str) -> str:
-        """View a page of the site as a browser with the snippet does. Return what happened.
+        """Send a page view as a browser with the snippet does. Return a message about the result.
 
-        `path`: the tracking path of the site, which the web application adds to the URL; "" for the site of the demo's
-        user.
+        `path`: the tracking path of the site, which the web application adds to the URL. With "", the view is sent to
+        the site of the demo's user.
         """
         path = path or await self._path_of_site()
         if not path:

@@ -4,7 +4,7 @@
 runtime), HTTP, processes, threads and files. There are three exceptions:
 
 - In `tests/http`, `http/stand_in.py` replaces the actors, Cloudflare and live reads of Workers' databases. The tests
-  set their responses.
+  set the responses of these replacements.
 - In `tests/actors`, the emulator stores uploaded Workers but starts them only for tests that use `running_worker`.
 - Password hashes are cheap (`cheap_passwords.py`). `test_packaging.py`, `test_main.py`, `test_systemd.py`, `operate/`
   and `artefacts/` start the service as users do, with the real hash.
@@ -12,12 +12,13 @@ runtime), HTTP, processes, threads and files. There are three exceptions:
 No test patches the program. No test is skipped or retried. A test that fails once in a hundred runs shows a defect in
 the test or the service.
 
-**Frozen wall clock.** The service reads the wall clock in one module (`svc/clock.py`) and receives it as an argument
-everywhere else. A test passes a `FrozenClock` (`clock.py`), which changes only when the test advances it. It starts at
-2026-11-21T04:00:00Z. In `actors/`, it starts at the emulator's current time, because the emulator timestamps tokens
-with its own clock. As a result, no hour or day ends during a test. A service in a separate process (`journeys/`) uses
-the real time. All visits in the tests have times in past hours, and no assertion depends on the current hour. In
-`journeys/moved_world.py`, the clocks of the service and the emulator keep running, and the test moves them together.
+**Frozen wall clock.** Only one module of the service reads the wall clock (`svc/clock.py`). All other modules get a
+clock as an argument. A test passes a `FrozenClock` (`clock.py`), which changes only when the test advances it. This
+clock starts at 2026-11-21T04:00:00Z or, in `actors/`, at the emulator's current time, because the emulator timestamps
+tokens with its own clock. As a result, no hour or day ends during a test. A service in a separate process
+(`journeys/`) uses the real time. All visits in the tests have times in past hours, and no assertion depends on the
+current hour. In `journeys/moved_world.py`, the clocks of the service and the emulator keep running, and the test moves
+them together.
 
 **Real Trio clock.** Trio's test clock jumps to the next deadline when all tasks are waiting. This includes tasks that
 are waiting for a thread, a process or a socket, so a one-hour deadline would expire during a transaction. Tests use
@@ -31,8 +32,9 @@ emulator's `settled()` returns once no Worker invocation is running. The outbox'
 ready to be sent. `eventually` polls the state of another process for at most 90 seconds. Faults and kills are triggered
 by the n-th matching call, before or after it is executed (`Emulator.fault`).
 
-**Emulated time.** A test can move the emulator's clock (`Emulator.clock`), which sets the time in Workers, the current
-day and the daily limits. Tests fire cron triggers explicitly, for any minute; each call returns when the run has ended.
+**Emulated time.** A test can move the emulator's clock (`Emulator.clock`). The time in Workers follows this clock, and
+daily limits start again with each of its days. Tests fire cron triggers explicitly, for any minute. Each of these calls
+returns when the cron run has ended.
 The Worker's own tests begin at 12:10 in emulated time.
 
 **Isolation.** The emulator and PostgreSQL start once per pytest process. Each test has its own customer and zone in the

@@ -42,7 +42,7 @@ class _NotFound(BaseHTTPRequestHandler):
 
 
 def environment_of(settings: dict[str, str]) -> dict[str, str]:
-    """Return a command's environment: this process's without `SVC_…`, URLs of the service and the API, the settings."""
+    """Return a command's environment: variables of this process except `SVC_…`, two default URLs, and the settings."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     own = {"PYTHONPATH": str(ROOT), "SVC_HTTP_BASE_URL": "https://svc.example.com"}
     return {**environ, **own, "SVC_EDGE_API_BASE_URL": api_with_a_clock(), **settings}
@@ -54,7 +54,7 @@ def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subpr
 
 
 async def svc_async(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as `svc` does, but inside Trio. Raises trio.TooSlowError after a minute."""
+    """Run a command like the function `svc`, but inside Trio. Raises trio.TooSlowError after a minute."""
     with trio.fail_after(TIMEOUT_S):
         ended = await run_program(["-m", "svc", *arguments], environ=environment_of(settings), folder=folder, text=text)
     return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())

@@ -48,8 +48,8 @@ settings.load_profile("tests")
 
 # Tests in these folders spend most of their time waiting for cron runs, token propagation and retries.
 _WAITING = ("tests/journeys/", "tests/actors/", "tests/field_check/", "edge_worker/test/")
-# Tests in this folder share a browser and two services per process. Only two processes run them, and without other
-# tests in between, because the browser would end before other tests.
+# The tests of one process in this folder share a browser and two services. Only two processes run these tests. Each
+# process runs them without other tests in between, because it closes the browser before any other test.
 _BROWSER, _WITH_BROWSER = "tests/web/", 2
 
 
@@ -57,8 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests: those with a longer timeout, browser tests, then waiting tests spread among CPU-bound tests.
 
     With this order, no long test runs alone at the end, and no core is idle for long. xdist assigns each process a
-    contiguous part of the list, so each process gets a share of the long and of the waiting tests. A process without
-    tests takes over the end of another process's part, which has no browser tests.
+    contiguous part of the list, so each process gets a share of the long and of the waiting tests. A process that has
+    run all of its tests takes over the last tests of another process. These are never browser tests.
     """
     long, waiting, browser, working = [], [], [], []
     for item in items:

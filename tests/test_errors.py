@@ -1,4 +1,4 @@
-"""Tests of the catalogue of error codes, and of its copy in the documentation."""
+"""Tests of the catalog of error codes, and of its copy in the documentation."""
 
 from __future__ import annotations
 

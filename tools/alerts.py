@@ -1,7 +1,7 @@
 """The alerts in docs/operate/prometheus/svc.rules.yml, which `python -m tools.dashboard` writes.
 
-There are alerts for problems that users notice, and for problems that do not resolve automatically. A threshold is
-exceeded only if users are affected. An unusual value alone causes no alert.
+There are alerts for problems that users notice, and for problems that do not resolve automatically. The thresholds are
+so high that an unusual value fires no alert as long as it affects no user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m tools.error_tables`: write the tables in docs/use/errors.md from the catalogue in svc/errors.py.
+"""`python -m tools.error_tables`: write the tables in docs/use/errors.md from the catalog in svc/errors.py.
 
 A test checks that the page is up to date.
 """
@@ -22,7 +22,7 @@ the last column, and `details.reason` contains the code in the first column."""
 
 
 def tables() -> str:
-    """Return two tables: one for error responses, and one for codes that are only stored with objects."""
+    """Return two tables: codes of error responses, and codes that occur only in the field `error` of objects."""
     responses, stored = list(_RESPONSES), list(_STORED)
     for code, meaning in CATALOGUE.items():
         remedy = f" {meaning.remedy} " if meaning.remedy else " "

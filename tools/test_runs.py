@@ -26,7 +26,7 @@ _SPIN = "while True: pass"
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a command. `cpu_s` counts only the command's own processes."""
+    """A run of a command. `cpu_s` counts only the command's processes, not those that keep the machine busy."""
 
     passed: bool
     took_s: float

@@ -10,8 +10,8 @@ output.
 Goals. Automated tests cannot use the real platform, and a mock that accepts every call proves nothing. The emulator
 therefore runs the uploaded scripts, rejects the calls that the platform rejects, and simulates lost connections and
 delays. It is strict wherever the platform might be strict, so that a client that works with the emulator also works
-with the platform. The platform's own tool (wrangler) and its official Python SDK work with the emulator unchanged,
-which keeps the emulator accurate. The emulator follows the platform's documentation. Comments that begin with
+with the platform. To keep the emulator accurate, tests run the platform's own tool (wrangler) and its official Python
+SDK against it, both unchanged. The emulator follows the platform's documentation. Comments that begin with
 "Cloudflare docs" name the page.
 
 By default, the emulator behaves in the following strict ways, which correct clients tolerate:
@@ -24,8 +24,8 @@ By default, the emulator behaves in the following strict ways, which correct cli
     a permission is listed under another name                  none     `renamed_permission`
     error for a call on a zone outside the account             403      `zone_gone` (refused, invalid, unroutable)
     error for a new or changed route in an inactive zone       400      `inactive_zone` (refuses, forbids, accepts)
-    permissions that a token can grant; on a single zone       its own  --minting, `minting` (all_zones, held, silent,
-    only its own                                                         surplus)
+    on a single zone, a token can grant only permissions that  yes      --minting, `minting` (all_zones, held, silent,
+    it has itself                                                       surplus)
     share of slow API responses                                1 in 50  --slow-one-in, `slow_one_in` (0: none)
     … and their delay                                          150 ms   --slow-ms, `slow_ms`
     share of calls rejected despite a valid token              1 in 200 --refuse-one-in, `refuse_one_in` (0: none)
@@ -45,10 +45,10 @@ By default, the emulator behaves in the following strict ways, which correct cli
     a zone's records are not proxied and serve a website       grey     `dns` of a zone (client.proxied_zone)
     names two levels below a full zone have no certificate     full     `type` of a zone: full, partial
     status for names with a dummy record (100::, 192.0.2.1)    522
-    a Worker's fetch cannot reach this host                 1003     --local-egress
+    a Worker's fetch cannot reach this host                    1003     --local-egress
     a route stores and shows `request_limit_fail_open`         shown    `ignores_fail_open`
 
-The settings in backquotes can be changed at run time (POST /_control/failure-settings). Settings of an account or a
+The settings in backticks can be changed at run time (POST /_control/failure-settings). Settings of an account or a
 zone are changed with POST /_control/accounts. Slow and rejected calls are chosen at random with a fixed seed. Tests
 that do not need such failures turn them off.
 
@@ -57,8 +57,9 @@ with any status, code and text, such as the router's 404/7003 or D1's transient 
 delayed, held until the faults are cleared, or get an HTML page as its response. Its connection can be closed before or
 after the call is executed. The same faults can be set for a Worker's own fetches and for its database statements. A
 statement can also end the whole invocation (d1_end_before, d1_end_after), which then receives no further results. The
-platform does this if the CPU time is used up or the Worker is replaced. A statement can also be slow, or get no
-response at all (d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
+platform does this if the invocation has used up its CPU time or the Worker is replaced. A statement can also be slow,
+or get no response at all (d1_slow, d1_silent). When a visitor disconnects, the script's work on the request is
+canceled.
 
 For each call, the emulator checks the token's permissions, status, validity period and allowed addresses, and rejects
 conflicting names and routes. If an uploaded script does not start, the emulator keeps the previous version. The clock
@@ -81,7 +82,7 @@ Limitations:
 - Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts need about a
   million script starts. With --no-runtime, uploads are checked and stored but not executed: no visits, no crons, no
   handlers, and a script that would not start is accepted. The API does not change, and databases work. A program that
-  replaces the Workers gets each Worker's bindings from POST /_control/uploads.
+  acts as the Workers gets each Worker's bindings from POST /_control/uploads.
 - Cost: CPU time, memory, subrequests (except statements) and script size have no limits.
 - Networks: no TLS, no HTTP/2, no DNS. The edge uses the Host header. A visit through the control interface is rejected
   if no certificate would cover its host. A rule of a zone (`front_rules`) can redirect, challenge or block all requests
@@ -92,7 +93,8 @@ Limitations:
 - Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,
   secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
 - The API: account tokens only, so calls that need a user are rejected. Databases have no export, import or time
-  travel. Analytics have five datasets by day, without delay, and are sampled only if the control interface says so.
+  travel. Analytics have five datasets by day, without delay, and are sampled only if a call to the control interface
+  requests this.
 - Crons: a cron fires when a call to the control interface names it (POST /_control/cron, or /crons for several). POST
   /_control/minute fires all crons that are due in the current minute. With --run-crons, the emulator also fires due
   crons every minute. In a cron that the control interface fires, waits (scheduler.wait) return immediately, and

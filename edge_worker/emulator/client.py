@@ -60,7 +60,7 @@ class Emulator:
         self.api, self.edge, self.control = ready["api"], ready["edge"], ready["control"]
         self.pid = pid
         self._client = client
-        self._begin_s = 0.0  # seconds from real time to the time at which the clock starts
+        self._begin_s = 0.0  # the time at which the emulated clock starts, in seconds after real time
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a call to control and return the JSON of its response."""

@@ -207,7 +207,7 @@ async def _update_fault_watch(here: Platform) -> None:
 
 @edge_side.post("/fault")
 async def fault_for_edge() -> Response:
-    """Return the fault that applies to a Worker's fetch or D1 statement. The emulated edge asks for it."""
+    """Return the fault that applies to a Worker's fetch or D1 statement. The emulated edge makes this call."""
     call, here = await body_object(), platform()
     kinds = EGRESS_KINDS if call["side"] == "egress" else D1_KINDS
     fault = here.faults.match(kinds, call["method"], call["target"])

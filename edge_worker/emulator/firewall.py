@@ -28,7 +28,7 @@ _ATTACK = re.compile(
 def resembles_attack(body: bytes, also: str) -> bool:
     """Return True if the body resembles an attack, raw or decoded. `also`: an additional pattern, "" for none."""
     text = body.decode(errors="replace")
-    with suppress(ValueError):  # also check text behind JSON escapes
+    with suppress(ValueError):  # also check the text with its JSON escapes decoded
         text += json.dumps(json.loads(text), ensure_ascii=False).replace('\\"', '"').replace("\\n", "\n")
     text += unquote_plus(text)
     return bool(_ATTACK.search(text)) or bool(also and re.search(also, text))

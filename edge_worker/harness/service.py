@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Runs `svc serve` with a Worker bundle other than the package's.
+# Runs `svc serve` with a different Worker bundle than that of the package.
 _SERVE_BUNDLE = """
 import json, os, sys
 from functools import partial

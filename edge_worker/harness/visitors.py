@@ -1,6 +1,6 @@
 """Generates visits, and counts independently the numbers that reports must show for these visits.
 
-This module uses no code of the Worker, because an error of that code would otherwise also be in the expected numbers.
+This module uses no code of the Worker, because an error in that code would otherwise also affect the expected numbers.
 Each user agent is listed with the browser, system and device that a person would expect in the report.
 """
 
@@ -28,12 +28,12 @@ class Agent:
 
 @dataclass(frozen=True)
 class Bot:
-    """A bot: its request, and the reason for which the Worker must count it as a bot."""
+    """A bot: its request, and the reason why the Worker must count it as a bot."""
 
     reason: str
     user_agent: str
     headers: tuple[tuple[str, str], ...] = ()
-    method: str = ""  # "": the same as a person
+    method: str = ""  # "": the method that a person's request would have
 
 
 AGENTS = (
@@ -68,15 +68,15 @@ AGENTS = (
         "iOS",
     ),
 )
-# The entry of AGENTS that Chromium on this host has to be counted as.
+# The browser in AGENTS as which reports must count Chromium on this host.
 DESKTOP_CHROME = AGENTS[0]
 BOTS = (
     Bot("list", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"),
     Bot("list", "curl/8.14.1"),
     Bot("headless", _CHROME.replace("Chrome/", "HeadlessChrome/")),
 )
-# Bots that follow links. Only bots in this list prefetch: a prefetched page with the snippet sends no view until a
-# person sees the page.
+# Bots that follow links. Views have no prefetching bot, because a prefetched page with the snippet sends no view until
+# a person sees the page.
 CLICK_BOTS = (
     *BOTS,
     Bot("prefetch", _CHROME, (("Sec-Purpose", "prefetch;prerender"),)),

@@ -76,9 +76,9 @@ async def test_events_folded_with_the_end_of_the_previous_day_have_hours(worker:
     await use_up(worker, 65_000)
     await crons_until(6)
     assert (await worker.state())["level"] == 1
-    await send_views(worker, 3, 3)  # folded with the end of the previous day, at any level
+    await send_views(worker, 3, 3)  # at any level, these views are folded together with the end of the previous day
     await crons_until(66)
-    await send_views(worker, 2, 2)  # after the previous day was closed
+    await send_views(worker, 2, 2)  # these views arrive after the previous day was closed
     await crons_until(126)
     assert worker.receiver.refused_hours == [midnight + HOUR_MS]
     counted = {hour: counts for (_, hour), counts in worker.receiver.hours.items() if hour >= midnight}

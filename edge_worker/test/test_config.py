@@ -11,7 +11,8 @@ from edge_worker.harness.installed import CHROME, DAY_MS, LINK_HOST, SITE_HOST, 
 from edge_worker.harness.sampling import EVERYTHING
 
 FRESH_S, STALE_S = 10, 60
-# The maximum number of links per account. A sample is large enough for the test to fail if a request read all links.
+# The maximum number of links per account. In `make test`, a smaller number is enough: if a request read all links, the
+# test would still fail.
 LINKS = 10_000 if EVERYTHING else 2_000
 
 
@@ -21,7 +22,7 @@ def link(url: str) -> dict[str, str]:
 
 
 async def rows_read(worker: InstalledWorker) -> int:
-    """Return the number of rows that the account has read today."""
+    """Return the number of rows that the account has read."""
     state = await worker.emulator.state()
     usage = state["accounts"][worker.customer.account_id]["usage"]
     return sum(day["rows_read"] for day in usage.values())
@@ -176,7 +177,8 @@ async def test_request_ended_during_its_read_delays_others_only_briefly(worker: 
                 nursery.start_soon(visitor, i)
     assert sorted(statuses) == [302] * 9 + [500]
     assert (await worker.click("code0")).status == 302
-    # If a read that continues after a response is ended, the next visitor's request also starts a new read.
+    # The same applies to a read that continues after a response: if it is ended, the next visitor's request starts a
+    # new read.
     await worker.configure({"link:code0": link("https://example.net/new")})
     await worker.emulator.fault("d1_end_before")
     await worker.clock(FRESH_S + 1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from edge_worker.emulator.client import Visit
 
-# Headers that can differ between two responses for other reasons than the opt-out. They are not compared.
+# Headers that can differ between two responses for reasons other than the opt-out. These headers are not compared.
 VOLATILE = ("connection", "content-length", "date", "transfer-encoding")
 COOKIE = "__Secure-uncounted=1"
 SITE: dict[str, Any] = {"target": "site_b", "script": "k3f", "visitor_opt_out": True}

@@ -37,7 +37,7 @@ async def test_binary_runs_whole_service(tmp_path: Path) -> None:
 
 
 def test_init_as_root_acts_as_owner_of_data_folder() -> None:
-    """`svc init` checks the entered values as the owner, who must be able to read the unpacked files."""
+    """`svc init` checks the entered values as the data folder's owner, who must be able to read the unpacked files."""
     if os.geteuid() != 0:
         return  # only root can switch to another user
     # Do not use pytest's folder, because other users cannot access it.

@@ -118,7 +118,7 @@ def test_checkout_step_fetches_the_commit_with_branches_and_tags(tmp_path):
 class Host(ThreadingHTTPServer):
     """A host with the API for releases of GitHub, or of Forgejo if `takes_forms` is set.
 
-    `events` lists the requests. `refused`: the name of a file that the host does not accept.
+    `releases`, `uploads`: what clients have created on the host. `refused`: the name of a file that the host rejects.
     """
 
     def __init__(self, *, takes_forms: bool, refused: str = "") -> None:

@@ -68,7 +68,7 @@ def with_manifest(found, **changes):
 
 
 def with_store(parts, *statements):
-    """Return the parts of a backup after these statements changed its store. The manifest matches the new store."""
+    """Return the parts of a backup after these statements changed its store. The manifest matches the changed store."""
     changed = sqlite3.connect(":memory:")
     changed.deserialize(parts["store.db"])
     for statement in statements:

@@ -1,4 +1,4 @@
-"""`svc account`: list and show accounts, and the refusals of `disconnect`. `tests/journeys` disconnects accounts."""
+"""`svc account`: list and show accounts, and reject wrong uses of `disconnect`. `tests/journeys` tests disconnects."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_list_and_show_print_connected_and_disconnected_accounts(tmp_path):
     text = svc(tmp_path, "account", "show", gone).stdout
     assert "revoke_token:     svc-op_old\n" in text
     assert "remaining:        Worker svc-edge: it was changed outside the service.\n" in text
-    # The command can print the result of a disconnect again. For this, it needs no running service and no confirmation.
+    # Repeating the command prints the result again, even without a running service and without a confirmation.
     again = svc(tmp_path, "account", "disconnect", gone)
     assert again.returncode == 0
     assert "  - Worker svc-edge: it was changed outside the service.\n  - API token svc-op_old: " in again.stdout

@@ -343,8 +343,8 @@ def test_check_reports_who_can_read_metrics(bind, text):
 @pytest.mark.rule("X14")
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "[::]", "[0::0]", "[::ffff:0:0]"])
 def test_check_warns_if_metrics_bind_to_all_addresses(host):
-    """Metrics on all addresses are common in containers, where only published ports are accessible, so the check only
-    warns.
+    """In containers, it is common to serve metrics on all addresses, because only published ports are accessible.
+    Therefore, the check only warns.
     """
     found = check_metrics(Config(metrics=MetricsConfig(bind=f"{host}:9090")))
     assert found.verdict == "warn"

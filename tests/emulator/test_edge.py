@@ -137,7 +137,7 @@ async def test_exception_is_error_1101_and_counted(emulator: Emulator, api: Api)
     usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
     assert usage["scripts"]["probe"] == {"requests": 1, "errors": 1, "subrequests": 0}
 
-    async def printed() -> bool | None:  # the output comes from another process than the response
+    async def printed() -> bool | None:  # the output and the response come from different processes
         return any("on purpose" in line for line in (await emulator.state())["logs"]) or None
 
     await eventually(printed)

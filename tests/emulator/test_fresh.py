@@ -87,7 +87,7 @@ async def test_new_cron_starts_within_15_minutes_and_may_skip_runs(emulator: Emu
         fired.append(len(await emulator.minute()))
     assert (fired[0], fired[-1]) == (0, 1)
     assert fired == sorted(fired)
-    # a trigger that is set again without a change keeps running
+    # a cron that is set again without a change keeps firing, without a new delay
     await api.result("PUT", path, json=[{"cron": "* * * * *"}])
     assert len(await emulator.minute()) == 1
     await emulator.set_failure_settings(cron_missed_one_in=1)

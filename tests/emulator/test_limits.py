@@ -168,7 +168,7 @@ async def test_token_above_the_rate_limit_is_blocked_for_the_window(emulator: Em
         await api.result("GET", api.account)
     blocked = await api.call("GET", api.account)
     assert (blocked.status_code, blocked.headers["Retry-After"]) == (429, "3600")
-    # The token is blocked after a number of calls that is not known, because a window can end between any two calls.
+    # The number of calls until the token is blocked is not known, because a window can end between any two calls.
     await emulator.set_failure_settings(rate_window_s=0.5)
 
     async def responses(status: int) -> bool | None:

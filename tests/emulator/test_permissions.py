@@ -165,8 +165,8 @@ async def test_token_value_is_shown_once_and_can_be_rolled(bootstrap: Api) -> No
 
 
 async def granted(api: Api, resources: dict[str, Any]) -> Any:
-    """Create a token with DNS Read and Zone Read on these resources, with a token that has both permissions. Return the
-    outcome.
+    """Use the client's token to create a token that has DNS Read and Zone Read on these resources. Return the granted
+    permissions, or the status and the error code.
     """
     groups = await api.result("GET", f"{api.account}/tokens/permission_groups")
     ids = {group["name"]: {"id": group["id"]} for group in groups if group["name"] in ("Zone Read", "DNS Read")}

@@ -17,7 +17,7 @@ from tests.journeys.lifecycle import World
 from tests.journeys.mortal import open_mortal_service
 
 ZONE = "shop.example"
-# Each account's push is due before this time after the start of the hour (`push_second` in
+# All accounts have pushed when this much time of an hour has passed (`push_second` in
 # svc/actors/operations/install.py).
 PUSHED_BY_MS = 55 * 60_000
 

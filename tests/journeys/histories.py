@@ -154,7 +154,7 @@ class RandomAccount:
     since_level: int = 0
     refused_at: int = 0  # epoch ms: the latest known time at which the Worker had already omitted hours of the same day
     incomplete_day: int = -1  # the day for which the Worker has reported omitted hours
-    closed: list[tuple[int, int]] = field(default_factory=list)  # (time, hours closed up to)
+    closed: list[tuple[int, int]] = field(default_factory=list)  # (time, end of the last hour closed by then), epoch ms
     as_of_at_least: int = 0  # epoch ms: the Worker has sent data at least up to this time
 
     @property
@@ -253,7 +253,7 @@ class Seen:
     reports: int = 0
     incomplete: int = 0
     disconnected: int = 0
-    months: int = 0  # number of months whose stored sums reports contain
+    months: int = 0  # number of months whose stored sums occur in reports
     mixed: int = 0  # number of reports that contain both the sums of months and single days
     actions: dict[str, int] = field(default_factory=dict)
 
@@ -263,7 +263,7 @@ class Seen:
 
 
 def month_starts(after: int, before: int) -> list[int]:
-    """Return the times (epoch ms) between two times at which a month begins."""
+    """Return the starts of all months that begin between two times (all in epoch ms)."""
     months = range(month_of(after // DAY_MS) + 1, month_of(before // DAY_MS) + 1)
     return [first_day_of(month) * DAY_MS for month in months]
 

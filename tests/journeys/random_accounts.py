@@ -47,22 +47,22 @@ if TYPE_CHECKING:
 # A cron run without work reads three rows, and occasionally writes the time of the run.
 _IDLE_STATEMENTS = 5
 _MAX_RUNS = 400
-# This long after the start of a month, the last day of the previous month is closed. From then on, the Worker adds up a
-# part of that month every five minutes.
+# This long after the start of a month, the last day of the previous month is closed. From then on, the Worker adds up
+# the previous month, a part every five minutes.
 _MONTH_ENDED_MS, _STEP_MS, _MAX_STEPS = 20 * MINUTE_MS, 5 * MINUTE_MS, 30
 # Workers send closed hours and days within this time.
 _PUSHED_MS = 61 * MINUTE_MS
 # The maximum time without crons. The service does not accept counts that are more than 37 days old.
 _LONGEST_AWAY_MS = 25 * DAY_MS
-# Time before a moment for the crons, and for the actions of users. The clock keeps running during this work, which
+# How long before a moment the crons and the actions of users start. The clock keeps running during this work, which
 # takes minutes on a slow machine.
 _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
 # The number of accounts that act at the same time. Most of them wait, because the service writes a Worker's
 # configuration only every ten seconds after the first write.
 _CONCURRENT = 24
-# The number of concurrent installations. The emulator processes them one after the other, and restarts all Workers for
-# each.
+# The number of concurrent installations. The emulator processes them one after the other, and restarts all Workers in
+# each of them.
 _CONCURRENT_INSTALLS = 6
 # Visits end this long before the end of the hour, so that responses arrive in time even on a slow machine.
 _BEFORE_HOUR_MS = 10 * SECOND_MS
@@ -552,7 +552,7 @@ class RandomAccounts:
         now = self.world.clock()
         sites = [site.target.id for site in account.alive if site.target.kind == "site"]
         if not sites:
-            return  # without a site, no report shows up to when the data is complete
+            return  # only the report of a site shows the time up to which the data is complete
         as_of = (await self._call(account, "GET", f"/v1/sites/{sites[0]}/report"))["report"]["as_of"]
         until = 0 if as_of is None else recount.moment(as_of)
         for kind, number in (("site", "views_7d"), ("link", "clicks_7d")):

@@ -75,7 +75,7 @@ def report(target: Target, query: Mapping[str, str], now: int, until: int) -> di
 def without_unknown_days(
     wanted: dict[str, Any], shown: dict[str, Any], now: int, retained: Retained, busy_days: Set[int]
 ) -> None:
-    """Remove the points that the service may omit from the expected report or comparison.
+    """From the expected report or comparison, remove the points that the service may omit.
 
     If an account counted nothing on a day, its Worker reports nothing about this day. After the Worker has deleted the
     day, its counts are unknown for a few weeks. `busy_days`: the days on which the account counted something.
@@ -92,7 +92,7 @@ def without_unknown_days(
 
 
 def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_live_counts: bool) -> bool:
-    """Check the points of a report by hour, and copy them to `wanted`. Return False if it is not by hour.
+    """Check the points of a report by hour, and copy them to `wanted`. Return False if the report is not by hour.
 
     For days before today, a report has points up to the last push. For today, a report with live data has points up to
     now.

@@ -25,7 +25,8 @@ PATH = "/v1/links/bulk"
 LINKS = 200
 # The transaction of a change has at least this many statements.
 STATEMENTS = 8
-# A change has about this many moments: also its commit, and the statements and calls of the sync that follows.
+# A change has about this many moments in total. They include its commit, and the statements and calls of the sync that
+# follows.
 MOMENTS = 25
 # Isolates use the new configuration after this time.
 LIMIT_S = 61
@@ -51,7 +52,7 @@ class Links:
         return {link["url"] for link in found}
 
     async def check_worker(self, service: Service, location: str | None) -> None:
-        """Wait until the Worker has the configuration, and check where clicks lead. None: to no target."""
+        """Wait until the Worker has the configuration, and check the redirects. `location`: None for no redirect."""
 
         async def poll() -> bool | None:
             newest = [

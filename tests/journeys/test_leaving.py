@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_800)
 
 _PASSWORD = "a long password"  # the password of users in this test
-# None: the platform works. The other values are failures of the platform. They begin with the kill or with the request,
+# None: the platform works. The other values are failures of the platform, which begin with the kill or with the request
 # and do not end.
 _MODES: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
 # The usual number of moments of a deletion as counted by `mortal`: with a working and with a failing platform.

@@ -123,8 +123,8 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
         await service.sign_up("a@example.com", "a long password")
         await place.begin()
 
-        # In each hour, the Worker's writes fail in another way: they are lost before or after they are executed, or the
-        # request ends during them.
+        # In one hour, the Worker's writes are lost before or after they are executed. In the other hour, the request
+        # ends before or after the write.
         for hour, kinds in enumerate((("d1_drop_before", "d1_drop_after"), ("d1_end_before", "d1_end_after")), 1):
             await place.clock(hour * HOUR_MS + 5 * MINUTE_MS)
             await place.visits(2, 1, 1)

@@ -1,4 +1,4 @@
-"""Tests of the demo's playground: the address that signs in, and the second account."""
+"""Tests of the demo's playground: the URL that signs the user in, and the second account."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 PEOPLE = 3
 EGRESS = ("egress_drop_before", "egress_drop_after", "egress_status")
 DATABASE = ("d1_drop_before", "d1_drop_after")
-# Database calls in a cron run that folds, closes an hour and pushes: a number that usually occurs, and a number that is
-# never reached.
+# The number of database calls in a cron run that folds events, closes an hour and pushes: usually at least the first
+# number, and always fewer than the second.
 MIN_CALLS, MAX_CALLS = 8, 30
 DAYS = 3
 
@@ -39,7 +39,9 @@ class Hours:
         self.names: list[str] = []
 
     async def next(self, name: str, fault: dict[str, Any] | None, *, runs: int = 1) -> bool:
-        """Run an hour with a fault in its cron, or with `runs` concurrent crons. Return True if the fault occurred."""
+        """Simulate the next hour, with a fault in its cron or with `runs` concurrent crons. Return True if the fault
+        occurred.
+        """
         hour = self.first + len(self.names)
         self.names.append(name)
         await self.emulator.clock((hour * HOUR_MS + 2 * MINUTE_MS - self.real) / 1000)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from svc.config import StoreConfig
 
 SMALL = Plan(1, accounts=6, days=36, moments=8, most=6, ranges=3)
-# A world that is so long that the days of two or three months are deleted.
+# A world that lasts long enough for Workers to delete the days of two or three months.
 LARGE = Plan(1, accounts=12, days=100, moments=20, most=48)
-# A world that is so long that the sums of whole months are deleted as well.
+# A world that lasts long enough for Workers to also delete the sums of whole months.
 LONG = Plan(1, accounts=24, days=300, moments=20, most=24, months_kept=6)
 # One in this many generated worlds covers a long period.
 _LONG_EVERY = 8

@@ -57,7 +57,7 @@ class Place:
     ids: dict[str, str] = field(default_factory=dict)  # ids of the account, site, link, note, share, key and session
 
     async def counts(self) -> Counter[str]:
-        """For each kind of object that a write could create twice, return the number of such objects."""
+        """Return the number of objects, by kind, for all kinds of objects that a write could create twice."""
         found = Counter(await self.store.read(_rows()))
         account = (await self.emulator.state())["accounts"][self.customer.account_id]
         names = [token["name"] for token in account["tokens"].values()]
@@ -87,7 +87,7 @@ class Kind:
     endpoint: Endpoint[Any, Any]
     effect: dict[str, int]
     body: Callable[[Place], Any] = lambda _: None
-    # where the response has the id of the new object: its key, and its name in `Place.ids`, such as ("site", "site_id")
+    # the name of the new object's id in `Place.ids`, and the response's field with the object, e.g. ("site_id", "site")
     made: tuple[str, str] | None = None
     bootstrap: bool = False  # True if the body contains a new bootstrap token
     # True if the write ends all other sessions of the user, so that only one credential can repeat it

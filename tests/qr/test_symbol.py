@@ -73,7 +73,7 @@ def test_area_is_in_the_center_and_has_the_shape_of_the_logo(version):
         left, top, width, height = logo_area(17 + 4 * version, aspect)
         assert 2 * left + width == 2 * top + height == 17 + 4 * version
         assert min(width, height) >= 3
-        # The area is not larger than necessary: if it had two modules less, the logo would be smaller.
+        # The area is not larger than necessary: if it were two modules narrower or shorter, the logo would be smaller.
         scale = min((width - 1) / aspect, height - 1)
         assert width == 3 or (width - 3) / aspect < scale
         assert height == 3 or height - 3 < scale

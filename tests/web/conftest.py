@@ -73,8 +73,8 @@ def _searched(opening: AbstractContextManager[Place]) -> Iterator[Place]:
 
 @pytest.fixture(autouse=True)
 def stray_calls() -> Iterator[Callable[[], set[str]]]:
-    """Check that pages call only operations of the OpenAPI document. Yield a function that returns all calls of other
-    operations.
+    """Check that pages call only operations in the OpenAPI document. Yield a function that returns all calls that are
+    not in this document.
     """
     CALLED.clear()
     yield outside_the_contract

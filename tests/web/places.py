@@ -314,9 +314,10 @@ class World:
         self._visited(customer, f"/v1/sites/{site['id']}", view, is_pushed)
 
     def clicked(self, customer: Customer, link: dict[str, Any], count: int) -> list[str]:
-        """Click on the link from `count` addresses two hours ago, and let the Worker count the clicks.
+        """Click on the link from `count` addresses, dated two hours ago, and let the Worker count the clicks.
 
-        Return the targets, which are empty for a page. Raises AssertionError if the Worker does not count all clicks.
+        Return the target of each click, or "" for a response that is not a redirect. Raises AssertionError if the
+        Worker does not count all clicks.
         """
         targets = []
 
@@ -342,7 +343,7 @@ class World:
         visit: Callable[[Emulator], Awaitable[None]],
         is_counted: Callable[[], bool],
     ) -> None:
-        """Carry out visits of a site or link two hours ago, and run crons until the service has their counts."""
+        """Carry out visits to a site or link, dated two hours ago. Run crons until the service has their counts."""
         now = time.time_ns() // 1_000_000
         hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
 

@@ -36,7 +36,7 @@ def components(browser: Browser, demonstration: Place) -> Iterator[Page]:
 
 
 class ComponentsVisit(Visit):
-    """A visit of the page with all components. This page shows a skeleton permanently, so the visit does not wait until
+    """A visit to the page with all components. This page shows a skeleton permanently, so the visit does not wait until
     skeletons disappear.
     """
 

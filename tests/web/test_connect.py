@@ -142,7 +142,7 @@ class Wizard:
 
 @pytest.fixture(scope="session")
 def cleo(furnished: Place) -> World:
-    """Another user, who has reached the limit of accounts. All of these accounts are pending."""
+    """Another user, who has reached the limit of accounts. All of this user's accounts are pending."""
     sign_up(furnished, CLEO)
     world = World(furnished, CLEO)
     for _ in range(MAX_ACCOUNTS):

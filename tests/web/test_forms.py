@@ -34,7 +34,7 @@ def fill_in(page: Page, place: Place, old: str, new: str) -> Locator:
 
 
 def test_form_continues_after_signing_in_again(page, place):
-    """The page repeats the request with the same Idempotency-Key, so the request has no effect twice."""
+    """The page repeats the request with the same Idempotency-Key, so that the request takes effect only once."""
     send = fill_in(page, place, PASSWORD, CHOSEN)
     end_all_sessions(place)
     keys: list[str] = []

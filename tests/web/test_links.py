@@ -141,7 +141,9 @@ def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
 
 
 def check_country_groups(page: Page) -> None:
-    """Check that a group selects its countries, keeps the others, and shows whether all are selected."""
+    """Check that the button of a country group selects or deselects the group's countries, and no others. It shows
+    whether all countries of the group are selected.
+    """
     row = page.get_by_role("group", name="Rule 1", exact=True)
     nordics = row.get_by_role("button", name="Nordic countries")
     expect(nordics).to_have_attribute("aria-pressed", "false")

@@ -129,7 +129,7 @@ def test_rules_of_a_link_come_before_its_report(furnished: Place, tab: Page) -> 
 
 
 def test_key_hints_follow_the_setting(furnished: Place, tab: Page) -> None:
-    """Each button that creates an object shows its key, unless the user has turned shortcuts off."""
+    """Each button that creates an object shows its shortcut key, unless the user has turned shortcuts off."""
     for path, name in (("/sites", "Add site"), ("/links", "New link"), ("/accounts", "Connect an account")):
         tab.goto(furnished.url + path)
         button = tab.locator(".page-head").get_by_role("link", name=name, exact=True)

@@ -51,10 +51,10 @@ def test_page_without_javascript_says_so(browser, place):
 
 
 def test_application_is_within_size_limits():
-    """Check the gzipped sizes in the build's manifest: the total for the first page, and the total for everything.
+    """Check the gzipped sizes in the build's manifest: the total for the overview, and the total for all pages.
 
-    The total for everything was 146 KB before the pages of links became a separate bundle. Two bundles compress less
-    well than one, but the first page now needs less code.
+    The total for all pages was 146 KB before the pages of links became a separate bundle. Two bundles compress less
+    well than one, but the overview now needs less code.
     """
     manifest = json.loads((ROOT / "svc/web/dist/manifest.json").read_text())
     shell = len((ROOT / "svc/web/dist/index.html").read_bytes())
@@ -82,7 +82,7 @@ def test_page_of_a_share_is_within_size_limits():
 
 
 def test_first_files_match_manifest(page, place):
-    """The size limits are meaningful only if the first page loads exactly the files in the manifest."""
+    """The size limits are meaningful only if the overview loads exactly the files in the manifest."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(place.url)))
     page.goto(place.url)

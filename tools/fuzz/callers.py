@@ -49,7 +49,7 @@ _CREATES = {
 
 
 def kinds_of(endpoint: str) -> tuple[str, ...]:
-    """Return the kinds to draw for an endpoint (such as "GET /v1/me"). Frequent kinds occur several times."""
+    """Return the kinds of callers to draw from for an endpoint (such as "GET /v1/me"). Frequent kinds are repeated."""
     return KINDS + (_OWN[endpoint],) * len(KINDS) if endpoint in _OWN else KINDS
 
 

@@ -51,11 +51,11 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SVC_TIMING_SESSION_S": "1000000",
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
-# Requests that match the schema can correctly get errors. The status is 422 for an unknown bootstrap token or a host
-# outside every zone. It is 400 for an unknown email token, an invalid cursor, a future day, a share that ends in the
-# past, a note without exactly one target, or a link that would end before it starts. It is also 400 for a QR code that
-# scanners could not read, and for a bulk change without exactly one selection. Invalid parts of a push are rejected
-# individually. Deleted sites and links can still be read.
+# The service is right to reject some requests that match the schema. The status is 422 for an unknown bootstrap token
+# or a host outside every zone. It is 400 for an unknown email token, an invalid cursor, a future day, a share that ends
+# in the past, a note without exactly one target, or a link that would end before it starts. It is also 400 for a QR
+# code that scanners could not read, and for a bulk change without exactly one selection. Invalid parts of a push are
+# rejected individually. Deleted sites and links can still be read.
 _CONFIG = """
 [generation]
 database = "none"
@@ -116,7 +116,7 @@ async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any
 
     One user has resources of every kind. Yield the service and the description of the users.
     """
-    # A lenient emulator without Cloudflare's rate limit, which would correctly reject the fuzzer's calls.
+    # A lenient emulator without Cloudflare's rate limit, because the fuzzer makes more calls than the limit allows.
     async with open_emulator(local_egress=True, rate_limit=0, **LENIENT) as emulator:
         settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api, "SVC_EDGE_EMULATED_EDGE": emulator.edge}
         async with open_service(folder / "svc", settings) as service:

@@ -209,7 +209,7 @@ def with_plain_integers(value: Any) -> Any:
 
 
 def with_known_ids(fields: Any) -> Any:
-    """Replace ids with ids of existing resources if possible. Tokens in emails are not known here."""
+    """Replace ids with ids of existing resources if possible. Tokens that were sent by email cannot be replaced."""
     if not isinstance(fields, dict):
         return fields
     return {
@@ -243,7 +243,7 @@ def with_known(body: dict[str, Any]) -> dict[str, Any]:
 
 @schemathesis.hook
 def map_headers(context: Any, headers: Any) -> Any:
-    """Encode an Idempotency-Key as UTF-8, because headers are sent as Latin-1."""
+    """Return headers that send an Idempotency-Key in UTF-8, although the client encodes all headers as Latin-1."""
     if headers and isinstance(headers.get("Idempotency-Key"), str):
         headers["Idempotency-Key"] = headers["Idempotency-Key"].encode().decode("latin-1")
     return headers

@@ -68,8 +68,8 @@ def _d1(day: str, usage: Usage, account: Account) -> list[Row]:
     }
     if not any(sums.values()):
         return []
-    # The limit applies to the whole account, so there is one count for all databases. The response has it under the
-    # account's first database.
+    # The limit applies to the whole account, so there is one count for all databases. The response contains this count
+    # only for the account's first database.
     return [{"dimensions": {"date": day, "databaseId": _databases(account)[0]}, "sum": sums}]
 
 

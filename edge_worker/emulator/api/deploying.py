@@ -38,7 +38,7 @@ async def deploy(
     annotations: dict[str, str] | None = None,
     also: Callable[[], None] | None = None,
 ) -> Deployment:
-    """Make the version the deployed one. `also` makes other changes to the script in the same step.
+    """Deploy the version. `also` makes other changes to the script in the same step.
 
     Raises ApiError 10021 if the version does not start. In that case, nothing changes.
     """

@@ -117,7 +117,7 @@ async def delete(account: Account, zone: Zone, route_id: str) -> Response:  # no
 
 
 def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
-    """Return the zone that an entry of the bulk call names by id or name, or that its pattern belongs to."""
+    """Return the zone of an entry in the bulk call. The entry names the zone by id or name, or only in its pattern."""
     for zone in account.zones.values():
         if zone.id == item.get("zone_id") or zone.name == item.get("zone_name"):
             return zone

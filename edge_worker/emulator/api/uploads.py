@@ -43,7 +43,7 @@ def check_tags(tags: Any) -> list[str]:
 
 
 def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
-    """Return a binding as it appears in settings: a secret without its value, a database with both of its names."""
+    """Return a binding as settings show it: a secret without its value, a database with `id` and `database_id`."""
     if binding["type"] == SECRET:
         return {"type": SECRET, "name": binding["name"]}
     if binding["type"] == "d1":

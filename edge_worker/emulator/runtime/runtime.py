@@ -90,7 +90,7 @@ class Runtime:
         self._known: set[str] = set()  # databases known to the processes
         self.watch_d1 = False
         self.place = "AMS"  # data center of the visitors
-        self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → maximum of one invocation
+        self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → maximum number in one invocation
 
     def today(self) -> int:
         """Return the epoch day of the emulated clock."""

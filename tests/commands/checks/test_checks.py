@@ -75,7 +75,7 @@ def test_disk_space_is_measured_above_folders_that_do_not_exist_yet(tmp_path):
 
 @dataclass
 class NameServer:
-    """A DNS server on a loopback port. Names that are not in `texts` do not exist; a name can have no TXT records."""
+    """A DNS server on a loopback port. `texts`: the TXT records of each name, if any. No other names exist."""
 
     texts: dict[str, list[str]] = field(default_factory=dict)
     rcode: dns.rcode.Rcode = dns.rcode.NXDOMAIN

@@ -170,7 +170,7 @@ def test_own_export_names_its_targets(tmp_path):
         reading, refused, targets = read(tmp_path, content)
         assert (targets, refused.count) == (wanted, 0)
         assert reading.notes == ("days that were incomplete when they were exported: 1",)
-    # Exports of earlier versions do not have the column.
+    # Exports of earlier versions do not have the column `estimated`.
     header, *lines = text.splitlines()
     marked = "\n".join([f"{header},estimated", *(f"{line},{int('site_2' in line)}" for line in lines)])
     with open_source(io.BytesIO(marked.encode())) as source, tally(TODAY) as found:
