@@ -68,8 +68,8 @@ class Disconnected(ResponseBody):
 
     ok: Literal[True] = True
     revoke_token: str | None = Field(
-        description="The name of the working token. A token cannot delete itself, so you have to delete it in the"
-        " Cloudflare dashboard. Null if the token was deleted, has expired, or never existed."
+        description="The name of the working token. The service is not permitted to delete this token, so you have to"
+        " delete it in the Cloudflare dashboard. Null if the token was deleted, has expired, or never existed."
     )
     left: tuple[str, ...] = Field(
         description="One sentence for each resource that the service could not remove from Cloudflare."
@@ -140,8 +140,9 @@ INSTALL = Endpoint(
     tag="accounts",
     action="account.install",
     summary="Install or reinstall the Worker",
-    description="A reinstall keeps the database and gives the Worker a new key. The service does not overwrite a Worker"
-    " or database of the same name that it did not create, or a Worker that was changed outside the service.",
+    description="A reinstall keeps the database and gives the Worker a new key. If a Worker or database with the"
+    " required name already exists and the service did not create it, the service does not overwrite it. The service"
+    " also does not overwrite a Worker that was changed outside the service.",
     scopes=("accounts",),
     body=EmptyBody,
     response=OneAccount,

@@ -51,9 +51,9 @@ class AccountChange(Body):
     )
     months_kept: MonthsKept | None = Field(
         None,
-        description="The number of months before the current month for which the Worker's database keeps breakdowns as"
-        " sums of a whole month, or `forever`. If you lower the number, the Worker deletes older months after the next"
-        " midnight (UTC). Raising the number again does not restore them.",
+        description="The number of past calendar months for which the Worker's database keeps monthly sums of the"
+        " breakdowns, or `forever`. The current month is not included. If you lower the number, the Worker deletes"
+        " older months after the next midnight (UTC). Raising the number again does not restore them.",
     )
 
 
@@ -92,7 +92,7 @@ class LastPush(ResponseBody):
     bundle: str
     schema_: int | None = Field(serialization_alias="schema")
     queue: Count = Field(
-        description="The number of parts that the Worker had not sent after this push. Each part contains new"
+        description="The number of parts that the Worker still had to send after this push. Each part contains new"
         " totals for a day, or marks a day as final."
     )
     error: str | None
@@ -109,8 +109,8 @@ class Account(ResponseBody):
     plan: EdgePlan = Field(description="The account's Workers plan, as set by the user.")
     days_kept: DaysKept = Field(description="The number of days for which the Worker's database keeps breakdowns.")
     months_kept: MonthsKept = Field(
-        description="The number of months before the current month for which the Worker's database keeps breakdowns as"
-        " sums of a whole month."
+        description="The number of past calendar months for which the Worker's database keeps monthly sums of the"
+        " breakdowns. The current month is not included."
     )
     state: AccountState
     token: WorkingToken | None

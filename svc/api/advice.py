@@ -44,14 +44,15 @@ class Advice(ResponseBody):
     )
     metrics: dict[Metric, MetricAdvice] = Field(
         description="The metrics that could be read. `requests`, `writes` and `reads` are daily numbers for the whole"
-        " Cloudflare account. `size` is the size of the Worker's database in bytes. Paid plans have no daily limits, so"
-        " only `size` is present."
+        " Cloudflare account. `size` is the size of the Worker's database in bytes. On a paid plan, which has no daily"
+        " limits, only `size` is present."
     )
     unavailable: tuple[Unread, ...] = Field(description="The data that could not be read in full.")
     suggest: Suggestion | None = Field(
-        description="If the size of the database is the only problem, the setting to lower: `days_kept`"
-        " (`shorter_hourly_retention`), or `months_kept` (`shorter_month_retention`) if the size is forecast to reach"
-        " the limit or `days_kept` is already at its minimum. Null if the setting cannot be lowered."
+        description="The setting to lower so that the database becomes smaller: `shorter_hourly_retention` means"
+        " `days_kept`, and `shorter_month_retention` means `months_kept`. The service suggests `months_kept` if the"
+        " size is forecast to reach the limit, or if `days_kept` is already at its minimum. Null if the size of the"
+        " database is not the only problem, or if neither setting can be lowered."
     )
     at: Moment
 

@@ -41,7 +41,7 @@ class _AnyRow:
     ) -> JsonSchemaValue:
         del schema
         valid = handler(LinkRow.__pydantic_core_schema__)
-        return {"anyOf": [valid, {"description": "If a row has any other value, its result is an error."}]}
+        return {"anyOf": [valid, {"description": "Any other value is also accepted, but its result is an error."}]}
 
 
 class NewLinks(Body):

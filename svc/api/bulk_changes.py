@@ -56,7 +56,7 @@ class LinkSelection(Body):
         None, description=f"The ids of 1 to {MAX_LINK_IDS:,} links."
     )
     filter: LinkSelector | None = Field(
-        None, description=f"Selects the links that match it when the request runs, at most {MAX_LINKS_SELECTED:,}."
+        None, description=f"All links that match this filter when the request runs, at most {MAX_LINKS_SELECTED:,}."
     )
     dry_run: bool = Field(False, description="Only return what the request would do. Default: `false`.")
 
@@ -75,11 +75,14 @@ class LinksChange(LinkSelection):
 
 
 class LinkOutcome(ResponseBody):
-    """The result for one link. `code` is absent if there is no such link."""
+    """The result for one link. `code` is absent if no link has this `id`."""
 
     id: str
     code: str | None = optional_field()
-    changed: bool = Field(description="True if the link was changed or deleted. With `dry_run`: would be.")
+    changed: bool = Field(
+        description="True if the link was changed or deleted. With `dry_run`, true if the link would"
+        " be changed or deleted."
+    )
     error: ErrorObject | None = optional_field(
         "The reason why the link was not changed: `not_found`, `link_disabled`, or `invalid_request` with"
         " `details.issues`."
@@ -87,10 +90,13 @@ class LinkOutcome(ResponseBody):
 
 
 class LinkOutcomes(ResponseBody):
-    """One result per link, in the order of `ids`, or oldest link first."""
+    """One result per link, in the order of `ids`. If the request has a `filter`, the oldest link comes first."""
 
     results: tuple[LinkOutcome, ...] = Field(json_schema_extra={"maxItems": MAX_LINKS_SELECTED})
-    changed: Count = Field(description="The number of links that were changed or deleted. With `dry_run`: would be.")
+    changed: Count = Field(
+        description="The number of links that were changed or deleted. With `dry_run`, the number"
+        " of links that would be changed or deleted."
+    )
     dry_run: bool
 
 

@@ -65,13 +65,13 @@ class Endpoint(Generic[B, Q]):
     """
 
     method: Method
-    path: str  # such as "/v1/links/{link_id}"; at most one parameter with a credential, two without
+    path: str  # such as "/v1/links/{link_id}"; at most one parameter, or two if no credential is needed
     tag: Tag
     summary: str
     response: type[ResponseBody] | None
     description: str = ""
     access: Access = "user"
-    scopes: tuple[Scope, ...] = ()  # a key needs one of these; empty if it needs none
+    scopes: tuple[Scope, ...] = ()  # an API key needs one of these scopes; empty if it needs none
     action: Action | Literal["nothing"] | None = None
     status: int = 200
     query: type[Q] | None = None

@@ -48,7 +48,7 @@ class Event(ResponseBody):
     target: str | None = Field(description="The id of the changed object. Null if the change concerns the user.")
     outcome: str = Field(
         description="`done`, `accepted`, an account's new state (for `account.state`), or an error code. `accepted`"
-        " means that the change has been stored and that the work at Cloudflare is still to come. When an install"
+        " means that the service has stored the change, but has not done the work at Cloudflare yet. When an install"
         " ends, the service records a separate event."
     )
     edge_account_id: str | None = Field(

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class AskedClick(Body):
     """The properties of a click.
 
-    If a field is absent or null, the country is unknown, or the click has no such header or no query.
+    If `country` is absent or null, the country is unknown. If a header or the query is absent or null, the click does
+    not have it.
     """
 
     most_bytes: ClassVar[int] = LARGE_BYTES
@@ -32,14 +33,16 @@ class AskedClick(Body):
     at: Time | None = Field(None, description="The time of the click, in RFC 3339 format. Default: now.")
     bucket: Annotated[int, Field(ge=0, le=99)] | None = Field(
         None,
-        description="The visitor's bucket for the link's split. Each visitor has one of 100 buckets, which changes"
-        " every day (UTC) and which the service cannot know. Default: 0.",
+        description="The visitor's bucket for the link's split. The Worker assigns each visitor to one of 100 buckets,"
+        " and to another one every day (UTC). The service cannot know a visitor's bucket. Default: 0.",
     )
     query: QueryText | None = Field(
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
     )
     method: Literal["GET", "HEAD"] | None = Field(
-        None, description="Default: `GET`. The Worker responds to all other methods with 405 and does not count them."
+        None,
+        description="The method of the request. Default: `GET`. If the method is neither `GET` nor `HEAD`, the"
+        " Worker responds with 405 and does not count the request.",
     )
 
 
@@ -47,7 +50,8 @@ class CountedAs(ResponseBody):
     """The category under which the Worker counts a click."""
 
     kind: Literal["view", "bot", "outside"] = Field(
-        description="`outside`: a click by a person outside of the link's period, which is not counted as a view."
+        description="`outside`: a person's click before the link's period begins or after it ends. It is not counted"
+        " as a view."
     )
     reason: str | None = optional_field(
         "For bots, a key in the breakdown `bots`; for clicks outside of the link's period, a key in the breakdown"
@@ -69,10 +73,10 @@ class ExplainedClick(ResponseBody):
         " period."
     )
     rule: Annotated[int, Field(ge=0, le=9)] | None = Field(
-        description="The index of the matching rule in the link's `rules`, from 0. Null if no rule matches."
+        description="The zero-based index of the matching rule in the link's `rules`. Null if no rule matches."
     )
     variant: Annotated[int, Field(ge=0, le=9)] | None = optional_field(
-        "The index of the variant in the link's `split`, from 0. Present if the split determines the target."
+        "The zero-based index of the variant in the link's `split`. Present if the split determines the target."
     )
     counted_as: CountedAs
 
@@ -98,7 +102,7 @@ EXPLAIN = Endpoint(
     summary="Explain where a click leads and how it is counted",
     description="The service evaluates the click exactly as the Worker does once it has the current version of the"
     " link (`config` is `synced`). The request itself is not counted. Other headers cannot be specified, so you cannot"
-    " use this to explain prefetches or clicks on links in other websites (`Referer`).",
+    " use this request to explain prefetches or clicks on links in other websites (`Referer`).",
     scopes=("links",),
     body=AskedClick,
     response=ExplainedClick,

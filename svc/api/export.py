@@ -76,8 +76,8 @@ class Account(ResponseBody):
     state: AccountState | None = optional_field()
     location: Location | None = optional_field()
     link_host: str | None = optional_field()
-    root_url: str | None = optional_field("Where the link host redirects `/`.")
-    not_found_url: str | None = optional_field("Where the link host redirects codes without a link.")
+    root_url: str | None = optional_field("The URL to which the Worker redirects `/` of the link host.")
+    not_found_url: str | None = optional_field("The URL to which the Worker redirects codes without a link.")
     created_at: Moment | None = optional_field()
     disconnected_at: Moment | None = optional_field()
 
@@ -184,7 +184,7 @@ class Link(ResponseBody):
 
 
 class Note(ResponseBody):
-    """An item of notes.json. It has either `site_id` or `link_id`; if the note is on the account, it has neither."""
+    """An item of notes.json. It has `site_id` or `link_id`, or neither of them if the note is on the account."""
 
     id: str
     account_id: str
@@ -213,7 +213,7 @@ class Note(ResponseBody):
 
 
 class Share(ResponseBody):
-    """An item of shares.json. It has either `site_id` or `link_id`; a share of an account has neither."""
+    """An item of shares.json. It has `site_id` or `link_id`, or neither of them if it is a share of an account."""
 
     id: str
     account_id: str

@@ -20,7 +20,9 @@ class Finding(ResponseBody):
     expected: str = Field(description="Its expected state, e.g. `points to the Worker svc-edge`.")
     found: str = Field(description="Its actual state, e.g. `was deleted outside the service`.")
     remedy: str | None = Field(description="What the user can do. Null if the health check has repaired the problem.")
-    remedy_code: str | None = Field(description="The code of an error that has the same remedy. Null if none has.")
+    remedy_code: str | None = Field(
+        description="The code of an error that has the same remedy. Null if there is no such error."
+    )
     mended: bool = Field(description="True if the health check has repaired the problem.")
 
 

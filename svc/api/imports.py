@@ -22,7 +22,9 @@ class _Totals(Body):
 
     most_bytes: ClassVar[int] = BULK_BYTES
 
-    website: Id | None = Field(None, description="The website to import, if an Umami export contains several.")
+    website: Id | None = Field(
+        None, description="The id of the website to import, if the file is an Umami export with several websites."
+    )
     replace: bool = Field(
         False, description="Overwrite days that an earlier import added with different numbers. Default: false."
     )
@@ -40,14 +42,15 @@ class SiteTotals(_Totals):
 
     breakdowns: bool = Field(
         True,
-        description="Also import the breakdowns in a ZIP archive of Plausible, as one sum per month. Default: true.",
+        description="If the file is a ZIP archive from Plausible, also import its breakdowns, added up by month."
+        " Default: true.",
     )
     file: Base64 | None = Field(None, description=f"{_FILE} Required without `source`.")
     source: Literal["cloudflare"] | None = Field(
         None,
-        description="Instead of `file`: `cloudflare` reads the page views of the site's host from Cloudflare Web"
-        " Analytics, with the permissions that the account has. Cloudflare keeps them for 26 weeks. The numbers can be"
-        " estimates.",
+        description="The product from which the service reads the totals, if the request has no `file`. `cloudflare`:"
+        " Cloudflare Web Analytics. The service reads the page views of the site's host with the account's working"
+        " token. Cloudflare keeps them for 26 weeks. The numbers can be estimates.",
     )
 
 
@@ -72,8 +75,9 @@ class ImportedTotals(ResponseBody):
     last_day: Day | None = Field(description="The last day that was added. Null if there is none.")
     views: Count = Field(description="The views of all days that were added.")
     breakdown_months: Count = Field(
-        description="The number of months whose breakdowns were imported, or would be imported. A month counts only if"
-        " it ended before the month in which the site was added, and if the account keeps it."
+        description="The number of months whose breakdowns were imported, or would be imported. This number includes"
+        " only months before the month in which the site was added, and only months that `months_kept` of the account"
+        " keeps."
     )
     unchanged: Count = Field(description="The number of days that an earlier import added with the same numbers.")
     different: Count = Field(
@@ -96,11 +100,11 @@ class TotalsImport(ResponseBody):
 
 
 _DESCRIPTION = (
-    "The service imports only UTC days before the day on which the site or link was added. It detects the product"
-    " from the file: GoatCounter, Plausible, Umami, Matomo, Google Analytics 4, Counterscale, an export of this"
-    " service, or a table with the columns `day` and `views`. If the file names several sites and links, the"
-    " service imports only the totals of the one in the URL. All days are written in one transaction. The body can have"
-    " at most 1 MiB, so compress larger files with gzip. This operation is not part of the original API specification."
+    "The service imports only UTC days before the day on which the site or link was added. It detects the product from"
+    " the file: GoatCounter, Plausible, Umami, Matomo, Google Analytics 4, Counterscale, an export of this service, or"
+    " a table with the columns `day` and `views`. If the file names several sites and links, the service imports only"
+    " the totals of the site or link in the URL. All days are written in one transaction. The body can have at most 1"
+    " MiB, so compress larger files with gzip. This operation is not part of the original API specification."
 )
 _EXAMPLE = {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK", "dry_run": True}
 SITE = Endpoint(

@@ -118,9 +118,9 @@ REVOKE = Endpoint(
     tag="keys",
     action="key.revoke",
     summary="Revoke an API key",
-    description="The key stops working immediately. New requests with the key get `unauthorized`, as do writes if"
-    " their body has not arrived yet. The service aborts streamed responses (exports and totals), but completes all"
-    " other requests that are in progress.",
+    description="The key stops working immediately. New requests with the key get `unauthorized`, and so do write"
+    " requests whose body has not arrived yet. The service aborts streamed responses (exports and totals), but"
+    " completes all other requests that are in progress.",
     access="session",
     body=EmptyBody,
     response=Ok,

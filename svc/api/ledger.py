@@ -68,7 +68,7 @@ class LedgerTarget(ResponseBody):
     stored: EventCounts = Field(description="The total in the service's store, without imported days.")
     agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
     fault: Fault | None = Field(description="The first step that changed the number. Null if all numbers agree.")
-    off_by: Difference | None = Field(description="The difference at the step `fault`. Null if there is none.")
+    off_by: Difference | None = Field(description="The difference at the step `fault`. Null if all numbers agree.")
 
     @classmethod
     def from_model(cls, target: TargetDay, **more: Any) -> Self:
@@ -122,8 +122,8 @@ class Ledger(ResponseBody):
     )
     agrees: bool | None = Field(description="True if the numbers of all targets agree. Null if this is unknown.")
     platform_requests: PlatformRequests | None = Field(
-        description="Cloudflare's own count of the Worker's requests. It lags by a few minutes and includes the cron"
-        " trigger's 1,440 runs per day. Null if Cloudflare does not report it."
+        description="Cloudflare's own count of the requests to the Worker. It lags by a few minutes and includes the"
+        " cron trigger's 1,440 runs per day. Null if Cloudflare does not report it."
     )
     unavailable: UnavailableReason | Literal["not_kept", "not_counted"] | None = Field(
         description="The reason why the Worker's numbers are unknown. Null if they are known."

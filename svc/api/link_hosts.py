@@ -18,7 +18,8 @@ _ROOT_URL = (
     " visitors get a short page in their language, with status 404."
 )
 _NOT_FOUND_URL = (
-    "The URL to which the Worker redirects codes and paths that do not exist. The rules of `root_url` apply to it, too."
+    "The URL to which the Worker redirects codes and paths that do not exist. It cannot be on the link host. If it is"
+    " not set, visitors get a short page in their language, with status 404."
 )
 _FALLBACKS: tuple[model.Fallback, ...] = get_args(model.Fallback)
 
@@ -73,7 +74,7 @@ class LinkHost(ResponseBody):
     config: ConfigState
     live_at: Moment | None = Field(
         description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet, or received it from a service older than version 0.8."
+        " this version yet, or received it from a release of the service before 0.8."
     )
     root_url: str | None = Field(
         description="The URL to which the Worker redirects `/`. Null if the Worker shows a page instead."
@@ -104,8 +105,8 @@ class ReplacedLinkHost(ResponseBody):
 
     host: str
     clicks_30d: Count = Field(
-        description="The number of clicks by people in the last 30 days, including today, that the Worker has sent."
-        " Clicks on this host no longer reach a link."
+        description="The number of clicks by people in the last 30 days, including today. Clicks that the Worker has"
+        " not sent to the service yet are not included. Clicks on this host no longer reach a link."
     )
 
 
@@ -114,8 +115,8 @@ class OneLinkHost(ResponseBody):
 
     link_host: LinkHost
     replaced: ReplacedLinkHost | None = optional_field(
-        "Only if the request replaced another host, and the caller has the scope `reports`. This field is not part of"
-        " the original API specification."
+        "Present only if the request replaced another host, and the caller has the scope `reports`. This field is not"
+        " part of the original API specification."
     )
 
 
@@ -128,8 +129,8 @@ class LinkHostUsage(ResponseBody):
     host: str
     since: Day = Field(description="The first day.")
     clicks_30d: Count = Field(
-        description="The number of clicks by people on the account's existing links that the Worker has sent, including"
-        " scans."
+        description="The number of clicks by people on the account's existing links, including scans. Clicks that the"
+        " Worker has not sent to the service yet are not included."
     )
     scans_30d: Count | None = Field(
         description="The number of QR code scans among these clicks. Null if the Worker's database cannot be read;"

@@ -17,11 +17,11 @@ FORWARD_QUERY = (
     "Whether the Worker adds the parameters of the short URL to the target. The parameters `q` and `ref` are not added,"
     " nor are parameters that the target already has."
 )
-STARTS_AT = "The time at which clicks begin to go to the targets, in RFC 3339 format."
+STARTS_AT = "The time from which clicks go to the targets, in RFC 3339 format."
 ENDS_AT = "The time from which clicks no longer go to the targets, in RFC 3339 format. It must be after `starts_at`."
 AFTER_URL = (
-    "Where clicks before `starts_at` and from `ends_at` on go. Without this URL, visitors get the same response as for"
-    " an unknown code. The URL cannot be on the link host."
+    "The URL to which the Worker redirects clicks before `starts_at`, and clicks from `ends_at` on. Without this URL,"
+    " visitors get the same response as for an unknown code. The URL cannot be on the link host."
 )
 SPLIT = (
     "2 to 10 variants whose shares add up to 100. They replace `url` as the target of clicks that match no rule. A"

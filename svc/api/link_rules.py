@@ -67,10 +67,12 @@ class NewRule(Body):
         ]
         | None
     ) = Field(
-        None, description="The operating system of the visitor's browser. iPads with Safari usually send `macOS`."
+        None,
+        description="The operating system of the visitor's browser. Safari on an iPad usually identifies its"
+        " system as `macOS`.",
     )
     query: NewParameter | None = Field(
-        None, description="The rule applies to clicks on the short URL with this parameter in its query string."
+        None, description="The rule applies to clicks whose short URL has this parameter in its query string."
     )
 
     def to_model(self) -> model.Rule:

@@ -152,15 +152,15 @@ class LinkQuery(Query):
 
 
 class BrokenTarget(ResponseBody):
-    """A target whose requests by the service have had a problem for at least a day."""
+    """A target that the service has found to be broken for at least a day."""
 
     url: str
     problem: TargetProblem = Field(
-        description="The target's status is 404 or 410, there is no secure connection to its host, or its host does not"
-        " exist."
+        description="The target responds with the status 404 or 410, the service cannot establish a secure connection"
+        " to its host, or the host does not exist."
     )
-    since: Moment = Field(description="The time of the first request with a problem.")
-    checked_at: Moment = Field(description="The time of the last request.")
+    since: Moment = Field(description="The time of the service's first request to the target that had a problem.")
+    checked_at: Moment = Field(description="The time of the service's last request to the target.")
 
 
 def settings_of(link: model.Link) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Link(ResponseBody):
     )
     live_at: Moment | None = Field(
         description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet, or received it from a service older than version 0.8."
+        " this version yet, or received it from a release of the service before 0.8."
     )
     error: ErrorObject | None = Field(
         description="The reason why the service could not send the link to the Worker. Null if there is no error."
@@ -331,8 +331,8 @@ DELETE = Endpoint(
     action="link.delete",
     summary="Delete a link",
     description="You can immediately reuse the code for another link, unless the operator has disabled the link. You"
-    " can still read the deleted link and its report, and restore it for 30 days. If you delete the link again, the"
-    " response is `not_found`.",
+    " can still read the deleted link and its report. Within 30 days after the deletion, you can also restore the"
+    " link. If you delete the link again, the response is `not_found`.",
     scopes=("links",),
     body=EmptyBody,
     response=OneLink,
@@ -343,9 +343,9 @@ RESTORE = Endpoint(
     tag="links",
     action="link.restore",
     summary="Restore a deleted link",
-    description="The link has the same id, code and totals as before. If another link has the code by now, the response"
-    " is `link_exists`. If the link was deleted more than 30 days ago, or with its account, the response is"
-    " `not_found`. A link that is not deleted stays the same.",
+    description="The link has the same id, code and totals as before. If another link now has the same code, the"
+    " response is `link_exists`. If the link was deleted more than 30 days ago, or with its account, the response is"
+    " `not_found`. If the link is not deleted, the request changes nothing.",
     scopes=("links",),
     body=EmptyBody,
     response=OneLink,

@@ -33,15 +33,16 @@ def _without_duplicates(recipients: tuple[WantedRecipient, ...]) -> tuple[Wanted
 
 
 class PutMailings(Body):
-    """The email reports about a site, or about all sites of an account. They replace the earlier settings."""
+    """The email reports about a site, or about all sites of an account. The request replaces all earlier settings."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
-    weekly: bool = Field(description="Send a report on each Monday about the week before (UTC).")
-    monthly: bool = Field(description="Send a report on the first of each month about the month before (UTC).")
+    weekly: bool = Field(description="Send a report every Monday about the week before (UTC).")
+    monthly: bool = Field(description="Send a report on the first day of each month about the month before (UTC).")
     alerts: bool = Field(
         default=False,
-        description="Send an email when a site has far more or far fewer views than usual, or none. Default: false.",
+        description="Send an email when a site has far more or far fewer views than usual, or no views at all."
+        " Default: false.",
     )
     recipients: Annotated[
         tuple[WantedRecipient, ...],
@@ -57,8 +58,8 @@ class Recipient(ResponseBody):
     language: Language
     state: RecipientState = Field(
         description="`unconfirmed`: the recipient has not opened the link in the confirmation email yet. `confirmed`:"
-        " the recipient gets the reports. `unsubscribed`: the recipient gets no emails. Only the recipient can change"
-        " this, with a link in an earlier email."
+        " the recipient gets the reports. `unsubscribed`: the recipient gets no emails. Only the recipient can"
+        " subscribe again, with a link in an earlier email."
     )
     confirmation_sent_at: Moment | None = Field(
         description="The time of the last confirmation email. Null if none was sent."
@@ -103,7 +104,7 @@ _ADDED = "This operation is not part of the original API specification."
 _PUT = (
     "A new recipient gets an email with a link, and gets reports after opening the link and confirming. The user's own"
     " address needs no confirmation. A repeated request also asks recipients again if they have not confirmed: each"
-    " address at most once in 24 hours, and at most ten addresses per user in 24 hours. A recipient that has"
+    " address at most once in 24 hours, and at most ten addresses per user in 24 hours. A recipient who has"
     " unsubscribed stays unsubscribed. A key also needs the scope `reports`, because recipients can read the reports."
     f" {_ADDED}"
 )

@@ -125,8 +125,8 @@ class Left(ResponseBody):
         " the account's name and id. This field is not part of the original API specification."
     )
     revoke_tokens: tuple[str, ...] = Field(
-        description="The names of the accounts' working tokens. A token cannot delete itself, so you have to delete"
-        " these tokens in the Cloudflare dashboard."
+        description="The names of the accounts' working tokens. The service is not permitted to delete these tokens,"
+        " so you have to delete them in the Cloudflare dashboard."
     )
 
     @classmethod

@@ -71,8 +71,8 @@ class Note(ResponseBody):
     day: Day
     text: str
     automatic: bool = Field(
-        description="True if the service wrote the note because something changed the numbers. Such a note cannot be"
-        " changed, but it can be deleted, and is then not created again."
+        description="True if the service wrote the note to explain a change in the numbers. You can delete such a"
+        " note, but not change it. The service does not create a deleted note again."
     )
     kind: NoteKind | None = optional_field("The cause of an automatic note. `text` describes it in English.")
     facts: dict[str, str] | None = optional_field(

@@ -100,8 +100,9 @@ SHOW = Endpoint(
     path="/v1/overview",
     tag="reports",
     summary="Get the counts of all sites and links",
-    description="The response contains the counts that the Workers have sent, which they do once an hour. The service"
-    " does not read the Workers' databases. `visitors` is the sum of the daily visitors of each site and link.",
+    description="The counts are those that the Workers have sent to the service. Each Worker sends its counts once an"
+    " hour. For this request, the service does not read the Workers' databases. `visitors` is the sum of the daily"
+    " visitors of each site and link.",
     scopes=("reports",),
     query=OverviewQuery,
     response=OneOverview,

@@ -80,8 +80,8 @@ class PngQuery(StyleQuery):
 
     size: Annotated[int, Field(ge=64, le=4096), DIGITS] = Field(
         _DEFAULT_PNG_SIZE,
-        description="Width and height in pixels. All modules have the same whole number of pixels, at least 2. The"
-        " remaining pixels make the margin wider.",
+        description="Width and height of the image in pixels. Every module, which is one square of the QR code, has"
+        " the same width: a whole number of pixels, at least 2. The pixels that remain are added to the margin.",
     )
 
 
@@ -91,8 +91,8 @@ class SelectionQuery(StyleQuery):
     most_chars: ClassVar[int] = 6_000  # 200 ids have 5,000 characters
 
     ids: Ids | None = optional_field(
-        f"The ids of up to {MAX_IDS} links, separated by commas. The QR codes are in this order. Cannot be combined"
-        " with `account_id`, `q`, `tag` or `order`."
+        f"The ids of up to {MAX_IDS} links, separated by commas. The QR codes have the same order as the ids. Cannot be"
+        " combined with `account_id`, `q`, `tag` or `order`."
     )
     account_id: Id | None = optional_field("Only links of this account.")
     q: ShortSearch = Field("", description="Only links whose code, URL or title contains this text. Case is ignored.")
@@ -113,7 +113,7 @@ class ZipQuery(SelectionQuery):
     format: Literal["svg", "png"] = Field("svg", description="The format of the images.")
     size: Annotated[int, Field(ge=_MIN_SIZE_IN_ZIP, le=2048), DIGITS] = Field(
         _DEFAULT_PNG_SIZE,
-        description="Width and height of PNG images in pixels, as in `qr.png`. SVG images have no size.",
+        description="Width and height of PNG images in pixels, as in `qr.png`. SVG images scale to their container.",
     )
 
 
@@ -153,9 +153,9 @@ PNG = Endpoint(
     codes=("link_host_required",),
 )
 _SELECTED = (
-    "The selection is either `ids` or a filter as in the list of links. If one of `ids` is not an active link, or if no"
-    " link matches the filter, the response is `not_found`. If more than {most} links match, the response is"
-    " `invalid_request` with the issue `too_many`. "
+    "The selection is either `ids` or a filter as in the list of links. If one of the `ids` does not belong to an"
+    " active link, or if no link matches the filter, the response is `not_found`. If more than {most} links match, the"
+    " response is `invalid_request` with the issue `too_many`. "
 )
 _LIMITED = f"A user can request 20 ZIP files and pages per hour, in total. {_NOT_IN_SPECIFICATION}"
 ZIP = Endpoint(
@@ -177,10 +177,10 @@ SHEET = Endpoint(
     method="GET",
     path="/v1/links/qr.html",
     tag="links",
-    summary="Get a page to print with the QR codes of several links",
+    summary="Get a printable page with the QR codes of several links",
     description=_SELECTED.format(most=MAX_ON_SHEET)
-    + "The page is a single HTML file without scripts. It shows three QR codes next to each other, and twelve on a"
-    f" page, with the title (or the code) and the short URL below each. {_LIMITED}",
+    + "The page is a single HTML file without scripts. A row has three QR codes, and a printed page has four rows."
+    f" Below each QR code are the link's title, or its code if it has no title, and the short URL. {_LIMITED}",
     scopes=("links",),
     query=SheetQuery,
     response=None,

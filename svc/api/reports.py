@@ -33,9 +33,10 @@ class PeriodQuery(Query):
         "The last UTC day, inclusive. It cannot be later than today, which is the default."
     )
     by: Step | None = optional_field(
-        "The length of time that each point covers. Weeks begin on Monday. The default is an hour for one day, a day"
-        " for up to 92 days, a week for up to 183 days, and a month for longer periods. A series has at most 1,200"
-        " points. Hours are available for the last 40 days, unless the operator has configured a different period."
+        "The length of time that each point covers. Weeks begin on Monday. By default, a point covers an hour if the"
+        " period is one day, a day if the period has up to 92 days, a week up to 183 days, and a month if the period"
+        " is longer. A series has at most 1,200 points. Hours are available for the last 40 days, unless the operator"
+        " has configured a different period."
     )
     compare: Compare | None = optional_field(
         "Add the counts of the previous period (`previous`), or of the same dates a year earlier (`year`)."
@@ -60,7 +61,9 @@ class RangeQuery(PeriodQuery):
         "Include the top pages, sources, countries, devices, browsers, operating systems, bots and campaigns. A site's"
         " report also includes entry pages and arrivals. A link's report also includes targets."
     )
-    limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
+    limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(
+        10, description="The maximum number of entries in each breakdown."
+    )
 
 
 class ReportQuery(RangeQuery):
@@ -76,8 +79,8 @@ class SiteReportQuery(ReportQuery):
     """The period and the content of a site's report."""
 
     live: Literal["1"] | None = optional_field(
-        "Include the views since the Worker's last report. `as_of` is then the time at which the Worker's database was"
-        " read."
+        "Include the views that the Worker has counted but not sent to the service yet. `as_of` is then the time at"
+        " which the Worker's database was read."
     )
 
 
@@ -204,9 +207,9 @@ class Report(ResponseBody):
         description="Without `by`: one point per hour for `today`, one point per day otherwise."
     )
     incomplete: bool = Field(
-        description="True if some of today's hourly points are missing. The daily totals are still exact. Always false"
-        " for a link. If the report has `by`: true if a point per hour is missing or lacks counts, for sites and"
-        " links."
+        description="Without `by`: true if some of today's hourly points are missing; always false for a link. With"
+        " `by`: true if an hourly point is missing or incomplete, for a site or a link. In all cases, the daily totals"
+        " are exact."
     )
     comparison: Comparison | None = optional_field(
         "The period with which the report is compared. Present if the request has `compare`."
@@ -217,8 +220,8 @@ class Report(ResponseBody):
         " the oldest breakdowns that the Worker's database keeps. Null if the report has no breakdowns."
     )
     breakdowns_missing: tuple[MissingBreakdowns, ...] | None = optional_field(
-        "The days without breakdowns, with the reason. Present if the report has `by` and breakdowns were"
-        " requested. Empty if they cover all days."
+        "The days without breakdowns, with the reason. Present if the report has `by` and breakdowns were requested."
+        " Empty if the breakdowns cover all days."
     )
     unavailable: UnavailableReason | None = Field(
         description="The reason why the numbers from the Worker's database are missing. Null if none are missing."
@@ -249,8 +252,8 @@ class FirstView(ResponseBody):
     seen: bool = Field(description="True if a view has been counted.")
     bots: bool = Field(description="True if visits by programs or automated browsers have been counted as bots.")
     view: View | None = Field(
-        description="The view, as long as it is the only one. Null before it, after a second view, or once the Worker"
-        " has sent its counts."
+        description="The first view, as long as it is the only view. Null before the first view, after the second"
+        " view, or once the Worker has sent its counts."
     )
     as_of: Moment = Field(description="The time at which the numbers were read.")
     unavailable: UnavailableReason | None = Field(

@@ -57,7 +57,7 @@ class Body(BaseModel):
 
 
 class EmptyBody(Body):
-    """No body: empty, or `{}`."""
+    """No body, or an empty JSON object."""
 
 
 class Query(BaseModel):

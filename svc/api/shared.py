@@ -23,7 +23,9 @@ class SharedReportQuery(RangeQuery):
     """The period of a shared report, and its breakdowns."""
 
     period: ReportPeriod = Field(
-        "30d", description="As in the report of a site. If the share does not offer `30d`, its first period."
+        "30d",
+        description="The same values as in the report of a site. If the request has no `period` and the share"
+        " does not offer `30d`, the default is the share's first period.",
     )
 
 
@@ -93,18 +95,18 @@ class SharedReport(ResponseBody):
     )
     account: SharedSites | None = optional_field()
     lists_at: Moment | None = optional_field(
-        "The time from which on breakdowns can be requested again. Present if `unavailable` is `rate_limited`."
+        "The time from which breakdowns can be requested again. Present if `unavailable` is `rate_limited`."
     )
 
 
 _ADDED = "This operation is not part of the original API specification."
 _WRONG = (
-    "The secret in the path takes the place of a credential. At most 30 unknown secrets are accepted per minute from"
-    f" one network. {_ADDED}"
+    "The secret in the path serves as the credential. If a network sends more than 30 unknown secrets in a minute, its"
+    f" requests are rejected. {_ADDED}"
 )
 _SITE = (
-    "The share must be one of an account. If the site does not belong to the account, or is deleted or disabled, the"
-    " response is 404."
+    "The share must be a share of an account. If the site does not belong to the account, or is deleted or disabled,"
+    " the response is 404."
 )
 
 PAGE = Endpoint(
@@ -126,7 +128,7 @@ REPORT = Endpoint(
     summary="Get the counts of a share",
     description="Totals come from the counts that the Worker has sent. For breakdowns, the service reads the Worker's"
     " database at most once in 5 minutes for each period, regardless of the number of viewers. If the share has"
-    " `periods`, the request can select one of them, and neither `from`, `to`, nor `compare`. If the share has a"
+    " `periods`, the request can select one of them, but cannot use `from`, `to` or `compare`. If the share has a"
     f" password, the request needs a token. {_WRONG}",
     access="anybody",
     query=SharedReportQuery,
@@ -150,8 +152,8 @@ SITE_REPORT = Endpoint(
     path="/s/{secret}/sites/{site_id}/report",
     tag="shares",
     summary="Get the counts of a site of a shared account",
-    description="The response is the one for a share of this site, and `kind` is `account`. If the share has a"
-    " password, the request needs a token from `POST /s/{secret}/report`."
+    description="The response is the same as for a share of this site, except that `kind` is `account`. If the share"
+    " has a password, the request needs a token from `POST /s/{secret}/report`."
     f" {_SITE} {_WRONG}",
     access="anybody",
     query=SharedReportQuery,
@@ -164,7 +166,7 @@ SIGN_IN = Endpoint(
     tag="shares",
     action="nothing",
     summary="Get a token for a share with a password",
-    description="The token is valid for 12 hours, and until the password of the share is changed. The number of wrong"
+    description="The token expires after 12 hours, or when the password of the share is changed. The number of wrong"
     f" passwords per network is limited. {_WRONG}",
     access="anybody",
     body=SharePassword,

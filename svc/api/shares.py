@@ -24,12 +24,12 @@ _PASSWORD = "Viewers have to enter this password."  # noqa: S105  # a descriptio
 _UNTIL = "The last UTC day on which the page is available. It cannot be before today."
 _PERIODS = "The periods that viewers can select. Without this field, they can select any days."
 _LISTS = (
-    "Whether the page can show breakdowns, such as top pages and sources. For an account, these are on the"
-    " pages of its sites. Default: `false`."
+    "Whether the page can show breakdowns, such as top pages and sources. For a share of an account, the page of each"
+    " site shows the breakdowns of this site."
 )
 _EMBED = (
     "The origins of the websites that may show the page in a frame. An origin begins with `https://`; for development,"
-    " `http://localhost` is also accepted. Default: none."
+    " `http://localhost` is also accepted."
 )
 
 
@@ -43,8 +43,8 @@ class NewShare(Body):
     password: NewPassword | None = Field(None, description=_PASSWORD)
     until: NoteDay | None = Field(None, description=_UNTIL)
     periods: Periods | None = Field(None, description=_PERIODS)
-    lists: bool = Field(False, description=_LISTS)
-    embed: Origins = Field((), description=_EMBED)
+    lists: bool = Field(False, description=f"{_LISTS} Default: `false`.")
+    embed: Origins = Field((), description=f"{_EMBED} Default: none.")
 
 
 class ShareChange(Body):
@@ -53,14 +53,18 @@ class ShareChange(Body):
     most_bytes: ClassVar[int] = LARGE_BYTES
     holds_password: ClassVar[bool] = True
 
-    name: Name | None = Field(None, description=f"{_NAME} Null keeps the name.")
+    name: Name | None = Field(None, description=f"{_NAME} If the field is null, the name does not change.")
     password: NewPassword | None = Field(
-        None, description=f"{_PASSWORD} A new password signs out all viewers. Null removes the password."
+        None,
+        description=f"{_PASSWORD} If you change the password, all viewers have to enter the new one. If the field"
+        " is null, the share no longer has a password.",
     )
-    until: NoteDay | None = Field(None, description=f"{_UNTIL} Null removes the end.")
-    periods: Periods | None = Field(None, description=f"{_PERIODS} Null allows any days.")
-    lists: bool | None = Field(None, description=f"{_LISTS} Null keeps the value.")
-    embed: Origins | None = Field(None, description=f"{_EMBED} Null keeps the origins.")
+    until: NoteDay | None = Field(None, description=f"{_UNTIL} If the field is null, the page has no last day.")
+    periods: Periods | None = Field(
+        None, description="The periods that viewers can select. If the field is null, they can select any days."
+    )
+    lists: bool | None = Field(None, description=f"{_LISTS} If the field is null, the value does not change.")
+    embed: Origins | None = Field(None, description=f"{_EMBED} If the field is null, the origins do not change.")
 
     def changes(self) -> dict[str, object]:
         """Return the fields to change by name, without the password."""
@@ -70,7 +74,7 @@ class ShareChange(Body):
 
 
 class Share(ResponseBody):
-    """A public page with the counts of one site, link or account. It has one of these three ids."""
+    """A public page with the counts of the site, link or account in `site_id`, `link_id` or `account_id`."""
 
     id: str
     site_id: str | None = optional_field()
@@ -139,8 +143,8 @@ ADD_TO_SITE = Endpoint(
     tag="reports",
     action="share.create",
     summary="Share the counts of a site",
-    description="The response contains the URL of a public page. The page ends with the site, and is not available"
-    f" while the site or its user is disabled. {_ADDED}",
+    description="The response contains the URL of a public page. The share ends when the site is deleted. While the"
+    f" site or its user is disabled, the page is not available. {_ADDED}",
     scopes=("sites",),
     body=NewShare,
     response=OneShare,
@@ -163,8 +167,8 @@ ADD_TO_LINK = Endpoint(
     tag="reports",
     action="share.create",
     summary="Share the counts of a link",
-    description="The response contains the URL of a public page. The page ends with the link, and is not available"
-    f" while the link or its user is disabled. {_ADDED}",
+    description="The response contains the URL of a public page. The share ends when the link is deleted. While the"
+    f" link or its user is disabled, the page is not available. {_ADDED}",
     scopes=("links",),
     body=NewShare,
     response=OneShare,
@@ -187,9 +191,9 @@ ADD_TO_ACCOUNT = Endpoint(
     tag="reports",
     action="share.create",
     summary="Share the counts of all sites of an account",
-    description="The response contains the URL of a public page, which lists the account's sites with their totals, and"
-    f" shows the report of each site. An API key needs both scopes. The page ends when the account is disconnected."
-    f" {_ADDED}",
+    description="The response contains the URL of a public page, which lists the account's sites with their totals,"
+    " and shows the report of each site. An API key needs both scopes, `sites` and `links`. The share ends when the"
+    f" account is disconnected. {_ADDED}",
     scopes=("sites", "links"),
     body=NewShare,
     response=OneShare,

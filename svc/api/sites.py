@@ -40,8 +40,8 @@ _ASNS = "Autonomous systems (networks of internet providers and companies) whose
 
 _OPT_OUT = (
     "Offer visitors a page at `https://<host><path>/off` on which they can turn counting off for their browser. The"
-    " browser stores a cookie only for visitors who do so. A rotation changes the address, and the cookies lose their"
-    " effect."
+    " browser stores a cookie only for visitors who do so. If the site's path is rotated, the address of the page"
+    " changes, and existing cookies have no effect any more."
 )
 
 
@@ -160,7 +160,7 @@ class Site(ResponseBody):
     config: ConfigState
     live_at: Moment | None = Field(
         description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet, or received it from a service older than version 0.8."
+        " this version yet, or received it from a release of the service before 0.8."
     )
     retiring: tuple[Retiring, ...] = Field(
         description="Old paths for which views are still counted. A site can have at most ten of them.",

@@ -51,7 +51,8 @@ class TagReport(ResponseBody):
         " has not sent any."
     )
     totals: Counts = Field(
-        description="A visitor who used several of the links is counted for each of them, also in `visitors`."
+        description="A visitor who clicked several of the links is counted once for each of these links, even in"
+        " `visitors`."
     )
     series: tuple[Point, ...]
     comparison: Comparison | None = optional_field(
