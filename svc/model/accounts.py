@@ -102,7 +102,7 @@ class Account:
     well_at: int | None  # time of the last health check if it found no problems, otherwise None
     error: ErrorNote | None
     warnings: tuple[AccountWarning, ...]  # each warning stays until its cause is fixed
-    revoke_tokens: tuple[str, ...]  # names of tokens that may still be valid but do not belong to the account
+    revoke_tokens: tuple[str, ...]  # names of tokens that may still be valid, but that the account does not use
     bootstrap_expires_at: int | None  # None if the bootstrap token has been deleted
     location: Location | None  # location of the Worker's database; None if Cloudflare chose it
     database_id: str | None
@@ -118,7 +118,7 @@ class Account:
     config_version: int  # newest version of the sites, links, link host and retention
     synced_version: int  # version in the Worker's database
     asked_version: int  # highest version that may be in the Worker's database, as far as this store knows
-    restored_as_of: int | None  # after a restore: end of the backup's totals, until the data was read back
+    restored_as_of: int | None  # end of a restored store's totals; None if no Worker data has to be read back
     push: WorkerPush | None
     advice: Advice | None
     advice_due_at: int | None  # when to compute the advice next; None if it has never been computed

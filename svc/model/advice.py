@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Suggestion = Literal["shorter_hourly_retention", "shorter_month_retention"]
 Metric = Literal["requests", "writes", "reads", "size"]
 AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # in ascending order of severity
-Unread = Literal["analytics", "size"]  # data sources that could not be read for an advice
+Unread = Literal["analytics", "size"]  # data sources that could not be read when the advice was computed
 
 
 @dataclass(frozen=True)

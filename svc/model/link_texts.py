@@ -31,12 +31,12 @@ _DOTTED_I = re.compile("i\N{COMBINING DOT ABOVE}+")
 
 
 def normalize_title(text: str) -> str | None:
-    """Return the title without white space at its ends, or None if nothing is visible."""
+    """Return the title without white space at its ends, or None if it has no visible characters."""
     return _visible(text.strip())
 
 
 def one_line(text: str) -> str:
-    """Return the text without control characters, with a single space in place of white space."""
+    """Return the text in one line: each sequence of white space and control characters becomes a single space."""
     return " ".join(re.sub(f"[{_CONTROL}]+", " ", text).split())
 
 
@@ -46,12 +46,12 @@ def shortened(text: str, most_chars: int) -> str:
 
 
 def normalize_note(text: str) -> str | None:
-    """Return the note with line feeds and without white space at its ends, or None if nothing is visible."""
+    """Return the note with LF line endings and trimmed white space, or None if it has no visible characters."""
     return _visible(text.replace("\r\n", "\n").replace("\r", "\n").strip())
 
 
 def normalize_tag(text: str) -> str:
-    """Return the tag in lower case and in the form NFC, with a hyphen in place of white space.
+    """Return the tag in lower case and in the form NFC, with a hyphen in place of each sequence of white space.
 
     Normalizing the result again does not change it. Letters are not folded any further, so `straße` stays as it is. The
     lower case of `İ` is a plain `i` without a combining dot, because readers could not see the difference.
@@ -61,7 +61,7 @@ def normalize_tag(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a text in the form in which texts are compared if case is ignored. `İ` and `i` are the same letter."""
+    """Return the form of a text for comparisons that ignore case. `İ` and `i` count as the same letter."""
     return unicodedata.normalize("NFC", _DOTTED_I.sub("i", unicodedata.normalize("NFC", text).casefold()))
 
 

@@ -22,7 +22,7 @@ TargetProblem = Literal["http_404", "http_410", "tls_failed", "unknown_host"]
 TARGET_PROBLEMS: tuple[TargetProblem, ...] = get_args(TargetProblem)
 LinkOrder = Literal["newest", "oldest", "clicks", "code"]
 
-# Why a click is outside of its link's period: before its start, or after its end.
+# Why a click is outside of its link's period: the period has not started yet, or has ended.
 OutsideReason = Literal["early", "ended"]
 OUTSIDE_REASONS: tuple[OutsideReason, ...] = get_args(OutsideReason)
 
@@ -143,7 +143,7 @@ class WantedLink:
     split: tuple[Variant, ...] = ()
 
 
-# How long a deleted link can be restored.
+# The time after its deletion within which a link can be restored.
 RESTORABLE_MS = 30 * DAY_MS
 # The maximum number of links that one request can change: selected by their ids, or by a filter.
 MAX_LINK_IDS, MAX_LINKS_SELECTED = 1_000, 10_000
@@ -166,7 +166,7 @@ class LinkChange(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class BrokenTarget:
-    """A target of a link whose requests have had a problem for at least a day.
+    """A link's target that has had a problem with every request for at least a day.
 
     `problem`: the problem of the last request. `since`: the first request with a problem. `checked_at`: the last
     request. Times are epoch ms.

@@ -21,7 +21,7 @@ MailingTarget = Literal["site", "account"]  # the object that an email report is
 AlertKind = Literal["spike", "drop", "silence"]
 SnippetOnPage = Literal["present", "absent", "unread"]  # unread: the page could not be read
 MailingKind = Literal["weekly", "monthly"]
-# What the recipients of a mailing get.
+# The kinds of emails that the recipients of a mailing get.
 MailingContent = Literal["reports", "alerts", "reports_and_alerts"]
 MAILING_KINDS: tuple[MailingKind, ...] = get_args(MailingKind)
 RecipientState = Literal["unconfirmed", "confirmed", "unsubscribed"]
@@ -29,7 +29,7 @@ RecipientState = Literal["unconfirmed", "confirmed", "unsubscribed"]
 
 @dataclass(frozen=True)
 class Note:
-    """A text about a day, which reports show. A note on an account is shown for all of the account's sites and links.
+    """A text that reports show for a day. A note on an account is shown for all of the account's sites and links.
 
     `text`: the user's text. Notes that the service wrote have an empty text, and `kind` and `facts` instead.
     """
@@ -50,9 +50,9 @@ class Note:
 class Share:
     """A public page with the counts of a site, a link or an account. Its URL contains a secret.
 
-    `until`: the last day (epoch day) on which the page is available; None if it does not end. `periods`: the periods
-    that viewers can select; None if they can select any days. `lists`: True if the page shows breakdowns. `embed`: the
-    origins of the sites whose pages may show the page in a frame.
+    `until`: the last day (epoch day) on which the page is available; None if the page does not expire. `periods`: the
+    periods that viewers can select; None if they can select any days. `lists`: True if the page shows breakdowns.
+    `embed`: the origins that may show the page in a frame.
     """
 
     id: str

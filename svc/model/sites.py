@@ -20,7 +20,7 @@ SiteOrder = Literal["oldest", "newest", "host"]
 
 @dataclass(frozen=True)
 class Retiring:
-    """A former path of a site, on which views are counted until the time `until`. `route_id`: None without a route."""
+    """A former path of a site. Views on it are counted until the time `until`. `route_id`: None if it has no route."""
 
     path: str
     route_id: str | None
@@ -60,7 +60,7 @@ class Site:
     warnings: tuple[ErrorNote, ...] = ()  # each has a code from SiteWarning, and stays until its cause is fixed
     ended_paths: tuple[EndedPath, ...] = ()
     disabled: Disabled | None = None  # a disabled site is not in the Worker's configuration
-    first_view_at: int | None = None  # first hour with views, at least created_at; None if no views were pushed
+    first_view_at: int | None = None  # first hour with views, or created_at if later; None if no views were pushed
     excluded_networks: tuple[str, ...] = ()  # canonical; see security/ip_networks
     excluded_countries: tuple[str, ...] = ()
     excluded_asns: tuple[int, ...] = ()
@@ -82,7 +82,7 @@ class Site:
 
 @dataclass(frozen=True)
 class SiteChange:
-    """The settings of a site that a request sets. None keeps the current value."""
+    """The settings of a site that a request changes. A setting that is None keeps its value."""
 
     excluded_paths: tuple[str, ...] | None = None
     excluded_networks: tuple[str, ...] | None = None

@@ -90,8 +90,8 @@ def with_ids(account_ids: Sequence[str]) -> Tx[list[Entry]]:
 def find(text: str) -> Tx[Entry | None]:
     """Return the account with this id or Cloudflare account id; None if there is none.
 
-    If a Cloudflare account was connected several times, return the connected account, or else the last one that was
-    disconnected.
+    If a Cloudflare account was connected several times, return the connected account. If none is connected, return the
+    account that was disconnected last.
     """
     for select, entry, order in ((_CONNECTED, _connected, "t.id"), (_FORMER, _former, "t.disconnected_at desc, t.id")):
         rows = yield sql(f"{select} where t.id = $1 or t.edge_account_id = $1 order by {order} limit 1", text)

@@ -41,10 +41,10 @@ class WatchedSite:
     """A site with alerts, for which the Worker has pushed hours that are not checked yet. Times are epoch ms.
 
     `as_of`: the end of the last pushed hour. `alerts_from`: hours from this time on can raise alerts.
-    `comparable_from`: hours from this time on can be compared with each other: since the site's first view and the last
-    change of its settings or snippet. `has_problem`: True if an error of the site, its account or its Worker can
-    change what is counted. `is_complete`: True if no part of the last push is missing. `state`: None if the site was
-    never checked.
+    `comparable_from`: hours from this time on can be compared with each other. It is the time of the site's first view,
+    or of the last change of its settings or snippet, whichever is later. `has_problem`: True if an error of the site,
+    its account or its Worker can affect the counts. `is_complete`: True if no part of the last push is missing.
+    `state`: None if the site was never checked.
     """
 
     id: str
@@ -60,7 +60,7 @@ class WatchedSite:
 
     @property
     def was_punctual(self) -> bool:
-        """Return True if the Worker has pushed each hour since the last check in time, and there is no problem."""
+        """Return True if the Worker has pushed in time each hour since the last check, and the site has no problem."""
         state = self.state
         return state is not None and not self.has_problem and self.as_of - state.checked_until <= PUNCTUAL_MS
 
@@ -121,8 +121,8 @@ def views_between(site_id: str, from_ms: int, to_ms: int) -> Tx[dict[int, int]]:
 def advance(sites: Sequence[WatchedSite]) -> Tx[None]:
     """Record that the pushed hours of these sites raise no alert. A site that another task has checked is skipped.
 
-    Also record whether the hours arrived in time. They did not if they cover more than `PUNCTUAL_MS`, or if there is a
-    problem.
+    Also record whether the hours arrived in time. They count as late if they cover more than `PUNCTUAL_MS`, or if the
+    site has a problem.
     """
     groups: dict[tuple[int, int | None, bool], list[str]] = {}
     for site in sites:

@@ -25,11 +25,11 @@ _OPEN = "open"
 def imported(account_id: str, target_kind: NoteTarget, target: str, now: int) -> Tx[None]:
     """Write a note with the last imported day of a site or link.
 
-    Replaces the note about an import that ended on an earlier day.
+    Replaces an existing note of this kind if its last imported day is earlier.
     """
     rows = yield sql("select max(day) as until from days where target = $1 and imported = 1", target)
     until = rows[0]["until"]
-    if until is None:  # the Worker has counted all of these days
+    if until is None:  # the Worker's counts have replaced all imported days
         return
     yield sql("delete from notes where target = $1 and kind = 'imported' and day < $2", target, until)
     day = day_text(until)

@@ -75,7 +75,10 @@ def with_broken_target(link: Tx[Link]) -> Tx[Link]:
 
 
 def count_links(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[int]:
-    """Return the number of the user's links with broken targets. `edge_accounts`: count only links in these."""
+    """Return the number of the user's links with broken targets.
+
+    `edge_accounts`: count only links in these Cloudflare accounts; None means all.
+    """
     allowed = "" if edge_accounts is None else " and a.edge_account_id = any($2)"
     rows = yield sql(
         "select count(distinct t.id) as n from link_targets l join links t on t.id = l.link_id"  # noqa: S608  # SQL of this file

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from svc.model import Operation, OperationKind
 
 # The kinds of operations that the account's actor carries out in the background. All other operations run within a
-# request, and the actor serves one request at a time. During the request for a disconnect, such an operation is
-# therefore never being carried out: it waits for its user, or was interrupted.
+# request, and the actor serves one request at a time. While the actor serves a request for a disconnect, an operation
+# of these other kinds is therefore not being carried out: it is waiting for its user, or was interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 

@@ -84,7 +84,7 @@ def get_change(change_id: str) -> Tx[EmailChange | None]:
 
 
 def pending_change(user_id: int, now: int) -> Tx[EmailChange | None]:
-    """Return the change that the new address can still confirm."""
+    """Return the user's change that can still be confirmed; None if there is none."""
     rows = yield sql(
         "select * from email_changes where user_id = $1 and confirmed_at is null and expires_at > $2", user_id, now
     )

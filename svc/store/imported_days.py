@@ -55,7 +55,8 @@ def import_days(
     compared = yield from compare_days(target, days, estimates=estimates)
     written = [*compared.added, *(compared.other if replace else ())]
     if written:
-        # A push may have written one of these days since they were read. The `where` clause then keeps its numbers.
+        # A push may have written one of these days since they were read. The `where` clause then keeps the push's
+        # numbers.
         yield many(
             "insert into days (target, day, views, bots, visitors, as_of, final, imported, estimated)"
             " values ($1, $2, $3, $4, $5, 0, 1, 1, $6) on conflict (target, day) do update set views = excluded.views,"

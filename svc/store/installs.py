@@ -141,7 +141,7 @@ def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
 
 
 def record_database_creation(account_id: str, now: int) -> Tx[None]:
-    """Record that no database has the service's name, and that the service is about to create one.
+    """Record that the account has no database with the Worker's name, and that the service is about to create one.
 
     The service can then recognize a database with this name as its own.
     """

@@ -76,7 +76,7 @@ def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
 
 
 def check_not_revoked(key_id: str) -> Tx[None]:
-    """Check the key again, because the request may have taken long since it was authenticated.
+    """Check the key again, because a long time may have passed since the request was authenticated.
 
     Raises Unauthorized if the key has been revoked; Forbidden user_disabled.
     """

@@ -93,7 +93,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Batch:
-    """The results, in the order of the selection's ids, or else by creation.
+    """The results in the order of the selection's ids, or in order of creation if the selection has no ids.
 
     `edge_accounts`: Cloudflare ids by account id.
     """

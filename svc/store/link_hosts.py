@@ -180,7 +180,7 @@ def record_link_host_route(
 def record_visit(
     account_id: str, visited: LinkHost, failed_visits: int, visit_at: int | None, error: ErrorNote | None
 ) -> Tx[bool]:
-    """Store the result of a request to the link host. Returns False if the host or its settings have changed since."""
+    """Store the result of a test request. Returns False if the link host has changed since the request was sent."""
     rows = yield sql(
         "update link_hosts set failed_visits = $4, visit_at = $5, visit_error = $6"
         " where account_id = $1 and host = $2 and version = $3 returning host",

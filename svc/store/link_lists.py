@@ -126,7 +126,7 @@ def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
 
 
 def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
-    """Return those of `link_ids` (at most 1,000) that match the filter, as links in the order of `link_ids`."""
+    """Return the links with these ids (at most 1,000) that match the filter, in the order of `link_ids`."""
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     ids = placeholders(len(link_ids), first=len(parameters) + 1)

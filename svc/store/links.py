@@ -170,8 +170,8 @@ def store_deletions(versions: Sequence[tuple[str, int]], now: int) -> Tx[None]:
 def restore_link(user_id: int, account_id: str, link_id: str, now: int, default_limit: int) -> Tx[Link]:
     """Restore a deleted link of the user with its code, texts and totals. Does nothing if the link is not deleted.
 
-    Raises NotFound if the account has no such link, or if the link can no longer be restored. Raises the errors of
-    `add_links`, which would create the link again.
+    Raises NotFound if the account has no such link, or if the link can no longer be restored. Also raises every error
+    with which `add_links` would reject the link.
     """
     yield from lock_user(user_id)
     yield from lock_account(account_id)

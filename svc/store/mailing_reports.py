@@ -37,7 +37,7 @@ _SUMS = ", ".join(
 
 @dataclass(frozen=True)
 class Entry:
-    """A site or link with its counts. `before`: the counts in the period before; None if nothing was counted then."""
+    """A site or link with its counts. `before`: the counts in the previous period; None if nothing was counted then."""
 
     name: str
     counts: Counts
@@ -50,8 +50,8 @@ class StoredReport:
 
     `total`: the counts of the site or of all sites. `days`: the views on each day of the period. `sites`: the sites
     with the most views, for a report about an account. `links`: the account's links with the most clicks, with their
-    short URLs. `notes`: at most `MAX_NOTES` + 1 notes. `missing_days`: the number of days of which the account's Worker
-    has not sent all counts yet.
+    short URLs. `notes`: at most `MAX_NOTES` + 1 notes. `missing_days`: the number of days for which the account's
+    Worker has not sent all counts yet.
     """
 
     mailing: Mailing
@@ -125,7 +125,7 @@ def _site_total(target: str, period: ReportPeriod) -> Tx[_Both]:
 
 
 def _entries(table: _Table, account: Account, period: ReportPeriod, most: int) -> Tx[tuple[int, list[Entry], _Both]]:
-    """Return the number of the account's sites or links, those with the most views, and the sums of all counts."""
+    """Return the number of an account's sites or links, the entries with the most views, and the sums of all counts."""
     counted = (
         f"select t.id, {_NAMES[table]} as name, {_SUMS}, count(case when d.day < $2 then 1 end) as days_before"  # noqa: S608  # SQL of this file
         f" from {table} t left join days d on d.target = t.id and d.day >= $3 and d.day <= $4"
@@ -152,7 +152,7 @@ def _entries(table: _Table, account: Account, period: ReportPeriod, most: int) -
 
 
 def _both(row: Row, prefix: str = "") -> _Both:
-    """Return a row's counts in the period and in the period before. The latter is None if nothing was counted then."""
+    """Return a row's counts in the period, and those in the previous period or None if nothing was counted then."""
     now, before = (Counts(*(row[f"{prefix}{column}{suffix}"] for column in _COLUMNS)) for suffix in ("", "_before"))
     return now, before if row[f"{prefix}days_before"] else None
 
@@ -169,9 +169,9 @@ def _series(condition: str, value: str, period: ReportPeriod) -> Tx[dict[int, in
 
 
 def _missing_days(account: Account, period: ReportPeriod, today: int) -> Tx[int]:
-    """Return the number of days of which the account's Worker has not sent all counts yet.
+    """Return the number of days for which the account's Worker has not sent all counts yet.
 
-    Days of which the service no longer accepts counts are never missing.
+    Days for which the service no longer accepts counts are not included.
     """
     first = max(period.first, day_of(account.created_at), today - totals.OLDEST_DAYS)
     final = yield from totals.final_days(account.id, first, period.last)

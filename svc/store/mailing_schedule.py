@@ -94,7 +94,7 @@ def enqueue(target: str, period: ReportPeriod, report: JsonObject | None, now: i
 
 
 def has_wrong_days(kind: MailingKind, today: int) -> Tx[bool]:
-    """Return True if a next report is due more than two periods from now.
+    """Return True if a report's next due day is more than two periods from now.
 
     Such a day was stored while the host's clock was wrong.
     """
@@ -104,9 +104,9 @@ def has_wrong_days(kind: MailingKind, today: int) -> Tx[bool]:
 
 
 def correct_days(kind: MailingKind, today: int) -> Tx[None]:
-    """Set the wrong days of next reports (see `has_wrong_days`) to the next possible day.
+    """Replace wrong due days (see `has_wrong_days`) by the next possible day.
 
-    Otherwise, no reports would be sent until the wrong day.
+    Otherwise, these reports would not be sent before the wrong day.
     """
     column = _COLUMNS[kind]
     yield sql(

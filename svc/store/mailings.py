@@ -53,8 +53,8 @@ def get_mailing(user_id: int, target: str) -> Tx[Mailing | None]:
 def mailings_page(user_id: int, made_until: int, after: Mailing | None = None) -> Tx[list[Mailing]]:
     """Return a page of the user's email reports in order of creation, for the export.
 
-    The page contains only settings created at or before `made_until` (epoch ms). `after`: the last one of the previous
-    page.
+    The page contains only settings created at or before `made_until` (epoch ms). `after`: the last `Mailing` of the
+    previous page.
     """
     begun = (0, "") if after is None else (after.created_at, after.target)
     rows = yield sql(

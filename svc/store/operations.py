@@ -131,10 +131,10 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Replace a running operation that tried to create a token but received no response, so that the token may exist.
+    """Replace a running operation that requested a token but received no response.
 
-    The new operation's token has a different name, so the service can distinguish it from the earlier token, which may
-    still appear later.
+    The requested token may exist, or may still appear later. The new operation's token has a different name, so the
+    service can distinguish the two tokens.
     """
     # The same request continues with the new operation, so no event for the replaced operation is written to the user's
     # audit log.

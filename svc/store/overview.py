@@ -52,13 +52,13 @@ class Days:
 
     @property
     def first_before(self) -> int:
-        """The first day of the period before."""
+        """The first day of the previous period."""
         return self.first - (self.today - self.first + 1)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The counts of a site or link. `before`: the counts in the period before; None if nothing was counted then.
+    """The counts of a site or link. `before`: the counts in the previous period; None if nothing was counted then.
 
     `series`: views per day for `SERIES_DAYS` days, today last.
     """
@@ -123,7 +123,7 @@ def links_by_id(link_ids: Sequence[str]) -> Tx[dict[str, Link]]:
 
 
 def _both(row: Row, prefix: str = "") -> tuple[Counts, Counts | None]:
-    """Return a row's counts in the period and in the period before. The latter is None if nothing was counted then."""
+    """Return a row's counts in the period, and those in the previous period or None if nothing was counted then."""
     now, before = (
         Counts(*(row[f"{prefix}{count}{suffix}"] for count in ("views", "bots", "visitors")))
         for suffix in ("", "_before")

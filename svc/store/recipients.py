@@ -56,7 +56,7 @@ class Subscription:
 
     @property
     def content(self) -> MailingContent:
-        """The emails that the recipient gets or can get. If the user has turned everything off, reports."""
+        """The kinds of emails that the recipient gets or can get: "reports" if the user has turned off all of them."""
         if not self.alerts:
             return "reports"
         return "reports_and_alerts" if self.weekly or self.monthly else "alerts"
@@ -125,7 +125,7 @@ def _ask_to_confirm(user_id: int, recipient: Recipient, language: Language, now:
     )
     if row["n"] >= MAX_REQUESTS_A_DAY:
         return
-    # A time in the future was stored while the host's clock was wrong.
+    # Ignore an earlier request with a time in the future, which was stored while the host's clock was wrong.
     claimed = yield sql(
         "insert into mailing_requests (address, user_id, asked_at) values ($1, $2, $3)"
         " on conflict (address) do update set user_id = excluded.user_id, asked_at = excluded.asked_at"

@@ -22,7 +22,7 @@ _INTO_NEXT_MONTH = 31
 
 @dataclass(frozen=True)
 class ReportPeriod:
-    """The days (day numbers) from `first` to `last`, and the first day of the period before."""
+    """The days (day numbers) from `first` to `last`, and the first day of the previous period."""
 
     kind: MailingKind
     first: int

@@ -144,7 +144,7 @@ def delete_mailing_tokens(before: int) -> Tx[int]:
 
 
 def delete_mailing_requests(before: int) -> Tx[int]:
-    """Delete the records of emails that asked recipients to confirm. They are needed for a day, for the limits."""
+    """Delete the records of emails that asked recipients to confirm. The limits use these records for one day."""
     return _delete("mailing_requests", "address", "asked_at <= $1", before)
 
 

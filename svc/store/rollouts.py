@@ -246,7 +246,7 @@ def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
 
 
 def working() -> Tx[int]:
-    """Return the number of running updates, without updates that are only waiting for the Worker's first push."""
+    """Return the number of running updates, except updates that are only waiting for the Worker's first push."""
     [row] = yield sql(
         "select count(*) as n from operations where state = 'running' and kind = 'update' and step <> $1",
         operations.SELFCHECK,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from svc.model import Account, Link, Site, TargetKind
 
-# The maximum numbers of a user's shares: of one site, link or account, and in total.
+# The maximum number of a user's shares for one site, link or account, and the maximum number in total.
 MAX_PER_TARGET = 50
 MAX_PER_USER = 1_000
 # The maximum number of sites on the page of an account.

@@ -1,9 +1,9 @@
 """Transactions on the weekly requests to the targets of links.
 
-`target_checks` has one row for each URL, so the service requests a URL once, whatever the number of links with it. For
-each link, `link_targets` has the URLs that visitors can currently reach. Outside of the link's period, this is only
-`after_url`. `list_targets` updates these rows after a link was added or changed, and at the start and end of its
-period. Transactions that change links therefore do not need to update the two tables.
+`target_checks` has one row for each URL, so the service requests a URL only once a week even if many links have it as a
+target. For each link, `link_targets` has the URLs that visitors can currently reach. Outside of the link's period, the
+only such URL is `after_url`. `list_targets` updates the rows of a link after the link was added or changed, and at the
+start and end of its period. Transactions that change links therefore do not need to update the two tables.
 
 A URL is requested once a week. After the first request with a problem, the URL is requested again at least a day later.
 If this request has a problem as well, the target is broken. Each request is recorded before it is sent
@@ -46,7 +46,7 @@ _UNLISTED = (
 
 @dataclass(frozen=True)
 class Check:
-    """A URL to request. `due_at`: since when the request is due (epoch ms)."""
+    """A URL to request. `due_at`: when the request became due (epoch ms)."""
 
     digest: str
     url: str
@@ -181,7 +181,8 @@ def claim(check: Check, now: int) -> Tx[bool]:
 def record(check: Check, requested_at: int, problem: TargetProblem | None, now: int) -> Tx[bool]:
     """Record the result of the request that began at `requested_at`. `problem`: None if there is none.
 
-    Returns True if the target is broken from now on. The result is discarded if another request has begun since.
+    Returns True if the target counts as broken because of this result. If another request has begun since
+    `requested_at`, the result is discarded.
     """
     if problem is None:
         current = yield sql(
@@ -260,7 +261,7 @@ def restart_confirmations(now: int) -> Tx[None]:
 
 
 def has_results() -> Tx[bool]:
-    """Return True if a target has a problem."""
+    """Return True if a problem is recorded for any target."""
     rows = yield sql("select 1 from target_checks where problem is not null limit 1")
     return bool(rows)
 

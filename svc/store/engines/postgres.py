@@ -10,7 +10,7 @@ cannot run twice. If two transactions may conflict, either a single statement de
 row that they share. Rows are locked in this order: the user, the account, then other rows in key order. A transaction
 that nevertheless loses a conflict raises StoreUnavailable.
 
-Only one service may use a store. Each of its connections holds a shared advisory lock while it is open. When a service
+Only one service may use a store. Each open connection of the service holds a shared advisory lock. When a service
 starts, it acquires the lock exclusively for a moment, which fails while another service has a connection. It then
 increments a number in the store, the epoch. Later, the service uses a new connection only if the epoch has not changed.
 As a result, only the service that started last can write, and transactions need no additional query to ensure this.
@@ -224,7 +224,7 @@ class PostgresStore:
     async def peek(self, tx: Tx[T]) -> T:
         """Run read-only statements without a transaction.
 
-        This takes three fewer messages to the server than `read`.
+        This needs three fewer messages to the server than `read`.
         """
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 

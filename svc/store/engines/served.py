@@ -6,7 +6,7 @@ from svc.config import ConfigError
 
 
 class Served(ConfigError):
-    """Raised if another service is using the store, or a command that needs exclusive access."""
+    """Raised if another service, or a command that needs exclusive access, is using the store."""
 
 
 class Away(ConfigError):

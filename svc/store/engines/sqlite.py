@@ -4,8 +4,8 @@ The writer takes all waiting transactions, runs each in a SAVEPOINT of one SQL t
 transactions therefore share one flush to disk (synchronous=FULL). If a transaction fails, only its own changes are
 rolled back. Callers get their results after the commit.
 
-If the store fails, the transaction raises StoreUnavailable, and the writer continues with the next transaction.
-Examples are a full disk, and a file that another program keeps locked.
+If the store fails, for example because the disk is full or another program keeps the file locked, the transaction
+raises StoreUnavailable. The writer then continues with the next transaction.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _ASIDE = ".before-restore-"
 def lock(path: Path) -> Iterator[None]:
     """Return a context manager that holds the store's lock.
 
-    Only one service can hold the lock. Two services would both work on every account.
+    Only one service can hold the lock. Without the lock, two services could both work on every account.
 
     The kernel releases the lock when the process ends, even after a crash. The lock is on a separate file, because
     closing the database file would release SQLite's own locks. Raises Served if another process holds the lock, and
