@@ -97,7 +97,7 @@ async def customer(emulator: Emulator, zone: str) -> Customer:
 
 
 async def idle(supervisor: Supervisor) -> None:
-    """Wait until no account's task is running. A new account's first health check has then ended."""
+    """Wait until no account's task is running. By then, the first health check of a new account has ended."""
 
     async def poll() -> bool | None:
         return None if supervisor.stats()["running"] else True
@@ -222,8 +222,8 @@ class Place:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
         """Run a service until the block ends. Then cancel its work."""
-        # A connect request waits for its new token for settling_in_connect_s, which must be sufficient on a slow
-        # machine.
+        # A connect request waits up to settling_in_connect_s until Cloudflare accepts its new token. This time must be
+        # sufficient on a slow machine.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
         # In these tests, pushes do not extend the interval between health checks. Tests of this feature change the
@@ -231,7 +231,7 @@ class Place:
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(
-            # A call that the emulator holds also delays its request.
+            # graceful_s must be above connect_s, which some tests set to NEVER_S.
             http=HttpConfig(base_url="https://svc.example", graceful_s=2 * NEVER_S),
             edge=edge_config,
             mail=MailConfig(folder=self.folder / "mail"),

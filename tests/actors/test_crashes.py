@@ -159,7 +159,7 @@ def ran_twice(runs: list[str]) -> Callable[[], Awaitable[bool | None]]:
 
 
 async def test_crash_that_cannot_be_recorded_stops_nothing(tmp_path, clock, expected_errors):
-    """Crashes are recorded from the third crash on. At that time, another program has locked the store."""
+    """The service records crashes from the third one on. At the third crash, another program has locked the store."""
     expected_errors.allow("actor crashed")
     expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:

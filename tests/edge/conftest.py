@@ -77,7 +77,7 @@ def access(edge: Edge, customer: Customer, working_token: str) -> Access:
 
 @pytest.fixture
 def calls(emulator: Emulator) -> Callable[[], object]:
-    """An async function that returns the API calls received since the test began."""
+    """An async function that returns the API calls that the emulator has received since the test began."""
 
     async def received_calls() -> Calls:
         return [(call["method"], call["path"]) for call in await emulator.requests()]

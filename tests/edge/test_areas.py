@@ -40,7 +40,7 @@ async def test_created_token_has_exactly_the_requested_permissions(
     assert await zones.account_name(access) == "Customer"
     assert (await zones.records_of(access, customer.zones[zone], zone)).proxied
     assert await routes.list_routes(access, customer.zones[zone]) == []
-    with pytest.raises(EdgeRefused) as caught:  # the token has no permissions except that to create tokens
+    with pytest.raises(EdgeRefused) as caught:  # the token has only the permission to create tokens
         await tokens.list_all(access)
     assert caught.value.code == "permission_error"
 

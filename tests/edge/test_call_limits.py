@@ -90,6 +90,6 @@ async def test_calls_per_second_are_limited_across_users(
             for user_id in range(CALLS):
                 access = edge.access(customer.account_id, working_token, user_id)
                 nursery.start_soon(workers.get_script, access, "svc-edge")
-    # This is true even if this host is slow, because the client does not send calls faster after a delay.
+    # The interval is kept even on a slow machine, because the client does not send calls faster after a delay.
     assert len(sent_at) == CALLS
     assert all(later - before >= 9 / PER_SECOND - 0.001 for before, later in zip(sent_at, sent_at[10:], strict=False))

@@ -81,7 +81,7 @@ async def test_host_without_addresses_is_not_resolved():
 
 
 async def test_silent_name_server_occupies_only_the_threads_of_lookups(autojump_clock, monkeypatch):
-    # Use a new limiter. Threads that outlive the Trio run of a test never return their slots to the old one.
+    # Use a separate limiter, because threads that outlive the Trio run of a test never return their slots.
     monkeypatch.setattr("svc.edge.public_addresses._LOOKUPS", trio.CapacityLimiter(4))
     released = threading.Event()
 

@@ -45,7 +45,7 @@ async def sign_in(world: World, password: str = PASSWORD, address: str = EMAIL, 
 
 
 async def confirm(world: World, token: str) -> Response:
-    """Confirm an address with the token of an email."""
+    """Confirm an address with the token from an email."""
     return await world.call("POST", "/auth/confirm", {"token": token})
 
 
@@ -74,5 +74,5 @@ def cookie_of(response: Response) -> dict[str, str]:
 
 
 def limited(tmp_path: Path, **limits: int) -> Config:
-    """Return a configuration with these limits, and without a low limit on sign-ins."""
+    """Return a configuration with these limits. The default limit on sign-ins is too high for tests to reach it."""
     return config_of(tmp_path).model_copy(update={"limits": LimitsConfig(**{"sign_ins_per_minute": 10_000, **limits})})

@@ -96,8 +96,8 @@ GET    /v1/overview                        reports        | 200     200 scope   
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
-# The additional scope that a request needs if its path, query or body contains this text. Sorting by clicks and email
-# reports need the scope `reports`, because they reveal counts.
+# The additional scope that a request needs if its path, query or body contains this text. Email reports and lists that
+# are sorted by clicks need the scope `reports`, because they reveal counts.
 ALSO: dict[str, tuple[str, Scope]] = {
     "GET /v1/links": ("order=clicks", "reports"),
     "PUT /v1/sites/{site_id}/mailings": ("mailings", "reports"),

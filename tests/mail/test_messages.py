@@ -170,7 +170,7 @@ def test_all_error_codes_have_german_texts_and_the_same_need_for_action():
 
 
 def formatted_emails(language: Language) -> Iterator[tuple[str, Email, EmailPolicy]]:
-    """Yield every email in both formats (file and SMTP). In `make test`, yield it only in one format, which is chosen
+    """Yield every email in both formats (file and SMTP). In `make test`, yield each email in only one format, chosen
     at random.
     """
     policies = [_READABLE, _WIRE]
@@ -334,7 +334,8 @@ def test_any_valid_name_is_the_sender(name):
     for policy in (_READABLE, _WIRE):
         raw = message_of("svc@example.com", one, policy, Identity(name=name)).as_bytes()
         header = next(line for line in raw.decode().splitlines() if line.startswith("From: "))
-        # RFC 2047, 2 and 6.2: at most 75 characters in a word. Space between words is not part of the name.
+        # RFC 2047, sections 2 and 6.2: an encoded word has at most 75 characters. Spaces between words are not part of
+        # the name.
         assert all(len(word) <= 75 for word in header.split(" ") if word.startswith("=?"))
         phrase, address = email.utils.parseaddr(header.removeprefix("From: "))
         shown = str(email.header.make_header(email.header.decode_header(phrase)))

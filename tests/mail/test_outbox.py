@@ -374,7 +374,7 @@ async def test_slow_domain_does_not_delay_others(store, clock, mock_clock):
             await store.run(posted("sign_up", f"u{n}@example.com", now=START_MS + 1))
         clock.advance_s(1)
         async with sending(store, clock, server, patience) as box:
-            for _ in range(4):  # once for each sender
+            for _ in range(4):  # each of the outbox's four senders hangs once
                 await trio.to_thread.run_sync(server.hangs.acquire)
             mock_clock.jump(patience.email_s)
             await box.settled()

@@ -188,7 +188,7 @@ def a_link(account_id: str, code: str = "sale26", **more: Any) -> Tx[str]:
 
 
 def a_broken_target(url: str, problem: TargetProblem = "http_404", now: int = START_MS) -> Tx[None]:
-    """Record two requests with this problem for a URL of links: one a day before `now`, and one at `now`."""
+    """Record two requests for the URL of a link target, both with this problem: a day before `now`, and at `now`."""
     while (yield from target_checks.list_targets(now, lambda _: 0)):
         pass
     for at in (now - target_checks.CONFIRM_MS, now):

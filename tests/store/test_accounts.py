@@ -1,4 +1,4 @@
-"""Tests that a change of an account's retention gets a new configuration version."""
+"""Tests that each change of an account's retention increments the version of the account's configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests of the service's notes. Each cause writes one note together with its change. Deleted notes do not return."""
+"""Tests of the service's notes. Each cause writes one note, in the same transaction as the change.
+
+The service does not write a deleted note again for the same cause.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def key_event(user_id: int, target: str = "key_1", edge_account_id: str | None =
 
 
 def record(*recorded: Event) -> Tx[None]:
-    for event in recorded:  # noqa: UP028  # a list takes no rows
+    for event in recorded:  # noqa: UP028  # `yield from` a list fails, because lists do not accept rows
         yield event
 
 

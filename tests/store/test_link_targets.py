@@ -1,4 +1,7 @@
-"""Tests that links never point to the link host, and that no host is both a site and the link host, in either order."""
+"""Tests that links never point to the link host, and that no host is both a site and the link host.
+
+The order in which the objects are added does not matter.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Tests that each report is queued only once: as soon as the last day's counts have arrived, or at the latest 25 to
-26 hours after the period.
+26 hours after the end of the period.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests that accounts run one operation at a time, and that operations outlive their accounts."""
+"""Tests that each account runs one operation at a time, and that operations outlive their accounts."""
 
 from __future__ import annotations
 

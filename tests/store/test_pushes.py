@@ -1,4 +1,4 @@
-"""Tests of the status that Workers report in pushes: silence, lost commits, and changes at the same time."""
+"""Tests of what pushes reveal about Workers: silence and lost commits. Also tests concurrent changes to the account."""
 
 from __future__ import annotations
 

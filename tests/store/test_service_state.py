@@ -109,7 +109,7 @@ async def test_counts_do_not_scan_large_tables(tmp_path: Path) -> None:
     # Reading the whole outbox is acceptable, because it contains only queued emails.
     assert [line for line in plans if "USE TEMP B-TREE" not in line and "outbox" not in line] == [
         "SCAN accounts USING COVERING INDEX accounts_state",
-        "SCAN pushed",  # the table has one row with two numbers per account
+        "SCAN pushed",  # the table has one small row for each account
         "SCAN operations USING INDEX operations_running",  # the index contains only running operations
         "SCAN rollouts",
         "SCAN serving",  # the table has one row

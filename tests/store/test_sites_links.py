@@ -1,7 +1,8 @@
 """Tests of sites and links.
 
-While active, they are unique. Their number is limited. Each change gives them a new configuration version of their
-account.
+The hosts of active sites are unique, and so are the codes of an account's active links. Each user can have a limited
+number of sites and links. Each change increments the account's configuration version, and stores this version in the
+site or link.
 """
 
 from __future__ import annotations

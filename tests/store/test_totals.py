@@ -1,5 +1,5 @@
-"""Tests of stored totals. A push contains totals and not increments, so its order among other pushes and its repetition
-have no effect.
+"""Tests of stored totals. A push contains totals and not increments, so the result does not depend on the order of
+pushes, or on whether a push is repeated.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def a_key(user_id: int) -> Tx[Any]:
 
 
 def adding(user_id: int, account_id: str, number: int) -> dict[str, Tx[Any]]:
-    """Return a transaction for each kind that adds an object, or checks whether an account may be connected."""
+    """Return a transaction for each kind of object. Each adds an object, except that the one for accounts only checks
+    whether an account may be connected.
+    """
     return {
         "accounts": connects.may_connect(user_id, f"{number:e>32}", LIMITS),
         "sites": sites.add_site(new_site(user_id, account_id, f"site{number}.example.com"), LIMITS.sites),

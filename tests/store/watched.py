@@ -27,7 +27,7 @@ def an_active_account() -> Tx[str]:
 
 
 def an_old_site(account_id: str, host: str = "shop.example.com", views: int = 100) -> Tx[str]:
-    """Add a site with the same views in each hour of the 40 days before `NOON`, and return its id."""
+    """Add a site with `views` views in each hour of the 40 days before `NOON`, and return its id."""
     site_id = yield from a_site(account_id, host)
     yield sql(
         "update sites set state = 'active', created_at = $2, first_view_at = $2, live_at = $2 where id = $1",
@@ -44,7 +44,7 @@ def an_old_site(account_id: str, host: str = "shop.example.com", views: int = 10
 def with_alerts(
     account_id: str, target: str, kind: str = "site", recipients: Sequence[str] = (ANN, BOB), confirmed: bool = True
 ) -> Tx[None]:
-    """Turn alerts on, as at the time of the last push."""
+    """Turn alerts on. Only hours after the last push can raise alerts."""
     yield from a_mailing(account_id, target, kind, recipients=recipients, weekly=False, monthly=False, alerts=True)
     if confirmed:
         yield sql("update mailing_recipients set state = 'confirmed' where mailing = $1", target)
@@ -66,7 +66,7 @@ def pushed(account_id: str, until: int, *rows: tuple[str, int, int]) -> Tx[None]
 
 
 def a_watched_site(views: int = 100) -> Tx[tuple[str, str]]:
-    """Add a site with alerts whose hours until `NOON` are pushed. Return the ids of the account and of the site."""
+    """Add a site with alerts, and push its hours until `NOON`. Return the ids of the account and of the site."""
     account_id = yield from an_active_account()
     site_id = yield from an_old_site(account_id, f"s{account_id[-6:]}.example.com", views)
     yield from pushed(account_id, NOON)

@@ -1,4 +1,4 @@
-"""Tests of the expiry of the working token: a warning days before, and an error when the token has expired."""
+"""Tests of the expiry of the working token: a warning 14 days before, and an error once the token has expired."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def shows(service, state, *warnings):
 async def installed(service):
     await service.ready()
     await service.confirmed()
-    # wait for the duties after the first check, which could otherwise overwrite the test's changes to the store
+    # wait until the duties after the first check have run, because they could overwrite the test's changes to the store
     await service.idle()
     service.clock.advance_s(1)
     return await service.account()

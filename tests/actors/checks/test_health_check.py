@@ -69,7 +69,7 @@ class CustomerApi:
 
 
 def retire(site_id, path, until):
-    """Record an old path of the site that is still counted."""
+    """Record an old path of the site. The Worker counts views at this path until `until` (epoch ms)."""
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, null, $3)", site_id, path, until
     )
@@ -81,7 +81,7 @@ REPAIRED_AUTOMATICALLY = "Nothing to do: the service repairs it automatically."
 async def check(service):
     response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
     assert response.status == 200, response.raw
-    for one in response.body["findings"]:  # each machine-readable fact must also be in the sentence
+    for one in response.body["findings"]:  # each machine-readable fact must also be in the texts
         words = " ".join(one[name] for name in ("thing", "expected", "found"))
         assert all(fact.removesuffix(".") in words for fact in one["facts"].values()), one
         assert one["kind"] != "other" or one["found"].startswith(("cannot be checked", "is refused")), one
@@ -461,7 +461,7 @@ async def test_request_does_not_wait_for_a_hanging_health_check(place, zone):
         await service.store.run(account_health.suspect(account.id, service.clock()))
         service.supervisor.wake(account.edge_account_id)
         await service.emulator.faulted()
-        with trio.fail_after(40):  # shorter than the emulator's delay of the call
+        with trio.fail_after(40):  # shorter than the 60 s for which the emulator delays the call
             response = await service.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{zone}"})
         assert response.status == 202, response.raw
         await service.emulator.clear_faults()

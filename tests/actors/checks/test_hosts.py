@@ -90,7 +90,7 @@ async def test_no_route_is_created_for_a_link_host_that_was_replaced(service, zo
     await put_link_host(service, f"go.{zone}")
     await link_host_once(service, "active")
     await service.idle()
-    # Run the duty with the account as it was before the replacement, as if the duty had read it then.
+    # Run the duty with the account as it was before the replacement, as if the duty had read the account at that time.
     stale = replace(before, link_host=replace(before.link_host, state="route_pending", route_id=None))
     await routes.make_when_due(service.context, stale, Timers(health_at=0))
     assert list(await fail_open_by_pattern(service)) == [f"go.{zone}/*"]

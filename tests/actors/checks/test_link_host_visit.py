@@ -32,7 +32,7 @@ RULES = {
     "block": ("link_host_other_answer", "link_host_other_answer", {"status": "403"}),
     "page": ("link_host_other_answer", "link_host_other_answer", {"status": "200"}),
 }
-# The kind, code and facts of the finding for each reason for which a host can send no response.
+# The kind, code and facts of the finding for each reason why a host may send no response.
 REASONS = {
     NoAnswer("not_resolved"): ("link_host_not_resolved", "link_host_not_resolved", {}),
     NoAnswer("not_public", "10.0.0.1"): ("link_host_private", "dns_not_proxied", {"address": "10.0.0.1"}),
@@ -82,7 +82,7 @@ def log(place):
 async def service(place, log):
     """A service whose requests to link hosts are logged.
 
-    It requests the fixture `log`, because Pytest-trio would otherwise set up both at the same time.
+    This fixture requests the fixture `log`, because pytest-trio would otherwise set up both fixtures at the same time.
     """
     async with place.running() as running:
         yield running
@@ -140,7 +140,7 @@ async def test_new_link_host_is_requested_once_when_it_is_live(log, service, zon
     worker = Worker(service, (await service.account()).database_id)
     [written] = await worker.sql("select (select count(*) from event_log) + (select count(*) from event_page) as n")
     assert written["n"] == 0
-    # The service also recognizes its Worker by the redirect of unknown codes.
+    # The service also recognizes its Worker if the Worker redirects requests for unknown codes.
     await set_host(service, f"to.{zone}", not_found_url=GONE)
     await pass_s(service, LIVE_S)
     assert [host for host, _ in log.visits] == [f"go.{zone}", f"to.{zone}"]

@@ -1,4 +1,4 @@
-"""Tests that accounts are checked less often while their Workers push: once a day if healthy, otherwise at the usual
+"""Tests that a healthy account whose Worker pushes is checked only once a day, and any other account at the usual
 interval.
 """
 
@@ -69,8 +69,8 @@ def test_healthy_account_has_a_fixed_time_of_day_despite_restarts() -> None:
         assert 40 <= sum(hour * 3_600 <= wait_s < (hour + 1) * 3_600 for wait_s in waits) <= 140
     for number, wait_s in enumerate(waits):
         turn_at = NOW + wait_s * 1000
-        # A restart just before a check does not change its time. A check that became overdue before the start runs
-        # within an hour.
+        # A restart just before a check does not change the time of the check. If a check is already overdue when the
+        # service starts, it runs within an hour of the start.
         before = int(turn_at) - 5_000
         again = schedule.first_wait_s(due(number, heard_at=before), timing, before)
         assert before + again * 1000 == pytest.approx(turn_at, abs=1)

@@ -77,7 +77,7 @@ class Row:
 ROWS: list[Row] = []
 # Codes of refused connect requests and renewals whose error says that the bootstrap token is still valid. The codes
 # `limit_reached` and `service_full` are not in this list, although their errors say the same if another connect request
-# takes the last place during the token check. No row covers this case.
+# takes the last free place during the token check. No row covers this case.
 LEAVES_BOOTSTRAP = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -334,7 +334,7 @@ class Case:
         assert self.errors_expected >= 2, "a row must expect its error at least twice"
         routes = await eventually(self._all_well)
 
-        async def all_held() -> bool | None:  # only the state of all resources shows that an old route has been removed
+        async def all_held() -> bool | None:  # the API does not show when an old route has been removed
             return (await self.resources() == INSTALLED._replace(routes=routes)) or None
 
         await eventually(all_held)
@@ -378,7 +378,8 @@ class Case:
         if error is None or error.get("code") != self.row.code:
             return None
         if (error.get("details") or {}).keys() - {"remedy"} != self.row.details:
-            # A health check may have been running when the error was caused. The next check sees the whole error.
+            # A health check that was already running when the row caused the error may report only some of the details.
+            # The next check reports all of them.
             return None
         return error if where == "operation.error" or thing["state"] == self._state else None
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TOKENS = "/accounts/*/tokens"
 SEVEN = [right.name for right in WORKING_PERMISSIONS]
 LOCAL = "http://127.0.0.1:8080/edge/push"
-# Each check takes nearly 0.1 s of CPU time.
+# The interval is not shorter, because each health check takes nearly 0.1 s of CPU time.
 QUICK = {"health_every_s": 0.25}
 REFUSED = ("status", "edge_code")
 ORPHANS = ("revoke_token", "revoke_tokens")
@@ -42,7 +42,7 @@ async def a_user_with_an_unconfirmed_email(case: Case) -> None:
     token = re.search(r"confirm\?token=(\S+)", email)
     assert token is not None
     await service.world.call("POST", "/auth/confirm", {"token": token[1]})
-    # the first bootstrap token has not been used up, because it was refused
+    # the refused connect requests have not used up the first bootstrap token
     assert (await service.connect()).status == 202
 
 
@@ -294,7 +294,7 @@ async def a_renewal_whose_outcome_is_unknown(case: Case) -> None:
     named = (await case.expect_error(await case.renew()))["revoke_token"]
     await case.emulator.clear_faults()
     assert named in await case.service.token_names()
-    # The next attempt also fails until Cloudflare lists tokens again.
+    # Renewals keep failing until Cloudflare lists tokens again.
     await case.refuse(TOKENS, "GET", after=1, status=500)
     await case.expect_error(await case.renew())
     await case.emulator.clear_faults()

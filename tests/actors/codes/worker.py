@@ -285,7 +285,7 @@ async def a_worker_whose_cron_trigger_stopped(case: Case) -> None:
 @row("operation_in_progress", "response", state="installing", resources=None, shares=True)
 async def requests_during_an_install(case: Case) -> None:
     await case.installed()
-    # Hold every upload, because the service retries the upload if the requests below take longer than its timeout.
+    # Hold every upload, because the service retries an upload if the requests below take longer than the timeout.
     await case.emulator.fault("hold", SCRIPT, method="PUT", times=None)
     assert (await case.post("/install")).status == 202
     await case.expect_error(await case.post("/install"))
@@ -327,7 +327,7 @@ async def a_platform_failure_during_a_connect(case: Case) -> None:
     await case.expect_error(await case.service.connect())
     await case.expect_error(await case.service.connect())
     await case.emulator.clear_faults()
-    # The same request works, because the bootstrap token has not been deleted.
+    # The same request now succeeds, because the bootstrap token has not been deleted.
     assert (await case.service.connect()).status == 202
 
 

@@ -192,7 +192,8 @@ async def test_account_that_was_never_installed_leaves_no_database(service):
 @pytest.mark.rule("A17")
 async def test_database_whose_creation_got_no_response_is_found_by_name(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
-    # The call that checks the created database fails, and so does the next attempt of the install.
+    # After the lost response, the service cannot find out whether the database exists, neither in this attempt of the
+    # install nor in the next one.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, times=None, status=400, code=7400)
     assert (await service.connect()).status == 202
     await service.settled("connected")

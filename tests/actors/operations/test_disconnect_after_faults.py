@@ -40,8 +40,10 @@ async def calls_of_a_connect(service):
 
 
 def sampled(calls):
-    """Return the cases as (number of the call, its name, the fault). Calls that create a token are combined with every
-    fault.
+    """Return the cases as (number of the call, the call, the fault).
+
+    With SVC_TEST_ALL, return all combinations. Otherwise, return all combinations for calls that create a token, and a
+    few for other calls.
     """
     every = [(number, call, fault) for number, call in enumerate(calls) for fault in FAULTS]
     if EVERYTHING:

@@ -38,7 +38,7 @@ CALLS = [
 
 
 def lost_responses():
-    """Return the cases as (call with a lost response, kind of loss, number of losses), for one call or all."""
+    """Return the cases as (method, path, kind of loss, number of lost responses, or None for all)."""
     ways = list(itertools.product(("drop_before", "drop_after"), (1, None)))
     drawn = random.Random(SEED)
     return [(*call, *way) for call in CALLS for way in (ways if EVERYTHING else [drawn.choice(ways)])]
@@ -76,9 +76,10 @@ async def test_lost_response_at_any_call_leaves_no_unnamed_token(service):
 
 
 def killing_calls():
-    """Return the calls at which a renewal is killed: all calls, or only a few and those that create or delete tokens.
+    """Return the calls at which a renewal is killed: those that create or delete tokens, and then a few others. With
+    SVC_TEST_ALL, return all calls.
 
-    The calls are in reverse order. Otherwise, the account would also name tokens that earlier cases created.
+    The deletion comes before the creation. Otherwise, the account would also name tokens that earlier cases created.
     """
     changing = [call for call in CALLS if call[0] != "GET"]
     reading = [call for call in CALLS if call[0] == "GET"]

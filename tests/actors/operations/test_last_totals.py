@@ -284,7 +284,7 @@ async def test_counts_that_change_during_the_read_are_read_again(counting):
     await service.emulator.fault("slow", "*/query", method="POST", after=4, delay_s=2)
 
     async def cron_runs():
-        """Move and fold the events after the log was read, like a cron run that has not ended."""
+        """Simulate an unfinished cron run: move and fold the events after the service has read the log."""
         await service.emulator.faulted()
         await worker.sql("delete from event_log")
         hour = '["ann"]'

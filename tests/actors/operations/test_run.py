@@ -1,4 +1,4 @@
-"""Tests that recorded operations of every kind run, wait and fail in the same way. The tests define separate kinds of
+"""Tests that recorded operations of every kind run, wait and fail in the same way. The tests define their own kinds of
 operations.
 """
 
@@ -40,7 +40,7 @@ def context(store, clock):
 
 @pytest.fixture
 async def operation(store):
-    """A running operation in a separate account."""
+    """A running operation of a new account."""
     return await store.read(operations.running(await store.run(an_account(link_host=False))))
 
 

@@ -1,4 +1,4 @@
-"""Tests that accounts run one operation at a time. A second operation does not wait, but is refused immediately."""
+"""Tests that each account runs one operation at a time. A second operation is refused immediately."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def ask(service, method, path, body=None, key=None):
 
 
 async def repeat_while_held(service, *request):
-    """Send a request whose call is held, repeat the request, and release the call. Return the second response."""
+    """Repeat a request whose call is held, and release the call. Return the response to the repeated request."""
     responses = []
 
     async def repeat():

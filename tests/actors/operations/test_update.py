@@ -236,7 +236,7 @@ async def test_first_push_can_arrive_before_the_update_ends(installed, next_bund
         push = WorkerPush(service.clock(), next_bundle.sha256, next_bundle.schema, install=account.install_id)
         await service.store.run(pushes.record_pushes([(account.id, push)]))
         shown = await operation(service, "done")
-        # a new Worker pushes immediately and then hourly, so the step cannot be the self-check
+        # the next push is due in an hour, so the update must end without waiting for it in the self-check
         assert shown["operation"]["step"] == "cron"
 
 

@@ -1,4 +1,4 @@
-"""Tests of adding links without HTTP: the function that commits the transaction, and random codes."""
+"""Tests that add links directly and not over HTTP: the function that commits the transaction, and random codes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TakenCodes:
         self._times = times
 
     def __call__(self, effect: Tx[Link]) -> Tx[str]:
-        """Add the link and return its code. If the code counts as taken, raises Conflict."""
+        """Add the link and return its code. Raises Conflict if the code counts as taken."""
         link = yield from effect
         self.codes.append(link.code)
         if len(self.codes) <= self._times:

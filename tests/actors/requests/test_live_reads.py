@@ -37,7 +37,7 @@ async def reader(service):
     await service.idle()
     if day_of(service.clock() + 120_000) != day_of(service.clock()):
         # If midnight is near, move the clock past it now. Otherwise, midnight could fall within the test, and reads of
-        # the current day would have another cache key after it.
+        # the current day would have another cache key after midnight.
         service.clock.advance_s(120)
     return await Reader(service).begin()
 
@@ -78,9 +78,10 @@ class Reader:
 
 
 class Busy(Passing):
-    """A store that does not return the stored numbers of a target's day. `how`: "refused", "waiting", or "" if it does.
+    """A store whose read of the stored numbers of a target's day is refused or never ends.
 
-    PostgreSQL refuses a transaction that has waited for a connection for `ACQUIRE_S`.
+    `how`: "refused", "waiting" if the read never ends, or "" if the store works. With PostgreSQL, a transaction is
+    refused after it has waited for a connection for `ACQUIRE_S`.
     """
 
     how = ""
@@ -284,7 +285,7 @@ async def test_cache_size_is_limited_in_bytes(reader):
 
 
 async def cron(service: Any) -> None:
-    """Run the Worker's cron job for the first time. From then on, its database counts events."""
+    """Run the Worker's cron job for the first time. From then on, the Worker counts events in its database."""
     await service.emulator.cron(service.customer.account_id, SCRIPT_NAME, at=service.clock())
 
 

@@ -47,7 +47,7 @@ async def test_requests_with_a_deleted_token_are_refused_and_the_account_shows_i
         assert response.body["error"]["details"]["remedy"], request
         shown = await service.shown()
         assert (shown["state"], shown["error"]["code"]) == ("permission_error", "token_refused"), request
-        if request[0] != "GET":  # Cloudflare would refuse later writes immediately, for the same reason
+        if request[0] != "GET":  # a second write is refused for the same reason
             again = await service.call(*request)
             assert (again.status, again.code) == (409, "account_not_ready"), request
             assert again.body["error"]["details"]["reason"] == "token_refused", request

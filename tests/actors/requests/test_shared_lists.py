@@ -1,4 +1,6 @@
-"""Tests of the breakdowns of a share: even for many viewers, the account's database is read once in five minutes."""
+"""Tests of the breakdowns of a share: however many viewers there are, each report reads the account's database at most
+once every five minutes.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ class Viewers:
         return await self.service.world.call("GET", f"{path or self.path}{query}")
 
     async def at_once(self, number: int, path: str | None = None) -> Counter[tuple[int, Any, bool]]:
-        """Request the report `n` times concurrently.
+        """Request the report `number` times concurrently.
 
         Count the responses by status, `unavailable`, and whether they have lists.
         """
@@ -104,7 +106,7 @@ async def viewers(place: Place) -> AsyncIterator[Viewers]:
         await service.ready()
         await service.idle()
         if day_of(service.clock() + 900_000) != day_of(service.clock()):
-            # move the clock, but not past midnight: a read of other days would be a new read
+            # move the clock, but not past midnight: a report of other days would need a new read
             service.clock.advance_s(900)
         yield await Viewers(service).begin()
 
@@ -169,7 +171,8 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
     assert len(read) == LIST_READS_PER_MINUTE - 3
     assert await viewers.calls() == LIST_READS_PER_MINUTE
     assert all("lists_at" in response.body for response in found if response not in read)
-    # The owner can still read. Reads of viewers that the limit refused do not count towards the owner's limit.
+    # The owner can still read. Viewers' reads that were refused because of the limit do not count towards the owner's
+    # limit.
     own = await viewers.service.call("GET", f"/v1/sites/{viewers.site}/report?period=month&breakdowns=1")
     assert own.body["report"]["breakdowns"] is not None
     viewers.service.clock.advance_s(60)
@@ -178,8 +181,8 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
 
 
 async def test_viewers_of_an_account_cause_one_read_for_each_site_and_period(viewers):
-    """For a shared account, each site is also read once in five minutes, within the limit of the same user, and all
-    shares use the result.
+    """For a shared account, the service also reads each site at most once every five minutes. These reads count towards
+    the limit of the account's user, and all shares use their results.
     """
     second = await viewers.service.store.run(unnoticed(another_site(viewers.account.id)))
     of_account = (await viewers.share(f"/v1/accounts/{viewers.account.id}")).removesuffix("/report")

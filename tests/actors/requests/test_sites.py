@@ -56,7 +56,7 @@ async def searched_once(service):
 async def counted_paths(service):
     """Wait for the sync.
 
-    Return the `path:` keys in the Worker's database, first those with a body, then those without.
+    Return two sets of the `path:` keys in the Worker's database: those with a body, and those without.
     """
     await eventually(lambda: nothing_to_sync(service))
     account = await service.account()
@@ -258,7 +258,7 @@ async def test_deletions_are_carried_out_once_the_account_works_again(place, zon
 
 @pytest.mark.rule("S3", "S6")
 async def test_zone_that_refuses_a_route_does_not_affect_other_zones(service, zone):
-    """A zone may refuse a route because it has 1,000 routes, for example."""
+    """A zone refuses a new route, for example, if it already has 1,000 routes."""
     await service.ready()
     # the service processes zones in the order of their names, so this zone comes after the first zone
     other = f"z{zone}"

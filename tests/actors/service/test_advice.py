@@ -1,4 +1,4 @@
-"""An account's advice is computed once a day from the usage that Cloudflare reports, and then stays the same."""
+"""An account's advice is computed once a day from the usage that Cloudflare reports, and does not change in between."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MB = 1_000_000
 
 @pytest.fixture
 async def advised_service(place):
-    """A service with an account that was connected yesterday. It has had no health checks since then, and its advice is
-    due.
+    """A service with an account that was connected yesterday. The account has had no health checks since then, and its
+    advice is due.
     """
     place.timing |= {"health_every_s": 86_400, "silent_after_s": 365 * 86_400}
     async with place.running() as service:
@@ -43,7 +43,7 @@ async def used(service, ago, **usage):
 
 
 async def advised(service):
-    """Wait for the account's duties, and return the advice that the API shows."""
+    """Wait until the account's duties have run, and return the advice that the API shows."""
     service.supervisor.wake(service.customer.account_id)
     await service.idle()
     service.session = await service.world.session(service.user)  # a session from days ago has expired

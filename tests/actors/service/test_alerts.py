@@ -67,14 +67,14 @@ async def kinds(store: Store) -> list[tuple[str, str]]:
 
 
 async def checked_at_noon(store: Store) -> tuple[str, str]:
-    """Add a site with 100 views in each hour, whose hours are checked until noon. Return the account and the site."""
+    """Add a site with 100 views in each hour, and check its hours until noon. Return the ids of account and site."""
     found = await store.run(a_watched_site())
     await service(store).check_due()
     return found
 
 
 async def hours_pushed(store: Store, account_id: str, site_id: str, *counts: int, **more: Any) -> None:
-    """Push and check hours one after the other."""
+    """Push hours one after the other, and check each hour after its push."""
     for number, count in enumerate(counts):
         at = NOON + number * HOUR_MS
         await store.run(pushed(account_id, at + HOUR_MS, *([(site_id, at, count)] if count else [])))
@@ -275,8 +275,8 @@ async def test_site_that_is_young_or_was_changed_has_no_alerts_for_five_weeks(st
 
 
 async def test_site_whose_old_hours_were_deleted_has_no_alerts(store: Store) -> None:
-    """If the clock of the host was a month ahead, the service has deleted hours. In the store, these hours
-    are equal to hours without views.
+    """If the host's clock was a month ahead, the service has deleted hours too early. The store then does not show
+    whether these hours had views.
     """
     account_id, site_id = await checked_at_noon(store)
     await store.run(sql_tx("delete from hours where at < $1", NOON - 20 * DAY_MS))
@@ -357,7 +357,7 @@ async def test_two_services_send_an_alert_once(store: Store) -> None:
 
 
 async def test_late_service_does_not_repeat_the_alert_of_another_one(store: Store) -> None:
-    """A slow service has read its work, and finishes it only after another service has checked a newer push."""
+    """A slow service reads the hours to check, and stores its result after another service has checked a newer push."""
     account_id, site_id = await checked_at_noon(store)
     await store.run(pushed(account_id, NOON + HOUR_MS, (site_id, NOON, 2_000)))
 

@@ -305,7 +305,7 @@ async def test_operation_that_identifies_a_resource_is_kept(store):
         assert first is not None
         yield from operations.token_asked(first.id, START_MS)
         yield from operations.finish(first.id, START_MS)
-        # the operation's token is the token of the account, which must not be reported as remaining
+        # the operation created the account's current token, so this token must not be reported as remaining
         own = yield from ended_operation(account_id, edge_account_id)
         yield from operations.token_made(own, "t1")
         yield sql("update accounts set token_id = 't1' where id = $1", account_id)

@@ -242,7 +242,7 @@ async def test_jumps_of_the_clock_repeat_no_report(store: Store) -> None:
         clock.now_ms = NOW + days * DAY_MS
         await running.queue_due()
     assert len(await store.read(reports())) == 2
-    # After the clock has jumped forward, reports for the weeks after the jump are still sent.
+    # A clock that was far ahead and has been corrected does not prevent the reports of the following weeks.
     clock.now_ms = NOW + 400 * DAY_MS
     await running.queue_due()
     assert len(await store.read(reports())) == 4

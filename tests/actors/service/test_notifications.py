@@ -1,4 +1,4 @@
-"""Users get one email for each problem, and one when all problems are resolved. None is lost or sent twice."""
+"""Users get one email for each problem, and one when all problems are resolved. No email is lost or sent twice."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ async def test_disabled_notifications_are_not_sent_later(quiet):
 async def test_disabling_notifications_drops_queued_emails(quiet):
     with mail_away(quiet):
         await set_state_and_run(quiet, "revoked", "revoked")
-        # wait until no email is being sent, because such an email would not be deleted
+        # wait until no email is being sent, because an email that is being sent would not be deleted
         await quiet.world.outbox.settled()
         await notify(quiet, wanted=False)
         await notify(quiet, wanted=True)

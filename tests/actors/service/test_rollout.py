@@ -233,7 +233,7 @@ async def test_canaries_are_updated_first_and_others_are_spread_once_they_have_s
 
 
 def turns_of(*canaries):
-    """Return the times at which the updates of the accounts that are not canaries began."""
+    """Return the times at which the updates of all accounts except the canaries began."""
     rows = yield sql(
         "select m.account_id, o.created_at from rollout_accounts m join operations o on o.id = m.operation_id"
     )
@@ -379,7 +379,7 @@ async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_error
     assert not await fleet.store.run(rollouts.begin_update(stale, chosen, new_id("op"), fleet.clock()))
     await fleet.resume()
     begun_soon = await fleet.pass_hours(0.2)
-    assert len(begun_soon) < 40  # the updates that were planned before still have their intervals
+    assert len(begun_soon) < 40  # the remaining updates still begin at intervals, not all at the same time
     expected_errors.allow(HALTED)
     failed = await fleet.pass_hours(0.5, fleet.stay_silent)
     assert (await fleet.shown()).reason == "failures"

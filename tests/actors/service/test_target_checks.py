@@ -1,4 +1,4 @@
-"""Targets of links are requested once a week, few at a time, and users are notified of broken targets."""
+"""Targets of links are requested once a week, a few at a time, and users are notified of broken targets."""
 
 from __future__ import annotations
 
@@ -237,8 +237,7 @@ async def test_hosts_get_one_request_at_a_time_within_the_budget(store, now, aut
     assert max(first.values()) <= 4
     assert set(most.values()) == {1}
     assert max(both) <= 3
-    # The fifth target of a host is requested in a later round, within a few hours, and the other targets in the rounds
-    # after that.
+    # The remaining targets are due within six hours, so later rounds request them.
     rest = await store.read(target_checks.due(NOW + 6 * HOUR_MS, 100))
     assert len(rest) == 40 - 24
 

@@ -34,7 +34,7 @@ NOON = START + 6 * WEEK_MS + 12 * HOUR_MS
 
 
 def flat(views: int, hours: int = 0) -> dict[int, int]:
-    """Return six and a half weeks with the same views in each hour, and `hours` more hours."""
+    """Return six weeks, half a day and `hours` more hours, with `views` views in each hour."""
     return {START + n * HOUR_MS: views for n in range((NOON - START) // HOUR_MS + hours)}
 
 
@@ -173,8 +173,8 @@ def test_holiday_like_a_quiet_weekday_is_no_drop() -> None:
 
 @given(st.data())
 def test_quick_check_misses_no_alert(data: st.DataObject) -> None:
-    """Whenever `check_hour` finds an alert, the quick check `is_suspect` must return True. It gets only the hours that
-    it needs.
+    """Whenever `check_hour` finds an alert, the quick check `is_suspect` must return True. `is_suspect` gets only the
+    hours that it needs.
     """
     chance = random.Random(data.draw(st.integers(0, 10**9)))
     traffic = STEADY[data.draw(st.sampled_from(sorted(STEADY)))]

@@ -1,4 +1,4 @@
-"""Tests that a service with an older copy of its store gets into agreement with its Workers again."""
+"""Tests that a service that runs on an older copy of its store becomes consistent with its Workers again."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def original(emulator, customer, tmp_path):
 
 @asynccontextmanager
 async def restored(place, copy):
-    """Run a service on the copy."""
+    """Run a service on this copy of the store."""
     folder = copy.parent
     async with open_store(sqlite_config(folder)) as store:
         again = Place(store, place.clock, place.emulator, place.customer, place.folder)

@@ -116,7 +116,7 @@ async def test_guessing_stranger_does_not_lock_out_the_owner(store, clock, tmp_p
         for _ in range(10):  # correct passwords do not count toward the limit
             again = await sign_in(world, headers=browser)
             assert again.status == 200
-            # the response sets no cookie that identifies the browser, because the browser is known
+            # the response sets no cookie that identifies the browser, because the service already knows the browser
             assert len(again.headers.getlist("Set-Cookie")) == 1
         # A known browser has a separate limit for failed sign-ins of its user. For other addresses, the usual limit
         # applies.

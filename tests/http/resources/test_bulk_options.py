@@ -1,5 +1,5 @@
-"""PATCH /v1/links/bulk with rules, periods, splits and the query: the new fields of each link are validated together
-with its other fields.
+"""PATCH /v1/links/bulk with rules, periods, splits and `forward_query`: the new fields of each link are validated
+together with the link's other fields.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ LONG = "https://m.example/" + "x" * 2_000
 COUNTRIES = tuple(f"{first}{second}" for first in "ABCDEFGHIJKL" for second in "ABCDEFGHIJKLMNOPQRSTUVWXY")
 LARGE = (Rule(LONG, countries=COUNTRIES),) * 10
 BODY: list[dict[str, Any]] = [{"url": LONG, "countries": COUNTRIES}] * 10
-# More links than one request may give rules of this size.
+# One request may not set rules as large as these on this number of links.
 LINKS = 500
 
 

@@ -140,8 +140,8 @@ async def test_disabled_targets_leave_the_configuration_and_return_to_it(world: 
     rotated = (await world.call("POST", f"/v1/sites/{site['id']}/rotate", headers=session)).body["site"]
 
     async def served_rows() -> set[str]:
-        """Return the keys of the configuration rows that have a body. After a sync, check that the stored checksums
-        match these rows.
+        """Mark the configuration as synced, and check that the stored checksums match the rows that have a body. Return
+        the keys of these rows.
         """
         shown = (
             await world.store.read(changed_links(account.id, 0)),

@@ -153,7 +153,7 @@ async def test_canceled_change_cannot_be_confirmed_but_reverted(world):
     await cancel(world, session)
     assert await pending(world, session) is None
     assert (await use(world, to_confirm)).code == "invalid_request"
-    await cancel(world, session)  # has no effect
+    await cancel(world, session)  # the second cancellation has no effect
     events = (await world.call("GET", "/v1/events", headers=session)).body["events"]
     assert [event["action"] for event in events[:2]] == ["email.cancel", "email.request"]
     again, _ = await requested(world, session)

@@ -1,4 +1,4 @@
-"""POST /v1/links/{link_id}/explain over HTTP. tests/worker and tests/journeys compare it with the Worker."""
+"""POST /v1/links/{link_id}/explain over HTTP. tests/worker and tests/journeys compare it with real redirects."""
 
 from __future__ import annotations
 

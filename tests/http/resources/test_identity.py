@@ -26,7 +26,7 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0h9"/></svg>'
 
 @pytest.fixture
 async def acme(store, clock, tmp_path):
-    """A service whose operator has set everything."""
+    """A service whose operator has configured all public settings."""
     (tmp_path / "logo").write_text(SVG)
     web = WebConfig(name="<b>ACME</b> & Söhne", logo=str(tmp_path / "logo"), **LEGAL)
     async with open_world(store, clock, tmp_path, config_of(tmp_path).model_copy(update={"web": web})) as world:

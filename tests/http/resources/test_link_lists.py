@@ -36,7 +36,7 @@ def forward(world, ms):
 
 
 async def push(world, account, clicks):
-    """Push yesterday's clicks as the account's Worker. `clicks`: the number of clicks by link id."""
+    """Push yesterday's clicks, as the account's Worker does. `clicks`: the number of clicks by link id."""
     day = world.clock() // DAY_MS - 1
     rows = tuple((link_id, n, 0, 1) for link_id, n in clicks.items())
     part = PushedPart(1, day, day * DAY_MS + 3_600_000, False, (), (), rows)
@@ -256,7 +256,7 @@ def test_rankings_are_cached_within_their_limits():
     assert kept.named(first.name, which[1]) is None
     assert (len(first), first.page(1, 5), first.page(2, 5), first.page(9, 1)) == (2, ["lnk_b"], [], [])
     mine = [kept.keep(each, 1, []) for each in which[1:8]]
-    assert kept.named(first.name, which[0]) is first  # reading the entry makes it the one that was used last
+    assert kept.named(first.name, which[0]) is first  # reading the entry makes it the most recently used one
     kept.keep(which[8], 1, ["lnk_c"])
     assert kept.named(mine[0].name, which[1]) is None
     assert kept.named(first.name, which[0]) is first

@@ -409,7 +409,7 @@ async def test_period_is_checked_together_with_the_stored_times(world, ready):
 
 
 def knows_format(account, link_format):
-    """Record the newest format of links in configuration rows that the account's Worker supports."""
+    """Record that this format of links is the newest one that the account's Worker can read."""
     yield sql("update accounts set edge_link_format = $2 where id = $1", account.id, link_format)
 
 
@@ -652,7 +652,7 @@ async def test_broken_targets_are_shown_until_the_target_changes(world):
         assert [each["broken_targets"] for each in await listed(query)] == [broken], query
     assert len(await listed("broken=false")) == 2
     assert await listed("broken=true&state=deleted") == []
-    # The change of another target does not end the problem of this target.
+    # A change to another target does not clear the problem of this target.
     changed = await world.call("PATCH", path, {"url": "https://example.org/new"}, headers=session)
     assert changed.body["link"]["broken_targets"] == broken
     changed = await world.call("PATCH", path, {"rules": []}, headers=session)

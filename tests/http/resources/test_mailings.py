@@ -57,7 +57,7 @@ async def states(world: World, session: dict[str, str], site_id: str) -> dict[st
 
 
 async def links_to(world: World, address: str) -> list[str]:
-    """Return the paths of the pages in the emails to this address, oldest first."""
+    """Return the paths of the pages to which the emails to this address link, oldest first."""
     sent = [text for text in await world.inbox() if f"To: {address}" in text]
     return [re.findall(r"List-Unsubscribe: <https://svc\.example(/m/\w+)/unsubscribe>", text)[0] for text in sent]
 

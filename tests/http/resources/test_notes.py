@@ -28,7 +28,7 @@ DAY = "2026-11-20"
 
 
 async def targets_of(world: World, account: Account) -> dict[str, str]:
-    """Create a site and a link. Return the field that names each kind of target, with its id."""
+    """Create a site and a link. Return the ids of the site, the link and the account, by their field in requests."""
     site, link = await world.store.run(a_site(account.id)), await world.store.run(a_link(account.id))
     return {"site_id": site, "link_id": link, "account_id": account.id}
 

@@ -1,4 +1,4 @@
-"""Links that earlier versions stored, without texts, tags, options and a time of deletion, in the current API."""
+"""The current API with links that earlier versions stored without texts, tags, options or a deletion time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.both_engines
 
 JSON = dict[str, Any]
-# The last schemas without the texts of links, and without their options.
+# The last schema without the texts of links, and the last schema without the options of links.
 WITHOUT_TEXTS, WITHOUT_OPTIONS = 21, 25
 TODAY = day_of(START_MS)
 RULES = '[{"url":"https://example.com/de","countries":["DE"],"devices":["mobile"]}]'
@@ -78,7 +78,7 @@ async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
 
 
 def _open_earlier(config: StoreConfig, number: int) -> AbstractAsyncContextManager[Store]:
-    """Open the store like a service whose newest schema is `number`."""
+    """Open the store as an earlier version with the schema `number` does."""
     known = [step for step in migrations(config.engine) if step.number <= number]
     if config.engine == "sqlite":
         return open_sqlite(config.path, serving=True, known=known)

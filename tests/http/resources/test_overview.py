@@ -1,4 +1,4 @@
-"""GET /v1/overview: the counts of all sites and links, equal to the sums of their reports."""
+"""GET /v1/overview: the counts of all sites and links, and the sums of these counts, match the reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QR codes of links: styles, refusals and limits, ZIP files, and the page to print."""
+"""QR codes of links: styles, refusals and limits, ZIP files, and the printable page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 32"><rect wid
 
 @asynccontextmanager
 async def world_with_logo(store: Store, clock: FrozenClock, folder: Path, logo: bytes) -> AsyncIterator[World]:
-    """The application of an operator with this logo, and enough links."""
+    """The application of an operator who has configured this logo."""
     (folder / "logo").write_bytes(logo)
     config = config_of(folder)
     web = WebConfig(logo=str(folder / "logo"))
@@ -138,7 +138,7 @@ async def test_logo_that_cannot_be_read_is_refused_in_png(store, clock, tmp_path
     ("query", "issue"),
     [
         ("size=63", ("size", "too_small")),
-        ("size=64", ("size", "too_small")),  # with this size, a module has less than two pixels
+        ("size=64", ("size", "too_small")),  # with this size, a module is less than two pixels wide
         ("size=4097", ("size", "too_large")),
         ("size=99999999999999999999", ("size", "not_integer")),
         ("size=512.0", ("size", "not_integer")),
@@ -362,7 +362,7 @@ async def test_page_shows_the_code_and_short_url_of_each_link(store, clock, tmp_
 
 
 def code_in(picture: str) -> tuple[str, str]:
-    """Scan a QR code of the page to print, with a black box in place of the logo."""
+    """Scan a QR code from the printable page, with a black box in place of the logo."""
     root = ET.fromstring(picture)
     for logo in root.findall(f"{SVG}use"):
         root.remove(logo)

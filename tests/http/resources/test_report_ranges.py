@@ -81,7 +81,7 @@ class Place:
         return issue["path"]
 
     def read(self, breakdowns, kept_from=0, days=None):
-        """Set the counts that the account's database has."""
+        """Set the counts that reads of the account's database return."""
         self.world.supervisor.readable = Live(
             self.world.clock(), days or {}, {}, breakdowns, kept_from, channels={"search": 2, "direct": 1}
         )
@@ -127,7 +127,7 @@ async def test_requests_without_new_parameters_get_the_same_bytes_as_in_version_
     days = [point((place.today - 6 + number) * DAY_MS) for number in range(7)]
     days[3] = point((place.today - 3) * DAY_MS, 10, 2, 8)
     days[6] = point(start, 7, 1, 5)
-    if is_link:  # these earlier days were deleted from the Worker's database before they were pushed
+    if is_link:  # the Worker's database no longer contains the first day, which was never pushed
         days = days[1:]
     for query, listed in (("?period=7d", False), ("?period=7d&breakdowns=1&limit=5", True)):
         wanted = {

@@ -43,7 +43,7 @@ async def world(store, clock, tmp_path):
 
 
 async def invited(world: World, address: str = GUEST, days: int = 7) -> str:
-    """Invite an address, and return the token of a link."""
+    """Invite an address, and return the token in the invitation link."""
     token = new_secret("svm_")
     now = world.clock()
     invitation = await world.store.run(invitations.invite(address, now, now + days * DAY_MS))

@@ -167,7 +167,7 @@ async def test_changed_password_ends_other_sessions_and_sends_a_notice(world):
     assert (await other.post("/auth/refresh")).status == 401
     assert (await sign_in(world))[1].status == 401
     assert (await sign_in(world, NEW))[1].status == 200
-    # The service still knows the caller's browser as a browser of this user, but no other browser.
+    # The caller's browser is now the only browser that the service still recognizes as one of this user.
     known, _ = await sign_in(world, NEW, Browser(world, dict(own.cookies)))
     assert device_of(known) == device_of(own)
     stranger, _ = await sign_in(world, NEW, other)

@@ -31,7 +31,7 @@ PROXY = {"client": ("10.1.2.3", 4711)}
 
 
 def count(target: str, *, days: int = 3, views: int = 10) -> Tx[None]:
-    """Store views on the last days, including today."""
+    """Store `views` views for each of the last `days` days, including today."""
     yield many(
         "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, $3, 1, 5, 0, 1)",
         [(target, TODAY - n, views) for n in range(days)],
@@ -202,7 +202,7 @@ async def test_thirty_unknown_secrets_per_minute_are_answered_per_network(sharer
     assert (badge.status, texts(badge.raw.decode())[1]) == (200, "try again later")
     assert badge.headers["Cache-Control"] == "no-store"
     assert (await sharer.get(f"{share['path']}/report", client="198.51.100.8")).status == 200
-    # All addresses in the same /64 network of IPv6 share one limit.
+    # All addresses in the same IPv6 /64 network share one limit.
     for n in range(WRONG_SECRETS_PER_MINUTE):
         await sharer.get(f"/s/{new_id('shs')}", client=f"2001:db8::{n:x}")
     is_error(await sharer.get(f"/s/{new_id('shs')}", client="2001:db8::ffff"), 429, "rate_limited")

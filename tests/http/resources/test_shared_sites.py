@@ -49,7 +49,7 @@ async def test_viewer_opens_the_report_of_a_site_of_the_account(sharer):
     assert response.body["report"]["totals"] == {"views": 30, "bots": 3, "visitors": 15}
     assert "account" not in response.body
     assert (await report(sharer, share, other, "?period=7d")).body["report"]["totals"]["views"] == 3
-    # The totals come from the store, so no account is asked. The headers are those of a shared site.
+    # The totals come from the store, so no account's database is read. The headers are those of a shared site.
     assert sharer.world.supervisor.asked == []
     of_site = await sharer.get(f"{(await sharer.share())['path']}/report?period=7d")
     for name in ("Cache-Control", "Referrer-Policy", "X-Robots-Tag"):
@@ -104,7 +104,7 @@ async def test_password_protects_the_sites_and_hides_which_sites_there_are(share
     opened = {"Authorization": f"Bearer {token}"}
     assert (await report(sharer, share, sharer.site, **opened)).status == 200
     is_error(await report(sharer, share, unknown, **opened), 404, "not_found")
-    # A viewer's token for the shared account does not open a protected share of its site, and the reverse.
+    # A viewer's token for the shared account does not open a protected share of its site, and vice versa.
     of_site = await sharer.share(password=PASSWORD)
     is_error(await sharer.get(f"{of_site['path']}/report", **opened), 401, "unauthorized")
     token_of_site = (await sharer.sign_in(of_site, PASSWORD)).body["token"]

@@ -1,4 +1,4 @@
-"""Tests of sign-in and sign-out. `test_refresh` has those of the tokens of a session."""
+"""Tests of sign-in and sign-out. `test_refresh.py` tests the refresh of a session's tokens."""
 
 from __future__ import annotations
 

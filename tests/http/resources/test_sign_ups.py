@@ -64,7 +64,7 @@ async def test_weak_password_is_refused(world, password):
 
     await refused("/auth/sign-up", email=EMAIL)
     assert await world.inbox() == []
-    # the password violates the rules for new passwords, which sign-in must not reveal
+    # sign-in must not reveal that the password violates the rules for new passwords
     assert (await sign_in(world, password)).status == 401
     await sign_up(world)
     await world.call("POST", "/auth/password-reset", {"email": EMAIL})

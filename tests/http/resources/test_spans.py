@@ -1,4 +1,4 @@
-"""Tests of the days of a report, and of the days that it is compared with."""
+"""Tests of the days that a report covers, and of the earlier days with which it is compared."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ async def add(world: World, account: Account, code: str, *tags: str, **more: Any
 
 
 async def clicked(world: World, account: Account, day: int, hour: int, **clicks: int) -> None:
-    """Push an hour's clicks of a day as the account's Worker. `clicks`: the number by link id."""
+    """Push the clicks in one hour of a day, as the account's Worker does. `clicks`: the number of clicks by link id."""
     rows = tuple((link_id, n, 1, n - 1) for link_id, n in clicks.items())
     end = day * DAY_MS + (hour + 1) * HOUR_MS
     part = PushedPart(1, day, end, False, (PushedHour(end - HOUR_MS, rows),), (), rows)

@@ -22,7 +22,7 @@ PROXIES = [network_of(text) for text in ("10.0.0.0/8", "fd00::/8")]
         ("203.0.113.9", [], "203.0.113.9"),
         ("203.0.113.9", ["198.51.100.7"], "203.0.113.9"),  # the peer is not a trusted proxy, so its header is ignored
         ("10.1.2.3", ["198.51.100.7"], "198.51.100.7"),
-        # the client itself has sent the first address, so it is not trusted
+        # the client itself has sent the first address, so this address is not trusted
         ("10.1.2.3", ["6.6.6.6, 198.51.100.7"], "198.51.100.7"),
         ("10.1.2.3", ["6.6.6.6", "198.51.100.7, 10.9.9.9"], "198.51.100.7"),
         ("10.1.2.3", ["10.4.4.4"], "10.4.4.4"),

@@ -38,7 +38,7 @@ async def leave(world: World, headers: dict[str, str], password: str = PASSWORD)
 
 
 async def waited_for(world: World, user: User, requests: int) -> None:
-    """Wait until `number` requests are waiting for the deletion of the user to end."""
+    """Wait until this many requests are waiting for the deletion of the user to end."""
     deletion = world.supervisor.user_deletions._going_on[user.id]
     while deletion.ended.statistics().tasks_waiting < requests:
         await trio.lowlevel.checkpoint()
@@ -258,8 +258,8 @@ async def test_interrupted_deletion_continues_after_a_restart(store, clock, tmp_
 
 @pytest.mark.rule("C12")
 async def test_failing_account_does_not_prevent_the_deletion(world, monkeypatch, expected_errors):
-    """After an account's third failure, the deletion does not call the platform for this account any more. In this
-    test, the step without these calls also fails once.
+    """After an account's third failure, the deletion makes no more calls to the platform for this account. In this
+    test, the step that makes no calls also fails once.
     """
     monkeypatch.setattr("svc.actors.service.user_deletions._FIRST_WAIT_S", 0.001)
     expected_errors.allow("user deletion crashed")

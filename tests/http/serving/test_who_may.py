@@ -211,7 +211,7 @@ async def test_each_credential_gets_the_responses_of_the_table(unlimited_world, 
             place = await new_place(unlimited_world, confirmed=who != "unconfirmed")
         await unlimited_world.store.run(
             users.set_password_hash(stranger.user.id, HASH)
-        )  # one of the endpoints changes the password hash
+        )  # restore the password hash, which one of the endpoints changes
         for headers in await credentials(unlimited_world, who, place.user, stranger.user, wanted):
             response = await ask(unlimited_world, endpoint, place.ids, headers)
             is_as_wanted(response, getattr(wanted, who), f"{endpoint}, {who}")

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Row, Store, Tx
 
-# The SQL scripts for SQLite of each released schema. A script creates a store with rows in every table.
+# The SQL scripts of the released schemas, for SQLite. Each script creates a store with rows in every table.
 RELEASED = Path(__file__).parents[1] / "released"
-# The digests of the migrations, which show edits. Do not edit committed migrations. Add a line for each new file.
+# The digests of the migrations. Never edit a committed migration: its digest would no longer match. Add a line for each
+# new file.
 DIGESTS = {
     "0001-start.sql": "cedc5d9ae8ccbfb63d0d877ae5c81045d25b572f7bb469a7738f7049be688c21",
     "0002-kept-snippets.sql": "1404cd6b3bdd82269ef4ab104ae5a20899427f17c837d0fc403635bdfad72fdd",

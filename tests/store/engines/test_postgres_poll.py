@@ -1,4 +1,4 @@
-"""Tests of polling until a store is free while a service is using the store."""
+"""Tests of polling a store until it is free, while a service is still using it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_poll_reports_a_free_store_and_changes_nothing(store_config):
             return await poll() or None
 
         await eventually(free, every_s=0.02)
-        if store_config.engine == "postgres":  # with PostgreSQL, the service could reconnect within this time
+        if store_config.engine == "postgres":  # during these 2 s, the service could still reconnect
             assert time.monotonic() - held_at >= 2
         async with open_store(store_config, serving=True):
             assert not await poll()
