@@ -38,7 +38,7 @@ _MODULES = {
     "licences": "licences",
 }
 _VERSION = "--version"
-# Commands that read no secrets, so that core dumps need not be disabled.
+# Commands for which core dumps stay enabled, because they read no secrets.
 _WITHOUT_SECRETS = ("health", _VERSION)
 
 

@@ -20,8 +20,8 @@ class Verdict:
     reset_s: int
 
 
-# Maximum number of names in memory; each needs 150 to 1,000 bytes. A client can reset its own count only by using this
-# number of other names.
+# Maximum number of names in memory; each needs 150 to 1,000 bytes. To evict its own name and so reset its count, a
+# client would have to use this many other names.
 MAX_NAMES = 20_000
 
 

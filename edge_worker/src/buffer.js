@@ -53,10 +53,10 @@ const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
 /** A write that has no response after this time counts as lost. It is repeated under the same name. */
 const WRITE_LOST_MS = 15 * SECOND_MS;
 
-/** Pause before the next attempt when Cloudflare's daily limit was reached. */
+/** Pause before the next attempt after Cloudflare's daily limit was reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** The write budget's level that determines how long a flush waits if it contains only counts of dropped requests. */
+/** The level (budget.js) that sets the delay of a flush that contains only counts of dropped requests. */
 const DROPS_LEVEL = 3;
 
 /** D1's error text for a value of more than 2 MB. */
@@ -163,8 +163,8 @@ async function flushAfter(buffer, me, sink, waitMs) {
 }
 
 /**
- * Flushes the buffer. During a short database outage, this retries, because the next event may not arrive for a long
- * time.
+ * Flushes the buffer. During a short database outage, the function retries, because the next event may not arrive for a
+ * long time.
  * @param {EventBuffer} buffer @param {Sink} sink
  */
 async function flushAll(buffer, sink) {

@@ -29,8 +29,8 @@ const MAX_WAITING = 1_000;
  * @typedef {import("./sites.js").SiteRow} SiteRow
  * @typedef {import("./config_query.js").Found} Found
  * @typedef {import("./config_query.js").LinkHost} LinkHost
- * @typedef {{link_host: boolean | LinkHost, sites: [string, SiteRow][]}} Host a copy from an earlier worker has `true`
- *   for the link host; sites: by path
+ * @typedef {{link_host: boolean | LinkHost, sites: [string, SiteRow][]}} Host link_host: `true` in copies that older
+ *   Workers stored; sites: by path
  * @typedef {object} Need identifies the configuration that a request needs
  * @property {Address} url
  * @property {string} code "" for none

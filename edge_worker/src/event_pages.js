@@ -16,7 +16,7 @@ export const PAGE_CHARS = 64_000;
  * line, so only a quarter of its additional characters count.
  */
 const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
-/** Limits on the work of one run: the number of (target, day) pairs, and the characters already stored for them. */
+/** Limits on the work of one run: (target, day) pairs, and characters already stored for all these pairs together. */
 const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
 

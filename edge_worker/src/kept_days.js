@@ -7,13 +7,13 @@ import { addedUntil, withoutDays, withoutMonths } from "./months.js";
 import { monthOf } from "./time.js";
 
 /**
- * Maximum retention. Reports with breakdowns cover up to 30 days. The additional days allow for differences between the
- * clocks of the Worker and the service.
+ * Maximum number of days to keep. A report on the last 30 days needs 30 of them. The others allow for differences
+ * between the clocks of the Worker and the service.
  */
 const MAX_DAYS = 35;
 const MIN_DAYS = 14;
 /**
- * The smallest number of months before the current month that an account can keep. By default, months are kept
+ * The smallest number of past months that an account can keep, without the current month. By default, months are kept
  * permanently.
  */
 const MIN_MONTHS = 6;
@@ -58,7 +58,7 @@ export const isNearlyFull = (size) => NEARLY_FULL.some(([from = 0, to = 0]) => s
 
 /**
  * @param {unknown} body of the row in `config`
- * @returns {{days: number, months: number}} how many days, and how many months before the current month, are kept
+ * @returns {{days: number, months: number}} the numbers of days and of past months to keep
  */
 export function retentionOf(body) {
   // An invalid setting must not delete data early, so the defaults are the maximum.

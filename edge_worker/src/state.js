@@ -29,8 +29,8 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {number} sorted event log rows up to this id are sorted and deleted; a new row gets a larger id
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
- * @property {number} kept_from epoch day: the first day that was not deleted from `day` because of its age; 0 if none
- *   was deleted
+ * @property {number} kept_from epoch day: the first day after the days that were deleted from `day` because of their
+ *   age; 0 if none was deleted
  * @property {import("./months.js").MonthState} months which months are added up
  * @property {number} since epoch ms from which this database contains counts
  * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts

@@ -1,4 +1,4 @@
-"""The client for Cloudflare's API. No other package sends requests over HTTP.
+"""The client for Cloudflare's API. The running service sends HTTP requests only from this package.
 
 client         sends each request once; `tls` provides the trusted certificate authorities
 bounded_body   reads the body of a response up to a maximum size
@@ -6,7 +6,7 @@ access         calls for one account with one token, with retries and paging
 responses      classifies responses as results or failures, and decides whether to retry
 call_limits    limits on the rate of calls
 fair_limiter   shares the concurrent calls fairly between accounts and users
-endpoints      names the area of a path, for the metrics
+endpoints classifies API paths by area, for the metrics
 target_visits  requests to the targets of links, with their redirects
 visits         requests to users' sites, such as test views (all other requests go to the API)
 page_check     searches a site's home page for the snippet

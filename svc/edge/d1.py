@@ -109,8 +109,8 @@ async def query(
 ) -> list[StatementResult]:
     """Run statements as one batch, which is one transaction. All statements must be idempotent.
 
-    The API passes parameters to SQLite as text, so statements must use CAST where the type matters. In addition to the
-    errors above, the function raises DailyLimit, a subclass of EdgeUnavailable.
+    The API passes parameters to SQLite as text, so statements must use CAST where the type matters. In addition to
+    EdgeRefused and EdgeUnavailable, the function raises DailyLimit, a subclass of EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
     results = await access.call(

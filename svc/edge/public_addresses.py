@@ -57,7 +57,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Return True if the address belongs to the public internet.
 
     Private, shared (100.64.0.0/10), loopback, link-local, multicast and reserved addresses are not public. If an IPv6
-    address contains an IPv4 address, the IPv4 address decides.
+    address contains an IPv4 address, the function checks only the IPv4 address.
     """
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:

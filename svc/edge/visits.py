@@ -49,8 +49,8 @@ class Answer:
 
     `location`, `policy`: the headers Location and Content-Security-Policy, "" if absent. `through_cloudflare`: True if
     the response passed through Cloudflare. `is_challenge`: True if Cloudflare sent a challenge page instead of the
-    host's response. `body`, `content_type`: the beginning of the body and the header Content-Type, if the visitor reads
-    the body. `is_whole`: True if `body` is complete.
+    host's response. `body`, `content_type`: the beginning of the body and the header Content-Type, if the `Visitor`
+    reads bodies. `is_whole`: True if `body` is complete.
     """
 
     status: int

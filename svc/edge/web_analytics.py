@@ -3,8 +3,8 @@
 The browser script of Web Analytics collects these page views, independently of this service. The dataset is `adaptive`:
 Cloudflare may keep only a sample of the page views and extrapolate from the sample.
 
-Sources: Cloudflare docs (graphql-api, web-analytics/data-metrics/high-level-metrics), and reports and code of public
-programs. They use the dataset `rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg {
+Sources: Cloudflare docs (graphql-api, web-analytics/data-metrics/high-level-metrics), user reports, and public
+programs. These programs use the dataset `rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg {
 sampleInterval }`. The dataset is available for 26 weeks and 2 days, with at most 13 weeks and 2 days per query.
 Question 0.11 in docs/develop/field-check.md checks whether the working token may read the dataset.
 """

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# The maximum number of hosts whose records are read separately for each host. For more hosts, all records of the zone
-# are read in large pages (the API allows 5,000,000 records per page).
+# The maximum number of hosts for which one call per host reads the records. For more hosts, all records of the zone are
+# read in large pages (the API allows 5,000,000 records per page).
 _HOSTS_ASKED_ONE_BY_ONE = 3
 _RECORDS_A_PAGE = 1_000
 _ADDRESS_RECORDS = frozenset({"A", "AAAA", "CNAME"})

@@ -1,4 +1,4 @@
-"""`svc field-check`: test the main workflow on the real Cloudflare platform, and answer open questions about it.
+"""`svc field-check`: test the main workflow on Cloudflare's real platform, and answer open questions about Cloudflare.
 
     table   the questions, and the answers that the emulator gives
     trace   records the resources that a run may have created, and removes them

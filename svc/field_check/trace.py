@@ -1,4 +1,4 @@
-"""Records each resource of a field check in a file before the resource is created, so that it can always be removed.
+"""Records each resource of a field check in a file before creating it, so that a later run can always remove it.
 
 The file contains no secrets. Because the values of tokens exist only in memory, a later run has to create another token
 to remove the resources.

@@ -1,6 +1,6 @@
 """Markers in built pages that the service replaces with the operator's name and logo.
 
-The build imports only this module.
+This is the only module of the package that the build imports.
 """
 
 from __future__ import annotations

@@ -59,8 +59,9 @@ class ReportWords(NamedTuple):
 
     `titles`: the titles of reports, by kind. `more`, `less`, `same`: how a count has changed since the previous period.
     `no_before`: the text if there were no counts in the previous period. `weekdays`: Monday first. `names`: the
-    displayed names of keys in lists. `reasons`: the displayed names of bots. `missing_day`, `missing_days`: sentences
-    about days with incomplete counts. `agrees`, `differs`: the result of the statement of counts for the last day.
+    displayed names of keys in lists. `reasons`: the displayed names of the reasons in the list of bots. `missing_day`,
+    `missing_days`: sentences about days with incomplete counts. `agrees`, `differs`: the result of the statement of
+    counts for the last day.
     """
 
     titles: Mapping[MailingKind, str]
@@ -101,8 +102,8 @@ class ReportWords(NamedTuple):
 class AlertWords(NamedTuple):
     """The texts of alerts.
 
-    `counts`: the number of views, by kind of alert. `rare`: the text if the site usually has no views at this time.
-    `snippet`: whether the site's page contains the snippet, by the result of the request to the page.
+    `counts`: sentences with the number of views, by kind of alert. `rare`: the text if the site usually has no views at
+    this time. `snippet`: sentences that say whether the site's page contains the snippet, by the result of the check.
     """
 
     subjects: Mapping[AlertKind, str]

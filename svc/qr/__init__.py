@@ -1,4 +1,4 @@
-"""QR codes as SVG and PNG images, and the page on which several QR codes are printed. No I/O.
+"""QR codes as SVG and PNG images, and a printable page with several QR codes. No I/O.
 
 style     colors, margin and logo, and how much the colors differ in brightness
 symbol    the modules of a QR code, and the area in its center for a logo

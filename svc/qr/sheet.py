@@ -1,4 +1,4 @@
-"""The page on which several QR codes are printed, with the name and the short URL of each link below its code."""
+"""The printable page with several QR codes, and the name and the short URL of each link below its QR code."""
 
 from __future__ import annotations
 

@@ -86,9 +86,9 @@ class Live:
     `days`: by day number. `hours`: today's hours, by start time (epoch ms).
 
     `breakdowns`: sums over `months` and over all days that were read, starting at `kept_from`. A breakdown is missing
-    if the target or the Worker's version does not have it. `kept_from`: the first day that the Worker has not deleted
-    because of its age (day number), or 0 if it has deleted none. Missing counts of earlier days are unknown.
-    `channels`: the breakdown of the sources by channel (`known_sources.py`).
+    if the target or the Worker's version does not have it. `kept_from`: the first day (day number) after the days that
+    the Worker has deleted because of their age, or 0 if it has deleted none. Missing counts of earlier days are
+    unknown. `channels`: the breakdown of the sources by channel (`known_sources.py`).
 
     `statement`: the statement of counts for the last day. None if it was not read, its numbers are unknown, or the
     service's store was too busy.
@@ -141,7 +141,7 @@ class _Day(BaseModel):
 
 
 class _State(BaseModel):
-    """The Worker's state: the last closed day, and the first day that has not been deleted because of its age.
+    """The Worker's state: the last closed day, and the first day after the days deleted because of their age.
 
     `kept_from` is 0 if no day was deleted, or if the Worker's version does not report this day. `visit_lists` is true
     if the Worker counts `VISIT_LISTS`.

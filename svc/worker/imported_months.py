@@ -67,7 +67,7 @@ def write_statements(target_id: str, rows: Mapping[int, str]) -> list[Statement]
 
 
 def kept_months(months: Iterable[int], state: MonthState | None, first_kept: int | None) -> list[int]:
-    """Return those of `months` that the Worker does not delete because of their age.
+    """Return those of `months` that are recent enough for the Worker to keep them.
 
     `state`: None if the Worker has not run yet. `first_kept`: the first month that the account's setting keeps. None
     means that it keeps all months.

@@ -21,7 +21,7 @@ from svc.worker.rows import Row, Statement, integer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# The step at which two numbers differ although they should be equal (docs/use/ledger.md).
+# The steps at which two numbers can differ although they should be equal (docs/use/ledger.md).
 Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
 # The reasons why the Worker did not count an event. With `invalid`, the Worker did not even accept the event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]

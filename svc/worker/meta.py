@@ -50,8 +50,8 @@ class WorkerMeta:
     `schema`: the schema version, or 0 without tables. `config_version`: all configuration rows up to this version have
     been written. `closed_day`: the last closed day. `as_of`: the end of the last closed hour. `tried`: the id of the
     operation that uploaded the Worker that last tried to push, or "" before the first attempt. `next_push_at`: the time
-    of the next attempt, or 0 before the first cron run. `kept_from`: the first day that has not been deleted because of
-    its age, or 0 if no day has been deleted.
+    of the next attempt, or 0 before the first cron run. `kept_from`: the first day after the days that were deleted
+    because of their age, or 0 if no day was deleted.
     """
 
     schema: int

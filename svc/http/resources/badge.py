@@ -18,7 +18,7 @@ _USUAL, _OTHER = 7.5, 13
 
 
 def svg(label: str, value: str, *, muted: bool = False) -> str:
-    """Return the badge with `label` on the left and `value` on the right. `muted`: True without a number to show."""
+    """Return the badge with `label` on the left and `value` on the right. `muted`: True if there is no number."""
     label, value = (_NOT_ALLOWED.sub("", text) for text in (label, value))
     left, right = (round(_width(text)) + 2 * _PADDING for text in (label, value))
     right_fill = "#595959" if muted else "#1a5fb4"

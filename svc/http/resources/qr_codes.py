@@ -95,7 +95,7 @@ class QrCodes:
         style, query = self._style(read.query), read.query
         codes = await self._selected(read.caller, query, api.MAX_IN_ZIP)
         if query.format == "png" and style.logo is not None:
-            try:  # before the response begins, so that an error causes an error response
+            try:  # read the logo first, so that a failure gets an error response
                 await self._draw(partial(logo_raster, style.logo))
             except NotDrawable as error:
                 raise _without_logo(error) from None

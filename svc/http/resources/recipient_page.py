@@ -41,7 +41,7 @@ _PAGE = (
 
 
 class _Words(NamedTuple):
-    """The texts in one language. `emails`: what the recipient gets. `states`: by the recipient's state."""
+    """The texts in one language. `emails`: what the recipient gets. `states`: a text for each state of a recipient."""
 
     title: str
     several_sites: str

@@ -123,7 +123,7 @@ class Reports:
     ) -> Asked:
         """Return the days of a report with their stored counts. Raises Invalid."""
         now = self._clock()
-        # Some hours of the previous day may already have been deleted.
+        # Some hours of the day before `hours_from` may already have been deleted.
         hours_from = day_of(now - self._hours_kept_ms) + 1
         return await self._store.read(asked_report(read.query, target_id, account, created_at, now, hours_from))
 
@@ -199,7 +199,8 @@ class Asked:
     def response(self, report: api.Report, live: Live | None) -> api.OneReport:
         """Return the response.
 
-        If the request uses parameters that version 0.8.0 does not have, add the fields that were added since then.
+        If the request uses parameters that version 0.8.0 does not have, the response also has the fields that were
+        added after that version.
         """
         if self.statement:
             report = with_statement(report, live)
@@ -283,7 +284,7 @@ def _stored(target_id: str, account: _AnyAccount, created_at: int, span: Span) -
     sent_days = yield from totals.final_days(account.id, span.first_day, span.last_day)
     # The service does not accept counts for older days and does not record whether they are complete.
     settled = range(span.first_day, min(span.last_day + 1, span.today - totals.OLDEST_DAYS))
-    # Only days before the creation can be imported.
+    # Only days before the creation of the site or link can be imported.
     last_imported = min(span.last_day, day_of(created_at) - 1)
     imported: dict[int, bool] = {}
     if span.first_day <= last_imported:

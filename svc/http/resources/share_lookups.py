@@ -21,9 +21,9 @@ WRONG_SECRETS_PER_MINUTE = 30
 class ShareLookups:
     """Finds shares by their secret, and limits the number of unknown secrets per network.
 
-    A secret counts before the lookup, so that parallel requests cannot exceed the limit. If the share exists, the
-    secret does not count. Parallel requests from one network with the same secret count once, so that many viewers can
-    open a page at the same time.
+    A secret is counted before the lookup, so that parallel requests cannot exceed the limit. If the share exists, the
+    secret is removed from the count. Parallel requests from one network with the same secret are counted once, so that
+    many viewers can open a page at the same time.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:

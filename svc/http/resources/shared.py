@@ -77,13 +77,13 @@ class SharedPages:
         endpoints.public(api.BADGE, self.badge)
 
     async def page(self, read: PublicRead[api.PageQuery]) -> Response:
-        """Return the page. Browsers get a page for errors, too."""
+        """Return the page. Browsers get a page even if the request fails."""
         status, headers = HTTPStatus.OK, dict(_NO_INDEX)
         embed: tuple[str, ...] = ()
         try:
             found = await self._find(read.id, read.request)
             embed = found.share.embed
-            if read.part_id and found.share.password_hash is None:  # a password also hides which sites there are
+            if read.part_id and found.share.password_hash is None:  # a password also hides which sites exist
                 await self._with_site(found, read.part_id)
         except (NotFound, RateLimited) as error:
             if "text/html" not in read.request.accept:
@@ -266,7 +266,7 @@ def viewer_token(share_id: str, password_hash: str, expires_at_s: int) -> str:
 
 
 def _allowed(query: api.SharedReportQuery, share: Share) -> api.SharedReportQuery:
-    """Return the query with the share's default period. Raises Invalid if the share does not offer the request."""
+    """Return the query with the share's default period. Raises Invalid if the share does not offer this query."""
     if query.breakdowns is not None and not share.lists:
         raise Invalid([Issue("breakdowns", "is not offered by this share", "not_offered")])
     if share.periods is None:

@@ -37,7 +37,7 @@ class Span:
 
     `by`: the length of time that each point covers. `hours_from`: the first day whose hours are stored. `extended`:
     True if the request uses parameters that version 0.8.0 does not have. Only extended reports have the fields that
-    were added since.
+    were added after that version.
     """
 
     period: ShownPeriod

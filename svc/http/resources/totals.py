@@ -55,7 +55,7 @@ class Totals:
     def _days(self, query: api.TotalsQuery) -> tuple[int, int]:
         """Return the first and the last requested day. Raises Invalid."""
         earliest = FIRST_DAY
-        if query.by == "hour":  # some hours of the day before may already have been deleted
+        if query.by == "hour":  # some hours of the day before `earliest` may be deleted
             earliest = day_of(self._clock() - self._hours_kept_ms) + 1
         first = earliest if query.from_ is None else query.from_
         last = LAST_DAY if query.to is None else query.to

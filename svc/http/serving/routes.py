@@ -31,7 +31,7 @@ def routes() -> QuartMap:
 
     OPTIONS has no route and therefore gets 405, like any other method without a route.
     """
-    # Otherwise, the framework would redirect such paths with an HTML page.
+    # With its default options, the framework would redirect paths with extra slashes, and send an HTML page.
     rules = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id, "tag": _Tag})
     for endpoint in ENDPOINTS:
         kind = "tag" if TAG_PARAMETER in endpoint.id_names else "id"

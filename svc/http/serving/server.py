@@ -393,8 +393,9 @@ async def serve(
 
     When the last slot is taken, the server closes the connection that has waited longest for its client. After `until`
     returns, no more connections are accepted. Connections close after their current response, and running requests have
-    `graceful_s` seconds to finish. Other connections stay in the kernel's accept queue. If another process holds the
-    socket open, the next process accepts these connections. If `metrics` is None, no metrics are kept.
+    `graceful_s` seconds to finish. Other connections stay in the kernel's accept queue. If another process, such as
+    systemd, keeps the socket open, the next process of the service accepts these connections. If `metrics` is None, no
+    metrics are kept.
     """
     context = WorkerContext(None)
     slots = trio.Semaphore(min(connections, _files_for_clients()))

@@ -23,7 +23,7 @@ Owned = TypeVar("Owned", bound="Site | Link | Note | Share")
 
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
-    """Return the caller's account. Raises NotFound, also if another user or API key may access the account."""
+    """Return the caller's account. Raises NotFound if there is none, or if the caller may not access it."""
     return require_visible(caller, await store.peek(accounts.get_account(caller.user.id, account_id)))
 
 
@@ -39,7 +39,7 @@ async def readable_site(store: Store, caller: Caller, site_id: str) -> tuple[Sit
 
 
 async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
-    """Return the caller's site and its account. Raises NotFound, also for sites of disconnected accounts."""
+    """Return the caller's site and its account. Raises NotFound, also if the account is disconnected."""
     site, account = await store.peek(_with_account(sites.get_site(caller.user.id, site_id), accounts.get_account))
     return site, require_visible(caller, account)
 
@@ -63,7 +63,7 @@ async def readable_share(store: Store, caller: Caller, share_id: str) -> tuple[S
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
-    """Return the caller's link and its account. Raises NotFound, also for links of disconnected accounts."""
+    """Return the caller's link and its account. Raises NotFound, also if the account is disconnected."""
     link, account = await store.peek(_with_account(links.get_link(caller.user.id, link_id), accounts.get_account))
     return link, require_visible(caller, account)
 
