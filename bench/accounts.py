@@ -263,7 +263,7 @@ def _copy_as_broken(bundle: Path, into: Path) -> None:
 
 
 async def _halted(workers: Workers, settings: dict[str, str]) -> tuple[float, int]:
-    """Wait until the rollout halts. Return the number of seconds and the number of updated accounts."""
+    """Wait until the rollout halts. Return how many seconds this took, and the number of updated accounts."""
     before, began = workers.pushed, time.perf_counter()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(workers.push_until, before + _ACCOUNTS)

@@ -1,4 +1,4 @@
-"""`python -m bench.at_rest URL` starts the supervisor on a store, and prints its start time and memory as JSON."""
+"""`python -m bench.at_rest URL` starts the supervisor on a store, and prints its startup time and memory as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOTHING = cast("Any", None)  # in place of objects that are not used, because n
 
 
 async def main(url: str) -> None:
-    """Start the supervisor, and print its start time, its memory usage, and the number of accounts in the store."""
+    """Start the supervisor, and print its startup time, its memory usage, and the number of accounts in the store."""
     config = Config(store=StoreConfig(url=SecretStr(url)))
     async with open_store(config.store) as store:
         context = Context(store, _NOTHING, _NOTHING, config, system_clock, load_bundle(), "")

@@ -152,7 +152,7 @@ def _nothing() -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Medians of short rounds: time and CPU time relative to `bench.bare`, and the figures of the service."""
+    """Medians of short rounds. The first two values are relative to `bench.bare`, the others are absolute."""
 
     by_time: float
     by_cpu: float

@@ -39,7 +39,7 @@ class Usage(NamedTuple):
 
 
 async def usage(worker: InstalledWorker) -> Usage:
-    """Return the account's usage so far."""
+    """Return the account's usage on all days so far."""
     days = (await worker.emulator.state())["accounts"][worker.customer.account_id]["usage"].values()
     return Usage(sum(day["rows_read"] for day in days), sum(day["rows_written"] for day in days))
 

@@ -29,7 +29,7 @@ _VIEWERS, _CONNECTIONS = 1_000, 50
 
 
 async def viewers() -> AsyncIterator[Row]:
-    """Open the page of a shared site, and the page of a shared account's site. Each viewer reads all of its data."""
+    """Measure the page of a shared site, and of a site in a shared account. Viewers read totals and breakdowns."""
     for engine in ENGINES:
         async with open_emulator(no_runtime=True, **LENIENT) as emulator, new_config(engine) as config:
             async for row in _viewers(engine, emulator, config):

@@ -45,7 +45,7 @@ class Traffic:
     offset: int = 1
 
     def expected(self, at: int) -> float:
-        """Return the expected views in the hour that begins at `at` (epoch ms), without the variation of the day."""
+        """Return the expected views in the hour that begins at `at` (epoch ms), without random variation."""
         utc_day = at // DAY_MS
         local = at + (self.offset + (utc_day in _SUMMER_TIME)) * HOUR_MS
         day, hour = local // DAY_MS, local // HOUR_MS % 24

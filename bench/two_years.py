@@ -1,4 +1,4 @@
-"""A site that has been counted for two years.
+"""A site whose views have been counted for two years.
 
 Its daily totals are in the store, and its days and months with breakdowns are in the account's database.
 """

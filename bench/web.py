@@ -1,8 +1,8 @@
 """Measures the web application in Chromium: time until a report's chart is shown, data transfer, Lighthouse scores.
 
-The browser measures the time from the start of the navigation to the frame after the chart is drawn. It does so at full
+The browser measures the time from the start of the navigation to the first frame after the chart is drawn, both at full
 CPU speed and at a quarter of this speed. Lighthouse is not a dependency of the project, because it needs a hundred
-packages. It is installed under var/ on first use.
+packages. The benchmark installs Lighthouse under var/ when it first runs.
 """
 
 from __future__ import annotations

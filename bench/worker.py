@@ -89,7 +89,7 @@ async def redirect_and_view() -> AsyncIterator[Row]:
                     costs[what].append((nothing, cost))
         kept = await _kept(bare)
     for what, _, aim in calls:
-        # The speed of the cores can change at any time, but affects both parts of a pair.
+        # The speed of the cores can change at any time, but a change affects both measurements of a pair.
         ratio = statistics.median(nothing / cost for nothing, cost in costs[what])
         nothing, cost = (statistics.median(figures) for figures in zip(*costs[what], strict=True))
         yield Row(f"a counted {what} relative to a no-op 302 for the same request, by CPU", f"{ratio:.2f}x", aim)
@@ -150,7 +150,7 @@ async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
 async def month_runs() -> AsyncIterator[Row]:
     """Measure the cron runs that add up a month of many targets, in the real runtime.
 
-    The CPU time includes the runtime's calls of the database, but not the database.
+    The CPU time includes the runtime's calls to the database, but not the work of the database.
     """
     async with open_bare() as bare:
         await bare.configure({})

@@ -349,7 +349,7 @@ def _account(user_id: int, worker: Worker, now: int) -> Tx[None]:
 
 
 async def _simulated(engine: Engine, shape: Shape, new: Shape) -> AsyncIterator[Row]:
-    """Run and check a simulation. Measure its reports, in turn with those of a new store with as many accounts."""
+    """Run and check a simulation. Measure its reports, in turn with those of a younger store with as many accounts."""
     shape = shape.whole() if os.environ.get("SVC_BENCH_WHOLE_YEAR") else shape
     async with (
         new_config(engine) as config,

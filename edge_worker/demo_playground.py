@@ -94,7 +94,7 @@ class Playground:
         await trio.serve_listeners(self._respond, [self._address.listener])
 
     async def run_crons(self) -> None:
-        """Run all cron jobs that are due, at each full minute."""
+        """At each full minute, run all cron jobs that are due."""
         # By default, a new cron trigger starts only after up to 15 minutes.
         await self._emulator.set_failure_settings(cron_delay_s=0)
         while True:

@@ -63,7 +63,8 @@ class SmtpServer:
         self.taken: list[Taken] = []
         self.steps: list[str] = []
         self.connections = 0
-        # released when a connection hangs; `left_alone` is released when the client of such a connection disconnects
+        # `hangs` is released when the server stops responding on a connection, and `left_alone` when the client then
+        # disconnects.
         self.hangs = threading.Semaphore(0)
         self.left_alone = threading.Semaphore(0)
         self._tls = tls

@@ -70,7 +70,7 @@ OWNERS = {
 
 
 # Allowed imports within edge_worker and bench. If several packages of a module have an entry, that of the innermost
-# package applies. The worker's tests may import all of edge_worker.
+# package applies. The Worker's tests may import all of edge_worker.
 PLAIN = {f"edge_worker.emulator.{name}" for name in ("state", "faults", "firewall", "crons")}
 EDGE_MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in PLAIN},

@@ -25,7 +25,7 @@ DAY_S = 86_400
 class NewZone(Body):
     """A zone to create. Without `dns`: a website at the apex and at www, with records that are not proxied.
 
-    `front_rules`: by host, the rule that answers before a worker.
+    `front_rules`: for each host, the rule that answers requests before they reach a Worker.
     """
 
     name: str

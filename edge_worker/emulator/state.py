@@ -74,7 +74,7 @@ class Usage(BaseModel):
     rows_written: int = 0
     read_queries: int = 0
     write_queries: int = 0
-    # requests to Pages Functions, set through the control interface; they also count towards the limit
+    # requests to Pages Functions, set through the control interface; they also count toward the limit
     pages_requests: int = 0
     size: int | None = None  # of the account's first database in bytes, set through the control interface
     measured_sizes: dict[str, int] = Field(default_factory=dict)  # database → its real size when last measured
@@ -133,10 +133,10 @@ class Route(BaseModel):
 
 
 class FrontRule(BaseModel):
-    """A rule of a zone that answers all requests to a host before they reach a worker.
+    """A rule of a zone that answers all requests to a host before they reach a Worker.
 
     `redirect` answers with the status 302 and `location`. `challenge` and `block` answer with Cloudflare's pages.
-    `page` answers with the status 200, as another worker or a snippet would.
+    `page` answers with the status 200, as a different Worker or a Cloudflare snippet would.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -83,7 +83,7 @@ class Receiver:
 
 
 def first_log_id(at: int) -> int:
-    """Return the smallest event log id that the minute of `at` (epoch ms) can have."""
+    """Return the smallest id that an entry of the event log from the minute of `at` (epoch ms) can have."""
     return at // MINUTE_MS * int(VOCABULARY["log_slots"])
 
 

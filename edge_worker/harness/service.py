@@ -143,7 +143,7 @@ class Service:
             await eventually(poll)
 
     async def kill(self) -> None:
-        """Kill the service with SIGKILL, as a power failure would."""
+        """Kill the service with SIGKILL, to simulate a power failure."""
         if self.kill_command:
             await trio.run_process(self.kill_command)
         else:
@@ -175,7 +175,7 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
         "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
         "SVC_VAULT_KEY_FILE": str(folder / "vault.key"),
         "SVC_MAIL_FOLDER": str(folder / "mail"),
-        # The emulated platform's Workers push to this process.
+        # The Workers in the emulator push to an address on this host.
         "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
         # Allow many pushes: tests move the Workers' clocks by days, and the Workers then send the pushes of all these
         # days.
@@ -217,7 +217,8 @@ async def open_service(
         ready = await _first_line(process)
         if not ready:
             raise AssertionError(f"svc serve did not start:\n{(folder / 'log').read_text()}")
-        # A connect request takes long, because the service waits until the platform has distributed the new token.
+        # A connect request takes a long time, because the service waits until the platform has distributed the new
+        # token.
         async with local_client(timeout=60) as client:
             kill = program.kill if program else ()
             yield Service(json.loads(ready)["url"], process, folder, client, kill_command=kill)

@@ -64,7 +64,7 @@ class Response:
     status: int
     took_s: float
     known: bool
-    first: bool  # in this phase, no visitor of a known target had waited for a read when the request was sent
+    first: bool  # when the request was sent, no visitor of a known target had waited for a read in this phase
 
 
 @dataclass

@@ -108,7 +108,7 @@ class Hit:
     query: str = ""  # the parameters that name the campaign
     campaign: str = ""
     served: str = ""  # the URL to which a link with rules redirected the click
-    outside: str = ""  # why a click is outside of its link's period ("" for none); such a click is not a view
+    outside: str = ""  # why the click is outside its link's period ("" if it is not); such a click is not a view
 
     @property
     def user_agent(self) -> str:

@@ -1,4 +1,4 @@
-"""Tests of the worker in the real runtime."""
+"""Tests of the Worker in the real runtime."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def bundle() -> Path:
-    """The worker that `make build` has built."""
+    """The Worker that `make build` has built."""
     return ROOT / "svc/bundle"
 
 
 @pytest.fixture
 async def worker(bundle: Path) -> AsyncIterator[InstalledWorker]:
-    """An emulated platform with the worker installed, and a receiver for its pushes."""
+    """An emulated platform with the Worker installed, and a receiver for the Worker's pushes."""
     async with open_installed_worker(bundle) as made:
         yield made

@@ -1,4 +1,4 @@
-"""If the service is unreachable for days, the counts wait in the worker's database and are sent afterwards."""
+"""If the service is unreachable for days, the Worker keeps the counts in its database and sends them later."""
 
 from __future__ import annotations
 

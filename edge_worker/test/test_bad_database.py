@@ -1,4 +1,4 @@
-"""A slow, silent or failing database: responses during the outage, and complete counts afterwards."""
+"""A slow, silent or failing database: responses during the outage, and complete counts after it."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ async def test_hour_of_a_thousand_links_costs_two_rows_per_link(worker: Installe
     # row per event.
     written = await rows_used(worker, "rows_written") - before
     assert written < 2 * links + 200
-    # The worker's own count must not be too low. It also includes the event log rows that the test itself wrote.
+    # The Worker's own count must not be too low. It also includes the event log rows that the test itself wrote.
     assert written <= (await worker.state())["written"]["rows"] - known - 60 < 1.05 * written
 
 

@@ -47,7 +47,7 @@ async def ask(worker: InstalledWorker, path: str, method: str = "GET", **headers
 
 
 async def counted(worker: InstalledWorker) -> int:
-    """Return the number of events that the worker has stored."""
+    """Return the number of events that the Worker has stored."""
     await worker.emulator.settled()
     return sum(row["lines"].count("\n") for row in await worker.sql("select lines from event_log"))
 

@@ -31,7 +31,7 @@ def first_day_of(month: int) -> int:
 
 
 async def begin_with(worker: InstalledWorker, month: int) -> None:
-    """Change the worker's state, so that it adds up a month that has already ended."""
+    """Change the Worker's state, so that the Worker adds up a month that has already ended."""
     state = await worker.state()
     state["months"] = {"from": month, "month": month, "target": "", "day": None, "first_days": {}}
     await worker.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))

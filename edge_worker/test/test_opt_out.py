@@ -227,8 +227,8 @@ async def test_no_other_site_can_set_the_cookie_or_show_the_page_in_a_frame(
 
 
 async def configure_local_hosts(worker: InstalledWorker, bundle: Path) -> None:
-    """Add a site with the opt-out page, on a host that also has a page with the snippet of another path. Add a host of
-    another owner.
+    """Add a host with a site that has the opt-out page, and with a page whose snippet uses a different path. Also add a
+    host that belongs to another owner.
     """
     zone_id = ""
     for host in (OTHER_HOST, LOCAL_HOST):

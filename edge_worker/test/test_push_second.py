@@ -1,4 +1,4 @@
-"""The second of the minute at which a worker sends its push, in the real runtime."""
+"""The second of the minute at which a Worker sends its push, in the real runtime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def hourly_push(worker: InstalledWorker, hour: int, minute: int) -> dict[s
 
 
 async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> int:
-    """Set up a worker that pushes at this second of the hour, and count a view. Return the start of the next hour
+    """Set up a Worker that pushes at this second of the hour, and count a view. Return the start of the next hour
     (epoch ms).
     """
     worker.push_second = second
@@ -32,7 +32,7 @@ async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> i
     # The push that confirms the upload does not wait, because the service is waiting for it.
     assert await hourly_push(worker, began, 0) == {"pushes": 1, "waited_ms": 0}
     hour = began - began % HOUR_MS
-    # If the worker has nothing to send, it waits up to ten minutes for the hour to be closed, and then until its second
+    # If the Worker has nothing to send, it waits up to ten minutes for the hour to be closed, and then until its second
     # of the minute.
     assert await hourly_push(worker, hour, 26) == {"pushes": 0, "waited_ms": 0}
     assert await hourly_push(worker, hour, 27) == {"pushes": 1, "waited_ms": second % 60 * 1000}
@@ -49,7 +49,7 @@ async def test_every_push_except_the_first_is_sent_at_the_accounts_second(
     assert await hourly_push(worker, hour, 16) == {"pushes": 0, "waited_ms": 0}
     worker.receiver.responses.append(lambda body: (503, {}, {}))
     assert await hourly_push(worker, hour, 17) == {"pushes": 1, "waited_ms": 42_000}
-    # The worker retries two minutes later at the same second, and pushes again after an hour.
+    # The Worker retries two minutes later at the same second, and pushes again after an hour.
     assert await hourly_push(worker, hour, 18) == {"pushes": 0, "waited_ms": 0}
     assert await hourly_push(worker, hour, 19) == {"pushes": 1, "waited_ms": 42_000}
     assert (await worker.state())["push"]["next_at"] == hour + HOUR_MS + SECOND * 1000

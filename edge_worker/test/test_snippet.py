@@ -53,7 +53,7 @@ async def site(
 
 
 async def counted(worker: InstalledWorker) -> dict[str, Any]:
-    """Return the day's totals, including the visitors until now."""
+    """Return the day's totals, including the visitors so far."""
     await worker.emulator.settled()
     now = await worker.clock(0)
     await worker.cron(next_hour(now))

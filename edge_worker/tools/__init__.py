@@ -1,1 +1,1 @@
-"""Programs that run under Node: the worker's build, a controlled browser, a CPU benchmark."""
+"""Programs that run under Node: the Worker's build, a controlled browser, a CPU benchmark."""

@@ -1,4 +1,4 @@
-"""Build a newer version of the worker, for tests of updates."""
+"""Build a newer version of the Worker, for tests of updates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORKER = Path(__file__).parents[1]
 
 
 def build_next_bundle(folder: Path) -> None:
-    """Build the current worker with one additional migration into `folder`. This blocks for a few seconds."""
+    """Build the current Worker into `folder`, with one additional migration. The call blocks for a few seconds."""
     with tempfile.TemporaryDirectory(prefix="next-worker-") as name:
         source = Path(name) / "src"
         shutil.copytree(_WORKER / "src", source)

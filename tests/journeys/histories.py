@@ -100,7 +100,7 @@ class Moment:
 
 @dataclass
 class Site:
-    """A site or link of an account, and the URLs of its visitors."""
+    """A site or link of an account, and the URLs that visitors request."""
 
     target: Target
     host: str
@@ -152,7 +152,7 @@ class RandomAccount:
     ran_at: int = 0  # epoch ms: the last time that its crons ran until idle
     # epoch ms of the first event that is counted only at the end of its day, because of the write budget, or 0
     since_level: int = 0
-    refused_at: int = 0  # epoch ms: the latest known time at which the Worker had already omitted hours of the same day
+    refused_at: int = 0  # epoch ms: by this time, the Worker has certainly omitted hours of the same day; 0: unknown
     incomplete_day: int = -1  # the day for which the Worker has reported omitted hours
     closed: list[tuple[int, int]] = field(default_factory=list)  # (time, end of the last hour closed by then), epoch ms
     as_of_at_least: int = 0  # epoch ms: the Worker has sent data at least up to this time
@@ -185,7 +185,7 @@ class RandomAccount:
         for site in self.alive:
             count, seed = self.chance.choice((0, 0, 1, 2, 3, 5, 9)), self.chance.randrange(2**32)
             is_site = site.target.kind == "site"
-            # Use separate random numbers, so that a seed leads to the same history as before.
+            # Use separate random numbers, so that changes to the visits do not change the rest of the history.
             visit_chance = random.Random(f"{seed}/visits")
             for plain in views(count, seed) if is_site else clicks(count, seed):
                 hit = _visit(visit_chance, plain) if is_site else _click(visit_chance, plain, site)

@@ -53,7 +53,7 @@ async def open_mortal_service(
     bundle: Path | None = None,
     in_transactions: bool = False,
 ) -> AsyncIterator[MortalService]:
-    """Run a service that kills itself at moment number `kill_at`, counted from 1. With 0, it does not.
+    """Run a service that kills itself at moment number `kill_at`, counted from 1. With 0, it does not kill itself.
 
     `bundle`: the folder of its Worker bundle; None means the Worker of the package. `in_transactions`: also count the
     statements of transactions.

@@ -1,4 +1,4 @@
-"""The platform with the Worker in its runtime, and the service over HTTP. Tests move the clock that they share."""
+"""The platform with the Worker in its runtime, and the service over HTTP. Tests move the clock that both use."""
 
 from __future__ import annotations
 

@@ -563,7 +563,7 @@ class RandomAccounts:
 
 
 async def _request(stream: trio.SocketStream, visit: Visit) -> None:
-    """Send a visit and read the response, which has no body. Raises AssertionError if it is not an accepted visit."""
+    """Send a visit and read the response, which has no body. Raises AssertionError if the visit was not accepted."""
     hit = visit.hit
     fields = {
         "host": visit.host,

@@ -33,7 +33,7 @@ class Event:
 
     @property
     def person(self) -> tuple[str, str] | None:
-        """The visitor's identity, or None for a bot, or for a click outside of its link's period."""
+        """The visitor's identity. None for a bot, and for a click outside its link's period."""
         return None if self.hit.bot or self.hit.outside else (self.hit.address, self.hit.user_agent)
 
     def key(self, dimension: str) -> str | None:

@@ -1,4 +1,7 @@
-"""An interrupted connect reports remaining resources, and continues if possible. test_killed.py tests all moments."""
+"""An interrupted connect operation reports remaining resources, and continues if possible.
+
+test_killed.py tests interruptions at all moments.
+"""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ async def test_operator_disconnects_all_accounts_through_a_kill(emulator, store_
         # One user has deleted the working token.
         _, revoked_id, revoked = users[1]
         await delete_working_token(emulator, revoked)
-        # Each disconnect waits for the call that deletes its Worker until the service is killed.
+        # The calls that delete the Workers get no response before the service is killed.
         await emulator.fault("slow", "*/workers/scripts/svc-edge", method="DELETE", delay_s=600, times=None)
         ended = []
 
@@ -77,7 +77,7 @@ async def test_operator_disconnects_all_accounts_through_a_kill(emulator, store_
     await emulator.clear_faults()
     assert (await svc(folder, settings, "account", "disconnect", "--all", "--yes"))[0] in (0, 1)
     async with open_service(folder, settings):
-        # Two commands that run at the same time wait for the same disconnects.
+        # Two commands that run at the same time wait until the service has disconnected the same accounts.
         results = []
 
         async def disconnect_again():

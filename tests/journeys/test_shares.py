@@ -23,14 +23,14 @@ HTML = {"Accept": "text/html,application/xhtml+xml"}
 
 
 async def share_of(service: Service, target: str, **more: Any) -> str:
-    """Share a target. Return the path of its page."""
+    """Share a target. Return the path of the share's page."""
     body = {"name": "Shop", **more}
     made = await service.call("POST", f"{target}/shares", body, expect=201)
     return str(made["share"]["url"]).removeprefix(service.url)
 
 
 async def site_page_has_the_protection_of_its_share(service: Service, account: str, site: str, get: Any) -> None:
-    """Check status, framing and cache headers of the page of a site of a shared account."""
+    """Check the status, and the framing and cache headers, of a site's page in the share of an account."""
     origin = "https://www.example.com"
     path = await share_of(service, f"/v1/accounts/{account}", embed=[origin], lists=True)
     closed = await share_of(service, f"/v1/accounts/{account}", password="a long password")

@@ -29,7 +29,7 @@ WRITTEN = {
 ELEMENT = "<img src=x onerror=broken.push(1)>"
 
 
-# The fields with hostile text that have occurred in responses until now.
+# The fields with hostile text that have occurred in responses so far.
 SPOILED: set[str] = set()
 
 

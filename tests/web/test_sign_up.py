@@ -42,8 +42,8 @@ def shows_empty_form(page: Page, place: Place) -> None:
 
 
 def test_address_is_typed_once_between_sign_up_and_sign_in(browser: Browser, place: Place) -> None:
-    """The confirmation link opens in another tab of the same browser, which knows the address. Another browser does not
-    know it.
+    """The confirmation link opens in another tab of the same browser, which has stored the address. Another browser
+    does not know the address.
     """
     context = new_context(browser)
     page = context.new_page()

@@ -71,7 +71,7 @@ def refusal_of(kind: str, endpoint: str) -> Code | None:
 
 
 class Callers:
-    """The users that `tools.fuzz.contract` created. `world`: its description of them."""
+    """The users that `tools.fuzz.contract` created. `world`: the description of these users."""
 
     def __init__(self, world: Mapping[str, Any]) -> None:
         self.known: dict[str, str] = world["known"]  # the user's resources, by field or parameter name
@@ -92,7 +92,7 @@ class Callers:
         return self._credentials[kind]
 
     def deletable(self, kind: str, name: str, value: Any) -> Any:
-        """Return the id `value`. If that resource must not be deleted, return a replacement."""
+        """Return the id `value` or, if the resource with this id must not be deleted, the id of another resource."""
         if value not in self._kept:
             return value
         if name == "session_id" and kind == "session" and not self._spare[name]:

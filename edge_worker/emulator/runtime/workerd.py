@@ -87,7 +87,7 @@ class Workerd:
         read_end, write_end = os.pipe()
         arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]
         arguments += [f"--socket-fd={name}={listener.fileno()}" for name, listener in sockets.items()]
-        # Start workerd from this thread, not from one of Trio's Worker threads, because Linux sends the child's death
+        # Start workerd from this thread, not from one of Trio's worker threads, because Linux sends the child's death
         # signal when the thread that created the child ends.
         process = subprocess.Popen(  # noqa: S603, ASYNC220 (a fixed binary; it takes a millisecond)
             [*arguments, str(config)],
