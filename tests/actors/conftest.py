@@ -154,7 +154,7 @@ class Service:
         Return the account as the API shows it.
         """
 
-        async def poll() -> bool | None:  # read the store instead of the API, because a request takes ten times as long
+        async def poll() -> bool | None:  # read the store, because an API request takes ten times as long
             return (await self.account()).state not in ("pending", "installing") or None
 
         await eventually(poll)
@@ -283,7 +283,7 @@ async def service(place: Place) -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def every_state_is_logged(store: Store) -> AsyncIterator[None]:
-    """Check at the end of the test that the audit log has every state change in the database."""
+    """Check at the end of the test that the audit log contains every change of an account's state."""
     for statement in _TRIGGERS[type(store)]:
         await store.run(_execute(statement))
     yield

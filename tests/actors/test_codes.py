@@ -1,4 +1,4 @@
-"""Tests of every error code of accounts, operations, sites, links and link hosts. Each row of a table is a case."""
+"""Tests of every error code of accounts, operations, sites, links and link hosts. Each table row is a test case."""
 
 from __future__ import annotations
 

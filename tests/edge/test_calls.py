@@ -346,7 +346,7 @@ async def test_invalid_token_is_never_sent(edge: Edge, customer: Customer, calls
 
 async def test_cancelled_calls_release_their_slots(emulator: Emulator, customer: Customer, working_token: str) -> None:
     dice = random.Random(2026)
-    # Every second response arrives after the caller's timeout.
+    # Every other response arrives after the caller's timeout.
     await emulator.set_failure_settings(rate_limit=0, slow_one_in=2, slow_ms=50)
     config = EdgeConfig(api_base_url=emulator.api, timeout_s=5, concurrency=4, retries=0)
     async with open_edge(config, first_wait_s=0.01) as edge:

@@ -146,7 +146,7 @@ class World:
         return user, await self.session(user), account
 
     async def inbox(self) -> list[str]:
-        """Return the emails sent so far as text, oldest first."""
+        """Return the texts of the emails sent so far, oldest first."""
         await self.outbox.settled()
         return [path.read_text() for path in sorted(self.mail_folder.glob("*.eml"))]
 

@@ -207,7 +207,7 @@ class StandInReads:
     ) -> WorkerSide | WebViews | Unavailable:
         """Return the Worker's side of a statement of counts, or page views of Web Analytics.
 
-        It does not support reads of QR code scans, which tests/actors covers.
+        This method does not support reads of QR code scans, which tests/actors covers.
         """
         del user_id, account, read
         if key[0] == "scans":

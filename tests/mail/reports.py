@@ -26,7 +26,7 @@ def entry(name: str, views: int, before: int | None = None) -> dict[str, Any]:
 
 
 def note(kind: NoteKind | None, **facts: str) -> dict[str, Any]:
-    """Return a note of the service, or a user's note if `kind` is None."""
+    """Return a note that the service wrote, or a user's note if `kind` is None."""
     return {"day": WEEK.first, "text": "Newsletter" if kind is None else "", "kind": kind, "facts": facts}
 
 

@@ -149,7 +149,7 @@ async def test_response_to_quit_does_not_matter(act):
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_hanging_server_times_out(mock_clock, step):
-    patience = Patience(step_s=10_000)  # a long timeout of the socket, because the test advances Trio's clock
+    patience = Patience(step_s=10_000)  # the socket must not time out, because the test advances Trio's clock
     with SmtpServer(at(step, Act.HANG)) as server:
         async with trio.open_nursery() as nursery:
             outcome: list[MailError] = []

@@ -1,4 +1,4 @@
-"""Tests that the first response is stored with its effect, repeated for the same request, and deleted after a day."""
+"""Tests that the first response is stored with its effect, replayed to repeated requests, and deleted after a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of imported days. They are stored next to the days that a Worker counted, which always take precedence."""
+"""Tests of imported days. They are stored next to the days that a Worker counted. The Worker's days take precedence."""
 
 from __future__ import annotations
 

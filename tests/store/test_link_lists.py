@@ -1,6 +1,6 @@
 """Tests of lists of links.
 
-They are complete, have the same order on both engines, and can be paged through during changes.
+The lists are complete, have the same order on both engines, and can be paged through during changes.
 """
 
 from __future__ import annotations

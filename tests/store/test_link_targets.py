@@ -18,7 +18,7 @@ from tests.cases import cases
 from tests.store.makers import an_account, new_link, new_site, owner_of
 
 HOST = "c.example.com"
-# Valid URLs that write the link host in different ways. Browsers request the same host for all of them.
+# Valid URLs that spell the link host in different ways. Browsers request the same host for all of them.
 SPELLINGS = [
     "https://c.example.com/loop",
     "https://C.Example.COM/loop",

@@ -32,7 +32,7 @@ MINUTE_MS = 60_000
 
 
 def at(day: int, minutes: float) -> int:
-    """Return the time (epoch ms) this many minutes after midnight."""
+    """Return the time (epoch ms) this many minutes after the start of the day."""
     return int(day * DAY_MS + minutes * MINUTE_MS)
 
 

@@ -1,4 +1,4 @@
-"""Sites with several weeks of views, alerts and recipients, for tests of alerts."""
+"""Sites with alerts, recipients and several weeks of views, for tests of alerts."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ DEAD = {"times": None, "status": 401, "code": 1000}
 
 @pytest.fixture
 def quick(place):
-    """A place with frequent health checks, in which the test advances the clock."""
+    """A place with frequent health checks."""
     place.timing["health_every_s"] = 0.05
     return place
 

@@ -90,7 +90,7 @@ async def check(service):
 
 
 def by_thing(findings):
-    """Return (`found`, `mended`, `remedy`) for each finding, by thing."""
+    """Return (`found`, `mended`, `remedy`) by the `thing` of each finding."""
     return {one["thing"]: (one["found"], one["mended"], one["remedy"]) for one in findings}
 
 

@@ -1,4 +1,4 @@
-"""Tests of hosts for sites and links: when they are accepted, and what happens after later changes of DNS records."""
+"""Tests of hosts for sites and links: when they are accepted, and what happens when their DNS records change later."""
 
 from __future__ import annotations
 
@@ -247,8 +247,8 @@ async def test_inactive_zone_is_tried_once_for_all_of_its_sites(place, zone):
             calls = await service.emulator.requests()
             looks = [one for one in calls if one["path"].endswith("/zones") and "name=" in one["query"]]
             posts = [one for one in calls if one["method"] == "POST" and one["path"].endswith("/workers/routes")]
-            # The name of the host's zone can be the host or its parent domain, so the service searches for both names
-            # in each request.
+            # A host's zone can have the name of the host or of its parent domain, so each request searches for both
+            # names.
             assert len(looks) == 2 * len(posts) > 0
 
 

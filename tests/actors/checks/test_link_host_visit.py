@@ -25,7 +25,7 @@ GONE = "https://www.example.com/gone"
 ELSEWHERE = "https://www.example.com/"
 LIVE_S = 61
 PAUSES_S = (10, 20, 40)
-# The kind, code and facts of the finding for each rule of the emulated edge that answers before the Worker.
+# The kind, code and facts of the finding for each rule with which the emulated edge responds instead of the Worker.
 RULES = {
     "redirect": ("link_host_redirected", "link_host_redirected", {"location": ELSEWHERE}),
     "challenge": ("link_host_challenged", "link_host_challenged", {}),
@@ -93,7 +93,7 @@ async def host_of(service):
 
 
 async def set_host(service, host, **more):
-    """Set the link host, and wait for its route and configuration."""
+    """Set the link host, and wait until its route exists and its configuration is synced."""
     assert (await put_link_host(service, host, **more)).status == 202
 
     async def is_synced():

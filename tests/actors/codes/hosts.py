@@ -26,7 +26,7 @@ async def with_link_host(case: Case) -> str:
 
 
 async def call_site(case: Case, method: str, subpath: str = "", body: Any = None) -> Any:
-    """Send a request to the only site."""
+    """Send a request about the user's only site."""
     [site] = await case.sites()
     return await case.service.call(method, f"/v1/sites/{site['id']}{subpath}", body)
 

@@ -436,7 +436,7 @@ async def a_zone_that_the_token_no_longer_sees(case: Case) -> None:
     await case.active_site()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
     await remove_permission(case, "Zone Read")
-    await case.start()  # restart the service, because its first health check is thorough
+    await case.start()  # restart the service, because the first health check after a start is thorough
     await case.expect_error()
     refused = await case.put_link_host(f"go.{case.zone}")
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "permission_error")

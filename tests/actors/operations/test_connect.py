@@ -30,7 +30,7 @@ def names(response):
 
 
 async def begun_connect(service, method, path):
-    """Start a connect operation, and return when it waits for its call to `path`.
+    """Start a connect operation, and return when it waits for the response to its call to `path`.
 
     When the service ends, the operation is interrupted.
     """
@@ -168,7 +168,7 @@ async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place
         assert token_id not in (await service.held())["tokens"]
 
 
-# The table of error codes covers refusals of tokens that can grant only their own permissions.
+# The table of error codes covers tokens that are refused because they can grant only their own permissions.
 MINTING = ("all_zones", "held", "silent")
 
 

@@ -31,7 +31,7 @@ async def test_update_that_failed_after_its_upload_is_completed_by_an_install(pl
         await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="GET", status=400, code=10026)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
-        # the values that are true after the upload
+        # the upload had succeeded before the call that failed
         assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)
         shown = await install_again(service, "ready")
         assert shown["error"] is None

@@ -38,7 +38,7 @@ CALLS = [
 
 
 def lost_responses():
-    """Return the cases as (method, path, kind of loss, number of lost responses, or None for all)."""
+    """Return the cases as (method, path, kind of loss, number of lost responses). The number None means all."""
     ways = list(itertools.product(("drop_before", "drop_after"), (1, None)))
     drawn = random.Random(SEED)
     return [(*call, *way) for call in CALLS for way in (ways if EVERYTHING else [drawn.choice(ways)])]

@@ -14,7 +14,8 @@ TOKENS = "/accounts/*/tokens"
 
 
 async def hold_next_call(service, method, path):
-    """Hold the service's next call to `path` until the faults are cleared. Return a function that waits for the call.
+    """Hold the service's next call to `path` until the faults are cleared. Return a function that waits until this
+    call arrives.
 
     If a request gets its response while the call is held, it has not waited for the call.
     """

@@ -1,4 +1,4 @@
-"""Tests of imports of the lists in Plausible's export, from request to report, with a real database of a Worker."""
+"""Tests that import the lists of a Plausible export, from the request to the report, with a real Worker database."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def report(service: Service, site: str, first: date) -> Any:
 
 
 async def rows(service: Service) -> dict[int, Any]:
-    """Return the rows of `month` in the Worker's database, by month."""
+    """Return the rows of the table `month` in the Worker's database, by month."""
     account = await service.account()
     assert account.database_id is not None
     [found] = await d1.query(service.context.access(account), account.database_id, [("select * from month", [])])
@@ -144,5 +144,5 @@ async def test_account_without_a_database_imports_only_without_breakdowns(servic
 
 
 def _without_months(account_id: str) -> Tx[None]:
-    """Store that the account's Worker is of a version without months."""
+    """Record that the account's Worker has a version that does not support months."""
     yield sql("update accounts set edge_schema = 1 where id = $1", account_id)

@@ -42,7 +42,7 @@ def unnoticed(tx: Tx[T]) -> Tx[T]:
 
 
 def targets(account_id: str) -> Tx[tuple[str, str]]:
-    """Add a site and a link, neither with a pending sync or a pending route. Return their ids."""
+    """Add a site and a link without a pending sync or a pending route. Return their ids."""
     yield from link_hosts.put_link_host(account_id, "go.example.com", "zone")
     site, link = (yield from a_site(account_id)), (yield from a_link(account_id))
     yield sql("update sites set state = 'active' where account_id = $1", account_id)
@@ -214,7 +214,7 @@ async def test_viewers_of_an_account_cause_one_read_for_each_site_and_period(vie
 
 
 def another_site(account_id: str) -> Tx[str]:
-    """Add a site with neither a pending sync nor a pending route. Return its id."""
+    """Add a site without a pending sync or a pending route. Return its id."""
     site = yield from a_site(account_id, "blog.example.com")
     yield sql("update sites set state = 'active' where id = $1", site)
     yield sql("update accounts set config_version = synced_version where id = $1", account_id)

@@ -17,7 +17,7 @@ A_SECOND = 1 / 86_400  # in days
 
 
 async def act(service, method, site, of="", body=None):
-    """Send a request to the site's path, and return the site in the response."""
+    """Send a request about the site to the API, and return the site in the response."""
     response = await service.call(method, f"/v1/sites/{site['id']}{of}", body)
     assert response.status == 200, response.raw
     return response.body["site"]

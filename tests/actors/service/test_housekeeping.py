@@ -128,7 +128,7 @@ def hour() -> Tx[None]:
 
 
 def hours(number: int) -> Tx[None]:
-    """Insert hourly rows of different targets, the last at START_MS."""
+    """Insert one hourly row for each of `number` targets, all at START_MS."""
     text = "insert into hours (target, at, views, bots, visitors, as_of, final) values ($1, $2, 1, 0, 1, $3, 1)"
     yield many(text, [(f"lnk_{n}", START_MS, START_MS + HOUR_MS) for n in range(number)])
 

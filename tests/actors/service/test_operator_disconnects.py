@@ -1,5 +1,5 @@
-"""Tests of disconnects that the operator requests: they wait for Cloudflare, continue after a restart, and notify the
-users.
+"""Tests of disconnects that the operator requests: they wait until Cloudflare is available, continue after a restart,
+and notify the users.
 """
 
 from __future__ import annotations

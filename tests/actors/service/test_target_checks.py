@@ -96,7 +96,7 @@ def context(store: Any, clock: FrozenClock, visitor: Visitor, **more: Any) -> Co
 
 
 def with_links(*urls: str) -> Tx[int]:
-    """Add a user with links to these URLs, whose first requests are due. Return the user's id."""
+    """Add a user with links to these URLs, each of which is due for its first request. Return the user's id."""
     account_id = yield from an_account()
     user_id = yield from owner_of(account_id)
     yield from confirm_address(user_id)
@@ -318,7 +318,7 @@ async def test_killed_process_repeats_no_request_and_no_email(store, now, author
 
 @asynccontextmanager
 async def killed() -> AsyncIterator[None]:
-    """Ignore the kill of the process."""
+    """Ignore the exception that simulates the kill of the process."""
     try:
         yield
     except Killed:

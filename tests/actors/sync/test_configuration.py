@@ -56,7 +56,7 @@ async def config_rows(service, where):
 
 
 async def written(service):
-    """Return the URLs of the links in the Worker's database by code. The URL of a removed link is None."""
+    """Return the URL of each link in the Worker's database, by code. The URL of a removed link is None."""
     rows = await config_rows(service, "key like 'link:%'")
     assert {row["kind"] for row in rows} <= {"text", "null"}
     return {row["key"][5:]: row["body"] and json.loads(row["body"])["url"] for row in rows}

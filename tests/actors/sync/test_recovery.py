@@ -198,7 +198,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
             today: (Counts(1, 0, 1), now // HOUR_MS * HOUR_MS, False),
         }
         assert await worker_versions(service) == {(await service.account()).config_version}
-        # The operator may recover the store with other tools, and run the command while the service is running.
+        # The operator may restore the store with other tools, and run `svc store recovered` while the service runs.
         before = (await service.account()).config_version
         assert await service.store.run(syncs.mark_restored(now)) == 1
         await eventually(caught_up)

@@ -106,6 +106,6 @@ async def test_repeated_conditions_are_stored_once(world):
 
 
 def sql_row(text: str, *parameters: str):
-    """Return the only row of a statement."""
+    """Return the only row of a statement's result."""
     [row] = yield sql(text, *parameters)
     return row

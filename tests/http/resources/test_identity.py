@@ -68,7 +68,7 @@ async def test_host_header_does_not_change_urls(acme):
 
 
 async def test_logo_may_only_draw_itself(tmp_path):
-    # write a logo whose name has the wrong ending, because only the content determines the type
+    # the wrong extension does not matter, because only the content determines the type of the logo
     (tmp_path / "logo.png").write_text(SVG)
     identity = load_identity(WebConfig(logo=str(tmp_path / "logo.png")))
     web = load_web("https://svc.example", built(tmp_path / "web"), identity=identity)

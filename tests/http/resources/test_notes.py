@@ -28,13 +28,13 @@ DAY = "2026-11-20"
 
 
 async def targets_of(world: World, account: Account) -> dict[str, str]:
-    """Create a site and a link. Return the ids of the site, the link and the account, by their field in requests."""
+    """Create a site and a link. Return the ids of the site, link and account, by field name."""
     site, link = await world.store.run(a_site(account.id)), await world.store.run(a_link(account.id))
     return {"site_id": site, "link_id": link, "account_id": account.id}
 
 
 async def listed(world: World, headers: dict[str, str], query: str) -> list[str]:
-    """Return the texts of a list of notes."""
+    """Return the texts of the notes that this query lists."""
     response = await world.call("GET", f"/v1/notes?{query}", headers=headers)
     assert response.status == 200, response.raw
     return [note["text"] for note in response.body["notes"]]

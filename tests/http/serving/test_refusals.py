@@ -263,7 +263,7 @@ ALLOWED: list[tuple[str, Any]] = [
     ("weekly", True),
     ("monthly", True),
     ("recipients", []),
-    ("file", "x" * 90_000),  # this text is valid base64, so it is only too long
+    ("file", "x" * 90_000),  # this text is valid base64, so only its length is wrong
 ]
 
 

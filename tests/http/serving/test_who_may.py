@@ -234,7 +234,7 @@ async def test_each_credential_gets_the_responses_of_the_table(unlimited_world, 
 
 
 async def credentials(world: World, who: str, user: User, stranger: User, wanted: Wanted) -> list[dict[str, str]]:
-    """Return the headers for a column of the table. `wanted`: the row of the endpoint."""
+    """Return the headers of each credential for a column of the table. `wanted`: the row of the endpoint."""
     scopes = wanted.scopes
     others = tuple(scope for scope in SCOPES if scope not in scopes)
     match who:

@@ -435,8 +435,8 @@ async def test_commit_without_a_response_is_reported_as_possibly_saved(server, e
 
 
 async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expected_errors):
-    """After the cancellation, the client asks the server to stop the statement. It must not wait for the response,
-    because the server is silent.
+    """After the cancellation, the client asks the server to stop the statement. The client must not wait for the
+    response, because the server is silent.
     """
     expected_errors.allow("store unavailable")
     sent = trio.Event()

@@ -270,7 +270,7 @@ async def test_postgres_store_is_copied_before_a_migration(postgres_url, tmp_pat
 @pytest.mark.rule("X18")
 async def test_store_in_use_is_not_migrated(store_config, tmp_path):
     """A standby or a command of a newer version does not migrate a store that a service is using. The next service
-    migrates it.
+    that starts migrates the store.
     """
     url = store_config.url.get_secret_value()
     steps = migrations(store_config.engine)

@@ -129,7 +129,7 @@ async def test_many_cancellations_leak_no_connections_and_leave_no_partial_chang
     for storm in range(5):
         async with trio.open_nursery() as nursery:
             for number in range(storm * 100 + 1, storm * 100 + 101):
-                # Cancel some calls immediately, before the loop's thread has begun to run.
+                # Cancel some calls immediately, before the loop's thread has begun to run them.
                 nursery.start_soon(one, number, chance.choice([0, chance.uniform(0, 0.004), chance.uniform(0, 0.1)]))
     assert {number for number in await table.read(ids()) if number > 0} == answered
     assert await table.read(count()) == 2 * len(answered)

@@ -53,7 +53,7 @@ def in_asyncio(server):
             finally:
                 await pool.close()
 
-        # Run the loop in another thread, because the browser of other tests may run an event loop in this thread.
+        # Run the loop in another thread, because browser tests may already run an event loop in this thread.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, whole()).result()
 
