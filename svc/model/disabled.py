@@ -10,7 +10,7 @@ from svc.clock import iso
 if TYPE_CHECKING:
     from svc.model.events import JsonObject
 
-# The maximum length of the operator's reason for disabling a site or link, which the owner sees.
+# The maximum length of the reason that the operator gives for disabling a site or link. The owner sees the reason.
 MAX_REASON_CHARS = 500
 
 

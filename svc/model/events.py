@@ -1,4 +1,4 @@
-"""Events: the log of what users, operators and the service did."""
+"""Events: the log of actions by users, operators and the service."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ TITLE_PATTERN = rf"^[^{_CONTROL}]*$"
 # A note can have several lines, which end with CR, LF or both.
 NOTE_PATTERN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]*$"
 # Tags contain no comma, which separates tags in lists, and no slash, which separates the segments of a path. They also
-# contain no characters that change the direction of the text around them, and do not consist of dots, because this
-# would be a relative path.
+# contain no characters that change the direction of the text around them. A tag cannot consist only of dots, because
+# `.` and `..` have a special meaning in paths.
 _NOT_IN_TAGS = rf"{_CONTROL},/\\\u200e\u200f\u202a-\u202e\u2066-\u2069"
 TAG_PATTERN = rf"^[^{_NOT_IN_TAGS}]*[^{_NOT_IN_TAGS}{_INVISIBLE}._-][^{_NOT_IN_TAGS}]*$"
 

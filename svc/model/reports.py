@@ -8,7 +8,7 @@ from typing import Literal, get_args
 Period = Literal["today", "7d", "30d"]  # periods of overviews, and of reports in version 0.8.0
 ReportPeriod = Literal["today", "7d", "30d", "yesterday", "month", "last_month", "12mo", "year", "all"]
 ShownPeriod = ReportPeriod | Literal["custom"]
-Step = Literal["hour", "day", "week", "month"]  # what each point of a report's series covers
+Step = Literal["hour", "day", "week", "month"]  # the time that each point of a report's series covers
 Compare = Literal["previous", "year"]
 OverviewOrder = Literal["views", "change", "name"]
 UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why a Worker's database was not read

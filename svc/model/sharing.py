@@ -90,7 +90,7 @@ class Mailing:
 
     `weekly_day`, `monthly_day`: the day (day number) on which the next report is due; None if these reports are off.
     `alerts_from`: hours from this time on (epoch ms) can raise alerts; None if alerts are off.
-    `minute`: how many minutes after midnight UTC reports are due.
+    `minute`: the minute of the UTC day at which reports are due.
     """
 
     target: str

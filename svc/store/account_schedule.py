@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from svc.config import TimingConfig
     from svc.model import AccountState
 
-# How long before the expiry of a working token the account shows a warning.
+# An account shows a warning if its working token expires within this time.
 EXPIRY_WARNING_MS = 14 * DAY_MS
 
 

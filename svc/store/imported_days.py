@@ -40,7 +40,7 @@ class Compared:
 
     added: tuple[int, ...] = ()  # not stored before
     same: tuple[int, ...] = ()  # imported before, with the same numbers
-    other: tuple[int, ...] = ()  # imported before, with other numbers, or marked differently as estimates
+    other: tuple[int, ...] = ()  # imported before, with other numbers or with a different mark for estimates
     own: tuple[int, ...] = ()  # the service counted the target on these days
 
 

@@ -96,7 +96,7 @@ def uploaded(
 
 
 def installed(operation: Operation, now: int) -> Tx[None]:
-    """Record that script, database and cron trigger are installed. The account becomes ready; the self-check begins."""
+    """Record that the Worker is installed. The account becomes ready, and the self-check begins."""
     yield sql("update accounts set heard_at = $2 where id = $1", operation.account_id, now)
     yield from states.move(operation.account_id, None, "ready", None, now)
     yield from updated(operation, now)

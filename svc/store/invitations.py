@@ -23,7 +23,7 @@ class Invitation:
 
 
 def invite(email: str, now: int, expires_at: int) -> Tx[Invitation]:
-    """Create an invitation. It replaces an earlier invitation for the same address, whose links stop working."""
+    """Create an invitation. An earlier invitation for the same address is deleted, and its links stop working."""
     yield from withdraw(email)
     rows = yield sql(
         "insert into invitations (id, email, created_at, expires_at) values ($1, $2, $3, $4) returning *",

@@ -107,11 +107,12 @@ class Batch:
 
 
 def change_links(selection: Selection, change: BatchChange, *, dry_run: bool = False) -> Tx[Batch]:
-    """Change the selected links, or determine what would be changed.
+    """Change the selected links. If `dry_run` is True, only determine which links would be changed.
 
-    The outcome of a link has an error if the operator has disabled it, if it would have too many tags, if a destination
-    would be on the link host, or if the link would end before it starts. Such a link stays the same. Raises Invalid if
-    the filter selects too many links, or if their rules and variants, or the new ones, are too large in total.
+    The outcome has an error if the operator has disabled the link, if the link would have too many tags, if one of its
+    destinations would be on the link host, or if it would end before it starts. Such a link is not changed. Raises
+    Invalid if the filter selects too many links. Also raises Invalid if the rules and variants of the selected links,
+    or the new rules and variants of these links, are too large in total.
     """
     selected, edge_accounts = yield from _selected(selection, change)
     hosts = yield sql("select account_id, host from link_hosts where account_id = any($1)", tuple(edge_accounts))
@@ -130,7 +131,7 @@ def change_links(selection: Selection, change: BatchChange, *, dry_run: bool = F
 
 
 def delete_links(selection: Selection, now: int, *, dry_run: bool = False) -> Tx[Batch]:
-    """Delete the selected links, or determine which would be deleted.
+    """Delete the selected links. If `dry_run` is True, only determine which links would be deleted.
 
     `now`: epoch ms. Raises Invalid if the filter selects too many links.
     """

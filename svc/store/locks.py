@@ -16,5 +16,5 @@ def lock_user(user_id: int) -> Tx[None]:
 
 
 def lock_account(account_id: str) -> Tx[None]:
-    """Lock the account's row. Use this in a transaction that changes the account based on what it reads."""
+    """Lock the account's row. Use this in a transaction that first reads the account and then changes it."""
     yield sql("update accounts set name = name where id = $1", account_id)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from svc.model import MailingKind, MailingTarget, User
 
-# Reports are spread over this many minutes, because they are all due at the same hour.
+# Reports are spread over this many minutes, because all of them would otherwise be due at the same time.
 _MINUTES = 60
 PAGE = 500
 

@@ -38,7 +38,7 @@ MailKind = Literal[
     "broken_targets",
 ]
 
-# How long the service tries to send a notification about a problem. After this time, the user has probably seen the
+# The service tries to send a notification about a problem for this time. Afterwards, the user has probably seen the
 # problem in the web application, or the notification is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
 # The maximum number of expired emails that one transaction deletes. The limit keeps the transaction short for other

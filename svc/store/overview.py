@@ -1,4 +1,4 @@
-"""Counts of a user's sites and links in a period and in the period before it, from stored totals."""
+"""Counts of a user's sites and links in a period and in the previous period, from stored totals."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TOTALS = ", ".join(f"cast(sum({name}) over () as bigint) as all_{name}" for nam
 
 @dataclass(frozen=True)
 class Days:
-    """A period from the epoch day `first` to `today`, inclusive. The period before it has the same length."""
+    """A period from the epoch day `first` to `today`, inclusive. The previous period has the same length."""
 
     first: int
     today: int

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The maximum number of addresses that a user can ask to confirm in 24 hours. Each address is asked at most once in 24
 # hours, no matter how many users add it. The limits keep users from flooding strangers with emails.
 MAX_REQUESTS_A_DAY = 10
-# How long the links in an email to a recipient work.
+# The number of days for which the links in an email to a recipient work.
 MAILING_TOKEN_DAYS = 400
 
 

@@ -1,6 +1,6 @@
 """Computes the periods of email reports: weeks from Monday to Sunday, and calendar months, in UTC. No I/O.
 
-A report is due on the day after its period, which is a Monday or the first of a month.
+A report is due on the day after its period: on a Monday, or on the first of a month.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ class ReportPeriod:
 
 
 def due_day(kind: MailingKind, day: int) -> int:
-    """Return the last day on which a report was due, which is this day or an earlier one."""
+    """Return the latest day on or before `day` on which a report is due."""
     if kind == "weekly":
         return day - (day + _DAY_0_WEEKDAY) % _WEEK
     return _first_of_month(day)
 
 
 def next_due_day(kind: MailingKind, day: int) -> int:
-    """Return the first day after this day on which a report is due."""
+    """Return the first day after `day` on which a report is due."""
     latest = due_day(kind, day)
     return latest + _WEEK if kind == "weekly" else _first_of_month(latest + _INTO_NEXT_MONTH)
 
 
 def period_due(kind: MailingKind, day: int) -> ReportPeriod:
-    """Return the period of the report that is due on this day, which is a Monday or the first of a month."""
+    """Return the period of the report that is due on `day`, which must be a Monday or the first of a month."""
     first = due_day(kind, day - 1)
     return ReportPeriod(kind, first, day - 1, due_day(kind, first - 1))
 

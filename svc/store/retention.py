@@ -113,7 +113,7 @@ def delete_operations(before: int) -> Tx[int]:
 
 
 def delete_former_accounts(before: int) -> Tx[int]:
-    """Delete former accounts that no longer have any sites, links or operations, with their notes and shares.
+    """Delete former accounts that no longer have any sites, links or operations. Also delete their notes and shares.
 
     Until then, the account's row is needed to find all data of a user who is being deleted, because some tables have no
     user id.

@@ -115,7 +115,7 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
 
 
 def delete_site(account_id: str, site_id: str) -> Tx[Site]:
-    """Delete the site. Its record stays, and its routes become unwanted.
+    """Delete the site. Its row in the store stays, and its routes become unwanted.
 
     A new site can have the same host, unless the operator has disabled the deleted site.
     Raises NotFound, or Conflict site_not_active if the site has already been deleted.

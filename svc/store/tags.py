@@ -1,4 +1,4 @@
-"""The tags of a user's links, with the number of links and clicks, and the counts of all links with a tag."""
+"""The tags of a user's links, with the number of links and of clicks for each tag, and the counts for one tag."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Tagged:
 
 
 def tagged(which: LinkFilter) -> Tx[Tagged | None]:
-    """Return a summary of the links that match the filter, which selects a tag; None if there are no such links."""
+    """Return a summary of the links that match the filter; None if there are none. The filter must select a tag."""
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     rows = yield sql(

@@ -43,8 +43,8 @@ def _page(
     select: str, key: str, targets: Sequence[str], first: int, last: int, after: Row | None, limit: int
 ) -> Tx[list[Row]]:
     target, begin = ("", 0) if after is None else (after["target"], after["at"])
-    # Ids of one kind contain only lower-case letters and digits after the prefix, which have the same order in every
-    # collation.
+    # After the prefix, ids of one kind contain only lower-case letters and digits, and these have the same order in
+    # every collation.
     ids = [each for each in targets if each >= target]
     rows = yield sql(
         f"{select} >= $1 and {key} <= $2 and (target <> $3 or {key} > $4)"

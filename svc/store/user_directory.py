@@ -57,7 +57,7 @@ def page(
     filters: Sequence[UserFilter] = (),
     contains: str = "",
 ) -> Tx[list[Entry]]:
-    """Return at most `limit` users who come after `after`, without users who are being deleted.
+    """Return at most `limit` users who come after `after` in this order. Omit users who are being deleted.
 
     `contains`: only users whose email address contains this text, ignoring case.
     """

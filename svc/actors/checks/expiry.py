@@ -1,6 +1,7 @@
 """Expiry of the working token.
 
-The account shows a warning for several days before the token expires. Then the account's state becomes `revoked`.
+The account shows a warning several days before the token expires. When the token has expired, the account's state
+becomes `revoked`.
 """
 
 from __future__ import annotations

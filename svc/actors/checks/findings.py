@@ -36,7 +36,7 @@ class Finding:
     `code`: the error code that determines the remedy. `repair`: the automatic repair, or None if a person has to repair
     the difference. `details`: details of Cloudflare's refusal. `variant`: selects one of the description's wordings.
     `free`: the description of a finding of kind `other`, which has no template. `refusal`: the reason why Cloudflare
-    refused the repair, empty if it did not.
+    refused the repair; empty if Cloudflare did not refuse the repair.
     """
 
     kind: FindingKind

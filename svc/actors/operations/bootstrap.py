@@ -72,7 +72,7 @@ _NOT_SETTLED = ("token_refused", "permission_error")
 class Bootstrap:
     """An accepted bootstrap token, its status, and the name of its Cloudflare account.
 
-    `left_s`: for how many seconds the request may still use the token.
+    `left_s`: the number of seconds for which the request may still use the token.
     """
 
     access: Access
@@ -309,7 +309,7 @@ def sealed(context: Context, account: Account, token: NewToken, bootstrap: Token
 
 
 def with_token_names(lost: Sequence[Operation], refusal: ServiceError) -> ServiceError:
-    """Return `refusal` with the names of the tokens that may still be valid in its details."""
+    """Return `refusal` with details that name the tokens that may still be valid."""
     details = {**(refusal.details or {}), **tokens_to_revoke(lost)}
     return ServiceError(refusal.code, refusal.message, details, had_effect=refusal.had_effect)
 

@@ -41,8 +41,8 @@ R = TypeVar("R")
 # 5xx errors that end a connect operation. After any other 5xx error, the account stays `pending`. The user can then
 # repeat the request to continue the operation.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
-# For this time after its start, the user can continue a pending connect operation. Afterwards, the account becomes
-# `bootstrap_lost`.
+# The user can continue a pending connect operation for this time after the operation began. Afterwards, the account
+# becomes `bootstrap_lost`.
 _PENDING_MS = 3_600_000
 _SERVER_ERROR = 500
 

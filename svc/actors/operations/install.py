@@ -59,8 +59,8 @@ async def _ensure_database(job: Job) -> None:
 async def _register_subdomain(job: Job) -> None:
     """Register a workers.dev subdomain if the account has none. Accounts that have never used Workers have none.
 
-    The service chooses a random name, because the subdomain is permanent. The Worker is not reachable under it (see
-    `set_cron`).
+    The service chooses a random name, because the subdomain is permanent. The Worker is not reachable under this
+    subdomain (see `set_cron`).
     """
     access = _access(job)
     for _ in range(_SUBDOMAIN_TRIES):

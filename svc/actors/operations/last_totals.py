@@ -1,7 +1,7 @@
-"""Stores the last totals of a deleted Worker, which are the counts in its database that were not pushed.
+"""Stores the last totals of a deleted Worker: the counts in its database that were not pushed.
 
-Afterwards, the service has all counts, just as after a final push. One call reads several thousand rows, whatever sites
-and links they belong to.
+Afterwards, the service has all counts, just as after a final push. One call reads several thousand rows, regardless of
+the sites and links that the rows belong to.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
             add_log_context(account=account.id, operation=operation.id)
             operation, token = await bootstrap.mint(context, access, account, operation)
     except StoreUnavailable:
-        raise  # the operation's row shows what to clean up
+        raise  # the operation's row shows which tokens to delete later
     except trio.TooSlowError:
         slow = EdgeUnavailable("Cloudflare took too long; repeat the request.")
         raise await _give_up(context, access, account, slow) from None

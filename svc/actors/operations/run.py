@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The maximum number of attempts. Their pauses usually add up to about four minutes. If the last attempt also ends with
-# a transient failure, the operation fails, and the user sees this failure.
+# The maximum number of attempts. The pauses between them usually add up to about four minutes. If the last attempt also
+# ends with a transient failure, the operation fails, and the user sees this failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
 # The longest Retry-After, in seconds, that the service respects. Cloudflare blocks a token after 1,200 calls in five

@@ -1,4 +1,4 @@
-"""Reads the title of a public web page, for users who ask for a title of their link."""
+"""Reads the title of a public web page, for users who ask the service to propose a title for a link."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def find_title(page: str) -> str | None:
 
 
 def _decoded(body: bytes, content_type: str) -> str:
-    """Decode a page with the encoding that its Content-Type header or its first 1,024 bytes name, otherwise UTF-8."""
+    """Decode a page. Its Content-Type header or its first 1,024 bytes name the encoding; the default is UTF-8."""
     start = body[:1_024].decode("latin-1")
     header, element = _CHARSET.search(content_type), _CHARSET.search(start)
     named = header or element

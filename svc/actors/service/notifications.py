@@ -29,7 +29,8 @@ _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
 # The additional time that the problem `no_connection` must last before it is reported. After a service outage, all
 # Workers push again within this time.
 _NEXT_PUSHES_MS = 7_200_000
-# How long a problem must last before it is reported, and how long it must be gone before its record is deleted.
+# A problem is reported when it has lasted for this time. Its record is deleted when the problem has been gone for this
+# time.
 _LASTING_MS = 900_000
 
 
@@ -66,8 +67,8 @@ class Step:
 def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: int, after_ms: int) -> Step:
     """Decide which problems to report.
 
-    `before`: the stored problems. `problems`: the current problems. Both are keyed by name. `after_ms`: how long a
-    problem must last before it is reported, and be gone before its record is deleted.
+    `before`: the stored problems. `problems`: the current problems. Both are keyed by name. `after_ms`: the time that a
+    problem must last before it is reported, and must be gone before its record is deleted.
     """
     seen, news, due = {}, [], []
     for name in problems:

@@ -10,5 +10,5 @@ postgres_pool      the pool of PostgreSQL connections
 postgres_poll      checks whether a PostgreSQL store is free; for SQLite, see `sqlite_place.is_free`
 condition, watch   monitor the store's health
 changes            notifies listeners of committed changes
-served             errors for temporary reasons why a store cannot be opened
+served             errors for a store that cannot be opened at the moment
 """

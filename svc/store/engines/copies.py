@@ -65,7 +65,7 @@ def replacement_folder(config: StoreConfig) -> Iterator[Path]:
         folder = sqlite_place.beside(path, _WORK)  # on the same disk, so that a rename can move the file
         try:
             sqlite_place.finish(path)
-            shutil.rmtree(folder, ignore_errors=True)  # delete what a killed process may have left
+            shutil.rmtree(folder, ignore_errors=True)  # delete the files of a killed process
             folder.mkdir(mode=0o700)
         except OSError as error:
             raise ConfigError(f"The store {path} cannot be replaced: {error}") from error

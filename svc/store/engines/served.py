@@ -1,4 +1,4 @@
-"""Errors for temporary reasons why a store cannot be opened. A standby retries until the store can be opened."""
+"""Errors for a store that cannot be opened at the moment. A standby retries until the store can be opened."""
 
 from __future__ import annotations
 

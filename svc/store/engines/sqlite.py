@@ -97,7 +97,7 @@ class _FileReplacedError(Exception):
 class _Job:
     """A transaction in a thread's queue. Either the thread or a cancellation claims it, but never both.
 
-    The queues need no limit. Each job has a waiting task, so the number of tasks limits their length.
+    The queues need no limit. Each job has a waiting task, so the number of tasks limits the length of the queues.
     """
 
     __slots__ = ("_claimed", "asked_at", "changes", "result", "task", "token", "tx")
