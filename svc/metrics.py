@@ -378,7 +378,7 @@ class Metrics(prometheus.registry.Collector):
     def _child(self, metric: Metric, labels: tuple[str, ...]) -> Any:
         """Return the series of a metric with these labels.
 
-        The series is cached, because looking it up in the library takes longer than changing its value.
+        The series is cached, because a lookup in the library takes longer than changing the value.
         """
         child = self._children.get((metric, labels))
         return child if child is not None else self._new_child(metric, labels)

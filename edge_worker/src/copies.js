@@ -10,7 +10,7 @@ import { DAY_MS } from "./time.js";
 
 const NAME = "svc-edge";
 
-/** Expiry of a copy, and the interval at which an isolate renews the copy of an unchanged item. */
+/** Lifetime of a copy, and the interval at which an isolate renews the copy of an item that has not changed. */
 const MAX_AGE_S = 2 * 86_400;
 const COPY_EVERY_MS = DAY_MS / 2;
 

@@ -50,7 +50,7 @@ function failedAt(config, now) {
 /** @param {Config} config @param {number} now @returns {boolean} true if a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // The read in progress is late. If the read before it succeeded, the late one may only have been cancelled together
+  // The read in progress is late. If the read before it succeeded, the late read may only have been cancelled together
   // with its request. A second read shows whether the database is failing.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);

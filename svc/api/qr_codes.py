@@ -1,4 +1,4 @@
-"""QR codes of links: one as SVG or PNG, and several in a ZIP file or on a page to print."""
+"""QR codes of links: one as SVG or PNG, and several in a ZIP file or on a printable page."""
 
 from __future__ import annotations
 

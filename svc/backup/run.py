@@ -119,8 +119,8 @@ def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool
 
     `source`: a file, or a stream, which is first copied next to the store. The backup is verified before anything is
     changed. If the process is killed, either the old or the new store is still complete. When the service starts, it
-    reads missing data from the account's Workers. Returns the verified backup and the new location of the old store, or
-    None if there was no old store. Raises BadBackup or ConfigError.
+    reads missing data from the Workers of the accounts. Returns the verified backup and the new location of the old
+    store, or None if there was no old store. Raises BadBackup or ConfigError.
     """
     stamp = iso(now).translate(str.maketrans("", "", "-:."))
     try:

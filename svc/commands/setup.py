@@ -197,7 +197,7 @@ class _Dialogue:
         return folder
 
     def _folders_before(self) -> list[Path]:
-        """Return the data folders of the existing configuration, of which there is usually one.
+        """Return the data folders of the existing configuration. Usually, there is only one.
 
         The store's folder comes first.
         """

@@ -107,7 +107,7 @@ class Edge:
     async def _respond(self, bearer: Bearer, exchange: Exchange, call: _Call) -> HttpResponse | Failed:
         """Wait for a slot, then send the request and receive the response.
 
-        `timeout_s` limits the wait for a slot. It also limits, separately, the request with its response.
+        `timeout_s` limits the wait for a slot and, separately, the request with its response.
         """
         began = False
         asked_at = trio.current_time()

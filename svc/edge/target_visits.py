@@ -44,7 +44,8 @@ async def visit_target(
 ) -> TargetResult:
     """Request the URL, follow its redirects, and return what the last response shows.
 
-    `one_at_a_time`: receives a host, and returns a context manager that waits until no other request to it is running.
+    `one_at_a_time`: receives a host, and returns a context manager that waits until no other request to this host is
+    running.
     """
     with trio.move_on_after(_LONGEST_S):
         for _ in range(_MAX_REDIRECTS + 1):

@@ -197,7 +197,7 @@ def _answer(response: httpx.Response) -> Answer:
 def _reason(error: httpx.HTTPError) -> NoAnswer:
     """Return the reason for a failed request.
 
-    The reason is in the error that the TLS library or the socket raised, which is one of the causes of `error`.
+    One of the causes of `error` is the error that the TLS library or the socket raised. It contains the reason.
     """
     refused = cause_of(error, ssl.SSLCertVerificationError)
     if refused is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# The maximum number of hosts for which one call per host reads the records. For more hosts, all records of the zone are
+# The maximum number of hosts whose records are read with one call per host. For more hosts, all records of the zone are
 # read in large pages (the API allows 5,000,000 records per page).
 _HOSTS_ASKED_ONE_BY_ONE = 3
 _RECORDS_A_PAGE = 1_000

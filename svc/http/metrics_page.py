@@ -42,7 +42,7 @@ _POLL_EVERY_S = 15.0
 _POLL_WAIT_S = 1.0
 # The maximum age of the figures from the store. If the last successful poll is older, the page omits these figures.
 _STALE_S = 60.0
-# The time without a push after which an account counts as behind. Its Worker pushes once an hour.
+# An account counts as behind after this time without a push. Its Worker pushes once an hour.
 _BEHIND_MS = 2 * HOUR_MS
 # Each poll also reads operations that ended up to this time before the newest known end. An operation's `ended_at` is
 # the time at which its last transaction began, so an operation can become visible later than its `ended_at`.
@@ -77,7 +77,7 @@ class StorePoller:
         self._ended: dict[str, int] = {}  # `ended_at` by id, of counted operations that the query may return again
 
     async def poll(self) -> None:
-        """Start a poll of the store if one is due, and wait up to 1 s for a running one."""
+        """Start a poll of the store if it is due. If a poll is running, wait until it ends, at most 1 s."""
         if self._polling is None and trio.current_time() >= self._next_at:
             self._polling = trio.Event()
             self._nursery.start_soon(self._run_poll, self._polling)

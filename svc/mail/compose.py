@@ -1,9 +1,9 @@
 """Composes the email for a row of the outbox, if the email is still needed.
 
-Composing is a transaction. The transaction creates the token for a link and stores the token's digest, so the token's
-lifetime starts when the email is sent. Each retry creates another token. Earlier tokens stay valid, because an earlier
-copy of the email may have arrived. For an address without a user, the transaction runs the same statements, so that the
-timing does not reveal which addresses have users. The email is then discarded.
+Each email is composed in a transaction. The transaction creates the token for a link and stores the token's digest, so
+the token's lifetime starts when the email is sent. Each retry creates another token. Earlier tokens stay valid, because
+an earlier copy of the email may have arrived. For an address without a user, the transaction runs the same statements,
+so that the timing does not reveal which addresses have users. The email is then discarded.
 """
 
 from __future__ import annotations

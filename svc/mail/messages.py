@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 WORDS: Mapping[Language, Words] = {"en": ENGLISH, "de": GERMAN}
 
-# The number of characters to which the name of an account is truncated. Users choose these names, so they can be long.
+# Names of accounts are truncated to this number of characters. Users choose these names, so they can be long.
 _MAX_NAME = 100
-# The number of characters to which an error message is truncated. The message may quote Cloudflare's API.
+# Error messages are truncated to this number of characters. They may quote Cloudflare's API.
 _MAX_MESSAGE = 1_000
 _MB = 1_000_000
 

@@ -265,7 +265,7 @@ class Outbox:
         return self._clock() < self._away_until <= self._clock() + 2 * _LONGEST_AWAY_MS
 
     def _server_is_away(self, error: ServerUnavailable) -> None:
-        if not self._away():  # if several senders fail at the same time, only the first one counts
+        if not self._away():  # if several senders fail at the same time, only the first failure counts
             self._away_ms = min(_LONGEST_AWAY_MS, max(_FIRST_AWAY_MS, 2 * self._away_ms))
             self._away_until = self._clock() + _about(self._away_ms)
             self._metrics.count(MAIL_AWAY)

@@ -261,7 +261,7 @@ def _on_the_wire(sender: str, email: Email, identity: Identity) -> bytes:
 
 
 def _into_folder(config: MailConfig, email: Email, identity: Identity) -> None:
-    """Write the email to an .eml file. File names sort in the order in which emails are sent.
+    """Write the email to an .eml file. The order of the file names is the order in which the emails were sent.
 
     The file is written under a temporary name and then renamed, so that readers never see a partial file.
     Raises ServerUnavailable if the file cannot be written.

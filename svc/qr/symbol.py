@@ -60,7 +60,7 @@ def symbol_of(text: str, logo_aspect: float | None = None) -> Symbol:
 
 
 def logo_area(width: int, aspect: float) -> Area:
-    """Return the area in the center of a symbol in which a logo is as large as possible.
+    """Return the area for a logo in the center of a symbol, chosen so that the logo is as large as possible.
 
     The logo keeps a distance of half a module to the area's edges. `width`: the symbol's width in modules.
     """

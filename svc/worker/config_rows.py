@@ -76,7 +76,7 @@ def write_statements(rows: Sequence[ConfigRow]) -> list[Statement]:
 
 
 def raise_version(version: int) -> Statement:
-    """Return a statement with parameters that records `version` as the version up to which all rows are written."""
+    """Return a statement with parameters, which records that all rows up to `version` are written."""
     return _RAISE_VERSION, [str(version)]
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 # Characters that browsers do not encode in a query (URL standard, special-query percent-encode set).
 _SAFE = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
-# The names of parameters that are not forwarded: those for the short link itself, and the empty name.
+# The names of parameters that are not forwarded: those that only the short link uses, and the empty name.
 _NOT_FORWARDED = ("q", "ref", "")
 
 

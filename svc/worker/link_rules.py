@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Visitor:
-    """The properties of a click on which rules depend.
+    """The properties of a click that rules can depend on.
 
     `device`, `os`: as in the breakdowns. `search`: the query with "?", or "". `accept_language`: the header, or "".
     """

@@ -116,7 +116,7 @@ def _class(inside: str) -> str:
 
 
 def _lookbehind(alternatives: list[str], *, negative: bool) -> str:
-    """Translate a lookbehind to one lookbehind per alternative, because lookbehinds have a fixed length in Python."""
+    """Translate a lookbehind to one lookbehind per alternative, because Python requires a fixed length."""
     patterns = [_python(alternative) for alternative in alternatives]
     if negative:
         return "".join(f"(?<!{pattern})" for pattern in patterns)

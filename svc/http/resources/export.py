@@ -232,7 +232,7 @@ class _Contents:
 
 
 def _head(target: Site | Link, edges: Mapping[str, str]) -> str:
-    """Return the cells with which each line about a site or link begins. None of these cells needs quotation marks."""
+    """Return the first cells of each line about a site or link. None of these cells needs quotation marks."""
     kind, name = ("link", target.code) if isinstance(target, model.Link) else ("site", target.host)
     return f"{target.id},{kind},{edges[target.account_id]},{name}"
 

@@ -4,8 +4,9 @@ The endpoint's declaration (svc/api) determines the checks and the response.
 
     credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier response ─► handler ─► response
 
-In this order, a caller learns nothing about objects that its credential may not access, and no body is read without a
-valid credential. A handler gets the request's data as an argument (`requests`) and never reads the framework's request.
+Because of this order, a caller learns nothing about objects that its credential may not access, and no body is read
+without a valid credential. A handler gets the request's data as an argument (`requests`) and never reads the
+framework's request.
 """
 
 from __future__ import annotations

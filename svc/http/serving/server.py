@@ -65,7 +65,7 @@ _BYTES_A_CHUNK = 256
 # The number of empty lines that are ignored before a request line. RFC 9112 (2.2) recommends at least one, because some
 # old clients send an empty line after each body.
 _EMPTY_LINES = 4
-# The value of SO_LINGER with which close() resets the connection and discards unsent data.
+# With this value of SO_LINGER, close() resets the connection and discards unsent data.
 _RESET = struct.pack("ii", 1, 0)
 # The number of file descriptors that are reserved for the store, connections to Cloudflare and the mail server, and the
 # log.

@@ -190,7 +190,7 @@ def _wanted(row: Staged) -> WantedLink:
 
 
 def _difference(link: WantedLink, other: WantedLink | Link, fields: Iterable[str]) -> str:
-    """Return a description of the first of these fields in which the links differ, or "" if they do not differ."""
+    """Return a description of the first of these fields that differs between the links, or "" if none differs."""
     for name in fields:
         if getattr(link, name) != getattr(other, name):
             return {"url": "another destination", "rules": "other rules"}.get(name, f"another value of {name}")

@@ -152,7 +152,7 @@ def render(document: Document, target: Callable[[str], Target]) -> str:
 
 
 def rewrite(text: str, target: Callable[[str], Target]) -> str:
-    """Return a page's Markdown in which links lead to the served URLs.
+    """Return a page's Markdown, with the links changed to the served URLs.
 
     Raises HelpError if a link could not be rewritten.
     """
@@ -276,7 +276,7 @@ def _sections(body: Iterable[Token], headings: Iterable[Heading]) -> Iterator[Se
 
 
 def _linked(children: Iterable[Token], target: Callable[[str], Target]) -> Iterator[Token]:
-    """Yield the tokens, in which links lead to the served URLs.
+    """Yield the tokens, with the links changed to the served URLs.
 
     If a file is not served, only the text of the link remains, followed by the file's path.
     """
