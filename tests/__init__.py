@@ -26,16 +26,15 @@ that clock only where these waits do not occur, or they move the clock manually 
 use short values for the settings that control waits (`crash_backoff_s`, `route_retry_s`, `drain_s`). A deadline in a
 test only limits how long a failing test takes.
 
-**Order by events.** No test sleeps. A test waits for a `trio.Event` that another task sets, or for
-`settled()`. If all participants are tasks in this process, it can also wait for `wait_all_tasks_blocked`. The
-emulator's `settled()` returns once no Worker invocation is running. The outbox's `settled()` returns once no email is
-ready to be sent. `eventually` polls the state of another process for at most 90 seconds. Faults and kills are triggered
-by the n-th matching call, before or after it is executed (`Emulator.fault`).
+**Order by events.** No test sleeps. A test waits for a `trio.Event` that another task sets, or for `settled()`. If all
+participants are tasks in the test's process, the test can also wait for `wait_all_tasks_blocked`. The emulator's
+`settled()` returns once no Worker invocation is running. The outbox's `settled()` returns once no email is ready to be
+sent. `eventually` polls the state of another process for at most 90 seconds. The n-th matching call triggers a fault or
+a kill, before or after the call is executed (`Emulator.fault`).
 
 **Emulated time.** A test can move the emulator's clock (`Emulator.clock`). The time in Workers follows this clock, and
 daily limits start again with each of its days. Tests fire cron triggers explicitly, for any minute. Each of these calls
-returns when the cron run has ended.
-The Worker's own tests begin at 12:10 in emulated time.
+returns when the cron run has ended. The Worker's own tests begin at 12:10 in emulated time.
 
 **Isolation.** The emulator and PostgreSQL start once per pytest process. Each test has its own customer and zone in the
 emulator, with no faults and an empty log. Each test has its own schema in PostgreSQL, or its own file in SQLite

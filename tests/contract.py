@@ -51,7 +51,7 @@ def _validator(method: str, path: str, status: str, media_type: str) -> Draft202
 
 @lru_cache(maxsize=1_000)
 def path_of(target: str) -> str | None:
-    """Return the path template that matches a request's path, or None. Templates without parameters come first."""
+    """Return the path template that matches a request's path, or None. Templates without parameters take precedence."""
     if target in contract()["paths"]:
         return target
     for path in contract()["paths"]:

@@ -4,7 +4,7 @@ The search recognizes secrets by their format: a prefix for the kind, followed b
 need not be recorded when they are created, and secrets created by other processes are found as well. Passwords and
 vault keys have no such format. The passwords that a test uses are recorded, and vault keys are read from their files.
 
-The search finds clear text, hex and base64. It also finds URL-encoded passwords. It covers:
+The search finds secrets in clear text, hex and base64. It also finds URL-encoded passwords. It covers:
 
 - all files in the test's folder: SQLite files including their free pages, service logs, exports and backups
 - all tables of the test's schema in PostgreSQL, before the schema is dropped (`tests/databases.py`)

@@ -105,7 +105,7 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
     "bench": {"edge_worker.harness", "edge_worker.local_http", "edge_worker.tools", "edge_worker.emulator"},
 }
 
-# Packages with a module for each resource or kind of data. Their docstrings list only the other modules.
+# Packages with a module for each resource or kind of data. The packages' docstrings do not list these modules.
 UNLISTED = {"svc.api", "svc.http.resources", "svc.store"}
 
 

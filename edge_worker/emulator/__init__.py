@@ -18,7 +18,7 @@ By default, the emulator behaves in the following strict ways, which correct cli
 
     behavior                                                   default   setting
     a new or rolled token is rejected until it has spread      200 ms   --token-delay-ms, `token_delay_ms`
-    … and then in a decreasing share of its calls              2 s      --token-spread-ms, `token_spread_ms`
+    … and then a decreasing share of its calls is rejected     2 s      --token-spread-ms, `token_spread_ms`
     a token above this number of calls in five minutes is      1,200    --rate-limit, `rate_limit`, `rate_window_s`
     blocked (429)
     a permission is listed under another name                  none     `renamed_permission`

@@ -22,7 +22,7 @@ class Fault(BaseModel):
     Kinds of faults: slow executes the call after `delay_s`, and hold executes it when all faults are cleared.
     fail_after executes the call but responds with an error (500 unless `status` is given). d1_end_… ends the invocation
     that makes the call: it receives no result, and its remaining work is not done. d1_slow runs the statement after
-    `delay_s`. d1_silent neither runs the statement nor responds. The connection is closed when no D1 fault remains.
+    `delay_s`. d1_silent neither runs the statement nor responds, and closes the connection when no D1 fault remains.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -114,7 +114,7 @@ class DnsRecord(BaseModel):
     created_at: int = 0
 
     def backend(self) -> str:
-        """Return `past` if the record is not proxied, `nothing` if no server has its address, otherwise `origin`."""
+        """Return `past` if the record is not proxied, `nothing` if its address is not public, otherwise `origin`."""
         if not self.proxied:
             return "past"
         try:

@@ -15,7 +15,7 @@ from edge_worker.test.test_exact import send_views
 
 
 async def use_up(worker: InstalledWorker, rows: int) -> None:
-    """Change the Worker's state, so that it counts this number of rows as written today."""
+    """Change the Worker's state, so that the Worker assumes that it has written this number of rows today."""
     state = await worker.state()
     state["written"]["rows"] = rows
     await worker.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))

@@ -1,6 +1,6 @@
 """`make artefacts`: the web servers in docs/operate/tls.md, as configured there, in front of a real service.
 
-Caddy and nginx must be installed. `make test` does not need them, so it does not run these tests.
+Caddy and nginx must be installed. `make test` does not run these tests, so that it does not need the web servers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of `dist/svc`, the one-file binary that `make binary` builds. Nothing else is installed."""
+"""Tests of `dist/svc`, the one-file binary that `make binary` builds. The binary runs without other installed files."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_documented_checks_accept_a_release_and_find_changes(downloaded: Path, t
     validated = validate(*sorted(downloaded.glob("*.cdx.json")))
     assert (validated.returncode, validated.stdout.count(": valid\n")) == (0, 5), validated.stderr
 
-    # An attacker replaces a file, and then the sums.
+    # An attacker replaces a file, and later also the checksums.
     [package] = downloaded.glob("*.deb")
     package.write_bytes(package.read_bytes() + b"\0")
     assert f"{package.name}: FAILED" in shell(downloaded, SUMS).stdout
@@ -115,7 +115,7 @@ def test_documented_checks_accept_a_release_and_find_changes(downloaded: Path, t
     assert shell(downloaded, SUMS).returncode == 0
     assert "incorrect signature" in shell(downloaded, SIGNATURE).stderr
     assert shell(downloaded, SIGNATURE).returncode != 0
-    # The attacker signs the sums with another key, or for another purpose.
+    # The attacker signs the checksums with another key, for the same or for another purpose.
     other = new_key(tmp_path / "other")
     for namespace, signer in (("file", other), ("git", other)):
         (downloaded / "SHA256SUMS.sig").unlink()

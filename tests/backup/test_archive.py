@@ -230,7 +230,7 @@ def test_existing_file_is_kept_and_files_of_a_killed_backup_are_removed(tmp_path
 
 @pytest.mark.rule("X17")
 def test_only_a_backup_is_overwritten(tmp_path):
-    """An operator may name the store as FILE, the output of the command. The command must not overwrite the store."""
+    """An operator may enter the path of the store as the backup's path. The command must not overwrite the store."""
     config = config_of(tmp_path / "var")
     fill(config)
     key, rows = config.vault.key_file.read_bytes(), rows_of(config)

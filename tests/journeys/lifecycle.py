@@ -221,7 +221,7 @@ async def _is_renewed(world: World, service: Service) -> bool | None:
 
 async def _is_ready(world: World, service: Service) -> bool | None:
     account = await world.settled(service)
-    # After a kill, the account may have a valid warning about the bootstrap token.
+    # After a kill, the account may show a justified warning about the bootstrap token.
     return (
         True if account is not None and account["state"] == "ready" and "code" not in (account["error"] or {}) else None
     )

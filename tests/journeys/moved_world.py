@@ -138,7 +138,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
             edge=edge_config,
             mail=MailConfig(folder=folder / "mail"),
             worker=WorkerConfig(auto_update=False, allow_local_push=True),
-            # Hours of the moved clock pass within moments, so the real limits would reject requests.
+            # Hours of the moved clock pass within seconds, so the real limits would reject requests.
             limits=LimitsConfig(
                 requests_per_minute=1_000_000, pushes_per_minute=1_000_000, report_reads_per_minute=1_000_000
             ),

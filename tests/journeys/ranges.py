@@ -77,8 +77,9 @@ def without_unknown_days(
 ) -> None:
     """From the expected report or comparison, remove the points that the service may omit.
 
-    If an account counted nothing on a day, its Worker reports nothing about this day. After the Worker has deleted the
-    day, its counts are unknown for a few weeks. `busy_days`: the days on which the account counted something.
+    If an account counted nothing on a day, its Worker reports nothing about this day. Once the Worker has deleted the
+    day, the service cannot know the day's counts for a few weeks. `busy_days`: the days on which the account counted
+    something.
     """
     days = range(now // DAY_MS - _OLDEST_PUSHED_DAYS, retained.kept_from)
     present = {point["at"] for point in shown["series"]}

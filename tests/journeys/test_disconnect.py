@@ -1,4 +1,4 @@
-"""After a disconnect, reports include all earlier visits, even those that were not pushed before."""
+"""After a disconnect, reports include all earlier visits, even those that the Worker had not pushed until then."""
 
 from __future__ import annotations
 

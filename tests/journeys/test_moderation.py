@@ -44,7 +44,7 @@ async def test_disabled_link_and_site_stop_within_seconds_and_keep_their_totals(
             return [one["report"]["totals"]["views"] for one in found]
 
         async def become(wanted: tuple[int, int]) -> None:
-            """Wait until views and clicks get these statuses. Attempts that the Worker serves are counted."""
+            """Send views and clicks until they get these statuses. The Worker counts those that it still serves."""
 
             async def poll() -> bool | None:
                 return (await view(), await click()) == wanted or None

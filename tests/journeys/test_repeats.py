@@ -44,10 +44,10 @@ pytestmark = pytest.mark.timeout(1_200)
 
 _REQUESTS = 20
 _ENGINES = ENGINES if EVERYTHING else [random.Random(SEED).choice(ENGINES)]
-# The number of runs through all writes with kills. Each run kills at later moments than the previous one, so it takes
-# longer.
+# The number of runs through all writes with kills. Each run kills the service at later moments than the previous run,
+# so it takes longer.
 _WALKS = 10 if EVERYTHING else 1
-# The share of writes that are killed in `make test`. Starting the service costs as much as 100 requests.
+# The share of writes during which `make test` kills the service. Starting the service costs as much as 100 requests.
 _INTERRUPTED = 0.3
 _FOR_EVER = 2**62
 _SCOPES: tuple[Scope, ...] = ("accounts", "sites", "links", "reports")
@@ -87,7 +87,7 @@ class Caller:
     limited: dict[str, str]  # a key limited to one account
 
     def credentials_for(self, kind: Kind) -> list[dict[str, str]]:
-        """Return the credential for each of the twenty requests. The permitted credentials take turns."""
+        """Return the credential for each of the twenty requests. The requests use the permitted credentials in turn."""
         both = self.sessions if kind.endpoint.access == "session" else [*self.sessions, *self.keys]
         both = self.sessions[:1] if kind.by_one else both
         return [both[n % len(both)] for n in range(_REQUESTS)]
@@ -138,7 +138,7 @@ def settings(emulator: Emulator, store_config: StoreConfig) -> dict[str, str]:
 
 
 async def ask(place: Place, caller: Caller, kind: Kind) -> RepeatedWrite:
-    """Return the write to send. It includes the counts before the write."""
+    """Return the write to send, including the numbers of objects that exist before the write."""
     method, path, body = await kind.request(place)
     return RepeatedWrite(kind, method, path, body, new_secret(), await place.counts(), caller.credentials_for(kind))
 

@@ -142,7 +142,7 @@ async def _clients(store: Store) -> list[Worker | Writer]:
 
 @pytest.mark.rule("W3", "G3")
 async def test_restart_under_load_rejects_no_request_and_loses_no_acknowledged_data(tmp_path: Path) -> None:
-    """Restart the service several times, and then kill it. Only the kill may cost each client a response."""
+    """Restart the service several times, and then kill it. Only the kill may leave requests without a response."""
     folder = tmp_path / "svc"
     folder.mkdir()
     config = StoreConfig(url=SecretStr(f"sqlite:///{folder / 'svc.db'}"))

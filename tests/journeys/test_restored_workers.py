@@ -81,7 +81,7 @@ class Shop:
         await self.service.account_in(self.account_id, "ready")
 
     async def visits(self, at, number, *, pushed=False):
-        """Send `number` visits in the hour of `at` (epoch ms), and close that hour. If `pushed`, push its counts."""
+        """Send `number` visits in the hour of `at` (epoch ms), and close that hour. If `pushed`, push the hour."""
         await self.emulator.clock((at - self.real) / 1000)
         await self.emulator.new_isolates()
         for _ in range(number):

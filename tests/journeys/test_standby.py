@@ -187,7 +187,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
         before = await epoch(store_config)
         assert before >= 2 * counted
-        # The other standby also tried to take over the store and failed, or noticed before that the store was taken.
+        # The other standby also tried to take over the store and failed, or it noticed that the store was in use.
         await first.call("GET", "/v1/accounts")
         assert (third.output, third.process.poll()) == (b"", None)
 
@@ -201,7 +201,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
 async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, server, tmp_path):
     """The frozen process simulates a suspended or isolated machine.
 
-    PostgreSQL has ended its sessions, and another service is using the store.
+    PostgreSQL has ended the frozen process's sessions, and another service is using the store.
     """
     with postgres_config(server.url) as config:
         settings = shared(tmp_path, emulator, config)

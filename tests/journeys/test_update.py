@@ -170,7 +170,7 @@ async def test_next_start_completes_an_update_killed_at_any_moment(world: World,
 async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
     world: World, next_bundle_folder: Path
 ) -> None:
-    """One call fails, as in test_faulted.py. The rollout retries the update hours later, but users can install
+    """One call fails, as in test_faulted.py. The rollout retries the update hours later, but users can start an install
     immediately.
     """
     chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets

@@ -381,7 +381,7 @@ class LinkHost:
         return World(self.place, LINK_OWNER).call(method, path, body)
 
     def create(self, code: str, **fields: Any) -> dict[str, Any]:
-        """Create a link. `fields`: as in the API; by default, each link has another target."""
+        """Create a link. `fields`: as in the API; by default, each link gets a different target."""
         body = {"account_id": self.account_id, "url": f"https://shop.example/{code}", "code": code, **fields}
         link: dict[str, Any] = self.call("POST", "/v1/links", body)["link"]
         return link

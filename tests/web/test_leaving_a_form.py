@@ -17,7 +17,7 @@ CHOSEN = "another long password"
 
 @pytest.fixture
 def typed(page: Page, place) -> Locator:
-    """A filled-in field of a form. The history contains another page before the form."""
+    """A filled-in field of a form. The browser's history contains another page before the form's page."""
     page.goto(f"{place.url}/keys")
     page.get_by_role("button", name=EMAIL).click()
     page.get_by_role("link", name="Profile").click()

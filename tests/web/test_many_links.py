@@ -113,7 +113,7 @@ def test_all_links_of_a_filter_are_selected(visit: Visit, link_host: LinkHost) -
     status(page, "All links of this list are selected, also those that are not shown")
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("dialog", name="Delete 53 links?").wait_for()
-    # this link matches the filter, but the user did not see it in the confirmation
+    # this link matches the filter, but the number in the confirmation does not include it
     later = link_host.create("all-later")
     page.keyboard.type("53")
     page.keyboard.press("Enter")

@@ -127,7 +127,7 @@ def test_day_is_chosen_with_the_keyboard(furnished: Place, tab: Page) -> None:
 
 
 def test_tap_on_the_chart_opens_no_dialog(browser: Browser, furnished: Place) -> None:
-    """A tap on a point of the chart shows the numbers of the day, which a dialog would cover."""
+    """A tap on a point of the chart shows the numbers of the day. A dialog would cover these numbers."""
     with signed_in_tab(browser, furnished, has_touch=True) as tab:
         notes = opened(tab, furnished)
         tab.locator(".chart .plot").tap(position={"x": 5, "y": 100})

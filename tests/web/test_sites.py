@@ -241,7 +241,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("heading", level=1, name="Sites").wait_for()
     expect(tab.get_by_role("link", name="shop.example", exact=True)).to_be_visible()
     expect(tab.get_by_role("link", name=HOST)).to_have_count(0)
-    # the list shows filters only from a certain length on, so use the URL
+    # the list is too short for filters, so use the URL
     tab.goto(f"{furnished.url}/sites?state=deleted")
     tab.get_by_role("link", name=HOST).click()
     tab.get_by_text("no longer counted").wait_for()

@@ -128,9 +128,8 @@ def for_account(
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
     """Return a decorator that passes the account with the path's `account_id` to the handler.
 
-    The decorated handler rejects tokens that have none of the permissions.
-
-    Without permissions, any valid token of the account is sufficient.
+    The decorated handler rejects tokens that have none of the permissions. If no permissions are given, it accepts any
+    valid token of the account.
     """
 
     def around(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
