@@ -42,7 +42,7 @@ class LinkHost:
     route_id: str | None
     error: ErrorNote | None
     version: int  # the account's configuration version that set the link host
-    live_at: int | None = None  # when all isolates serve the last synced version
+    live_at: int | None = None  # time from which all isolates serve the last synced version
     root_url: str | None = None
     not_found_url: str | None = None
     config_error: ErrorNote | None = None  # the reason why the sync could not apply this version

@@ -196,7 +196,7 @@ class Link:
     version: int
     created_at: int
     config_error: ErrorNote | None = None  # the reason why the sync could not apply the link
-    live_at: int | None = None  # when all isolates serve the last synced version
+    live_at: int | None = None  # time from which all isolates serve the last synced version
     disabled: Disabled | None = None  # a disabled link is not in the Worker's configuration
     title: str | None = None
     note: str | None = None

@@ -56,7 +56,7 @@ class Site:
     version: int
     created_at: int
     config_error: ErrorNote | None = None  # the reason why the sync could not apply the site
-    live_at: int | None = None  # when all isolates serve the last synced version
+    live_at: int | None = None  # time from which all isolates serve the last synced version
     warnings: tuple[ErrorNote, ...] = ()  # each has a code from SiteWarning, and stays until its cause is fixed
     ended_paths: tuple[EndedPath, ...] = ()
     disabled: Disabled | None = None  # a disabled site is not in the Worker's configuration

@@ -73,7 +73,7 @@ def withdraw(email: str) -> Tx[Invitation | None]:
 
 
 def pending(now: int, after: Invitation | None, limit: int) -> Tx[list[Invitation]]:
-    """Return at most `limit` invitations that have not expired, by address, starting after `after`."""
+    """Return at most `limit` unexpired invitations in the order of their addresses, starting after `after`."""
     rows = yield sql(
         "select * from invitations where expires_at > $1 and lower(email) > lower(cast($2 as text))"
         " order by lower(email) limit $3",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def stored_day(account_id: str, day: int) -> Tx[dict[str, Stored]]:
-    """Return the stored totals for a day (day number), by the ids of the account's sites and links.
+    """Return the stored totals for a day (day number), by site id or link id.
 
     The result includes sites and links without totals. Imported totals are ignored.
     """

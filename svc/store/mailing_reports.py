@@ -1,4 +1,4 @@
-"""The content of an email report that the service has stored: totals, series, links, notes, and completeness."""
+"""The content of an email report that is read from the store: totals, series, links, notes, and completeness."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class StoredReport:
-    """The stored content of a report.
+    """The content of a report that is read from the store.
 
     `total`: the counts of the site or of all sites. `days`: the views on each day of the period. `sites`: the sites
     with the most views, for a report about an account. `links`: the account's links with the most clicks, with their
@@ -67,7 +67,7 @@ class StoredReport:
 
 
 def read_report(target: str, period: ReportPeriod, now: int) -> Tx[StoredReport | None]:
-    """Return the stored content of a report; None if no report is sent.
+    """Return the content of a report that is read from the store; None if no report is sent.
 
     No report is sent about a site that was deleted or disabled, for a user who was disabled or is being deleted, or
     without a recipient that has confirmed.

@@ -143,8 +143,8 @@ def post_password_changed(user: User, now: int, language: Language | None) -> Tx
 def forget(user_id: int, address: str) -> Tx[None]:
     """Delete the queued emails to a user who is being deleted.
 
-    Queued emails to the address that have no user id are also deleted, unless another user has the address. An email
-    about the deletion of an earlier user with this address is kept.
+    Also delete the queued emails without a user id to this address, unless another user has the address. Keep an email
+    about the deletion of an earlier user with this address.
     """
     yield sql("delete from outbox where user_id = $1", user_id)
     yield sql(

@@ -45,8 +45,9 @@ log = logging.getLogger(__name__)
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
-# The extent of a check. A "thorough" check also covers parts that rarely change. An "asked" check was requested by a
-# user, and also counts the configuration rows in the Worker's database. D1 has to read all these rows to count them.
+# The extent of a check. A "thorough" check also covers parts that rarely change. An "asked" check is a thorough check
+# that a user requested. It also counts the configuration rows in the Worker's database, for which D1 has to read all of
+# these rows, and sends a request to the link host.
 Depth = Literal["usual", "thorough", "asked"]
 # The time between two thorough checks, as a multiple of `health_every_s`. The checks in between are not thorough,
 # because all accounts share one limit on concurrent calls.

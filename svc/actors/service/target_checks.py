@@ -107,7 +107,7 @@ class TargetChecks:
             context.visitor, user_agent=user_agent(context.config.http.base_url), accept="text/html,*/*;q=0.8"
         )
         self._control_host = urlsplit(context.config.edge.api_base_url).hostname or ""
-        self._network: tuple[bool, float] = (False, 0.0)  # (whether the network works, monotonic end of validity)
+        self._network: tuple[bool, float] = (False, 0.0)  # (whether it works, monotonic time until which this holds)
         self._hosts: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:

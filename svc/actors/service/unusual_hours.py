@@ -56,7 +56,7 @@ _CAP, _CAP_ADDED = 3, 5
 _MIN_DISPERSION = 0.1
 # The smallest mean that the test for a spike uses, for hours with almost no usual views.
 _MIN_MEAN = 1.0
-# A spike has ended after this number of hours in a row with less than `_CALM_TIMES` the usual views.
+# A spike has ended after this number of hours in a row with fewer than `_CALM_TIMES` times the usual views.
 _CALM_HOURS, _CALM_TIMES = 6, 2
 # The condition "too few views" ends when the last hours have at least this fraction of the usual views, and at least
 # this number of views. With these limits, a few views by the site's owner do not end the condition.
@@ -135,7 +135,7 @@ def compared_hours(hour: int) -> list[int]:
 
 
 def is_suspect(series: Series, hour: int) -> bool:
-    """Return True if `check_hour` can find an alert in this hour.
+    """Return True if `check_hour` can return an alert for this hour.
 
     It needs only the views in `compared_hours`, so that most hours of most sites are checked with few reads.
     """

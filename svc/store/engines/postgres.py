@@ -120,7 +120,7 @@ _CONFLICTS = (
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
 )
-# Errors that the server causes, as opposed to the transaction.
+# Errors that are caused by the server and not by the transaction.
 SERVER_FAILURES = (
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,

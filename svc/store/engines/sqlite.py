@@ -66,7 +66,7 @@ _WAL_PAUSE_S = 0.01
 # tenth push would start a checkpoint. This would take 20% more CPU time.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
-# Messages for errors that the store causes, as opposed to the transaction, by SQLite's primary result code.
+# Messages for errors that are caused by the store and not by the transaction, by SQLite's primary result code.
 _BROKEN = "The service's store does not work."
 _HELD = "Another program has locked the service's store."
 _REPLACED = "The file of the service's store was moved, deleted or replaced."
