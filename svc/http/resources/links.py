@@ -44,7 +44,7 @@ class Links:
         endpoints.write(api.RESTORE, self.restore)
 
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
-        """Return the links in one or all accounts, with the clicks of the last seven days if the caller may see them."""
+        """Return the links in one or all accounts, with clicks in the last seven days if the caller may see them."""
         caller, query, today = read.caller, read.query, day_of(self._context.clock())
         which = LinkFilter(
             caller.user.id,

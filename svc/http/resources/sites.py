@@ -36,7 +36,7 @@ class Sites:
         endpoints.write(api.ROTATE, self.rotate)
 
     async def list(self, read: Read[api.SiteQuery]) -> api.SiteList:
-        """Return the sites in one or all accounts, with the views of the last seven days if the caller may see them."""
+        """Return the sites in one or all accounts, with views in the last seven days if the caller may see them."""
         query = read.query
         after = None if query.cursor is None else str(place_in(query.cursor, query.listing, (str,))[0])
         today = day_of(self._context.clock())
