@@ -251,7 +251,7 @@ class Simulation:
                 began = time.perf_counter()
 
     async def report(self, site_id: str, query: str = "period=30d") -> Any:
-        """Read a site's report over HTTP, by default for 30 days, and return it."""
+        """Return a site's report, by default the report on the last 30 days. The simulation reads it over HTTP."""
         response = await self._app.test_client().get(f"/v1/sites/{site_id}/report?{query}", headers=self._headers)
         if response.status_code != 200:
             raise AssertionError(f"a report got the response {response.status_code} {await response.get_data()!r}")

@@ -48,7 +48,7 @@ async def test_lowered_retention_costs_two_days_of_rows_per_night_and_frees_spac
         assert await worker.sql("select min(day) as first, count(*) as n from day where target like 'lnk_%'") == [
             {"first": oldest, "n": (today - oldest) * TARGETS}
         ]
-        # The number of rows that the Worker counts as written must not be too low. It starts at 0 on each day.
+        # The number of rows that the Worker counts as written must not be too low. This number starts at 0 on each day.
         written = await rows_used(worker, "rows_written") - before
         counted = state["written"]["rows"] - (known["rows"] if known["day"] == state["written"]["day"] else 0)
         assert 2 * TARGETS < written <= counted < 2 * TARGETS + 200

@@ -20,7 +20,7 @@ ROOT_URL = "https://www.example.com/?from=links#top"
 NOT_FOUND_URL = "https://www.example.com/gone"
 FALLBACKS = {"host": LINK_HOST, "root_url": ROOT_URL, "not_found_url": NOT_FOUND_URL}
 CODES = 10_000 if EVERYTHING else 3_000
-# Paths that cannot be codes of links, or from which a wrong code could be read.
+# Paths that cannot be codes of links, or from which a faulty Worker could extract a wrong code.
 ODD_PATHS = (
     "/ab",
     "/a/b",

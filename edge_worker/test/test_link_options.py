@@ -28,7 +28,7 @@ async def configure(worker: InstalledWorker, **options: Any) -> None:
 
 
 async def totals(worker: InstalledWorker) -> dict[str, Any]:
-    """Close the current hour, and return the link's totals of today."""
+    """Close the current hour, and return the link's totals for today."""
     await worker.emulator.settled()
     await worker.crons_until_quiet(next_hour(await worker.clock(0)))
     [row] = await worker.sql("select totals from day where target = 'lnk_a'")
@@ -53,7 +53,7 @@ async def test_query_of_the_short_url_is_added_to_the_target(worker: InstalledWo
     await worker.clock(61)
     assert await target(sent) == "https://example.net/x?a=1#top"
     found = await totals(worker)
-    # Clicks are counted under the target without the visitor's query.
+    # Clicks are counted under the link's own target URL, even if the redirect added the visitor's query to it.
     assert found["targets"] == {"https://example.net/x?a=1#top": 6}
     assert found["sources"] == {"": 2, "qr": 4}
     assert found["campaigns"] == {"sale": 3}
@@ -145,7 +145,7 @@ async def test_visitor_gets_the_same_variant_in_every_isolate_and_while_the_data
     assert [await variant(person, method="HEAD") for person in range(5)] == [chosen[person] for person in range(5)]
     assert await variant(0, cf={"country": "FR"}) == "https://example.net/fr"
     await worker.emulator.settled()
-    # A new isolate reads as many rows for a split link as for another link.
+    # A new isolate reads as many rows for a link with a split as for a link without a split.
     rows = []
     for code in ("def", "abc"):
         await worker.emulator.new_isolates()

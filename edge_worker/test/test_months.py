@@ -38,7 +38,7 @@ async def begin_with(worker: InstalledWorker, month: int) -> None:
 
 
 async def add_up(worker: InstalledWorker, at: int, month: int) -> tuple[int, int]:
-    """Run the cron job every five minutes until the month is added up. Return the number of runs and the next time."""
+    """Add up the month with a cron run every five minutes. Return the number of runs, and the time of the next run."""
     for runs in range(1, 2_000):
         await worker.cron(at)
         at += STEP_MS

@@ -1,6 +1,6 @@
 """Tests of a site with the real Worker, from its creation to its deletion.
 
-After a rotation, the old snippet counts for 30 days. After a kill, no unneeded routes remain.
+For 30 days after a rotation, views from the old snippet still count. After a kill, no unneeded routes remain.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def show_states(page: Page) -> None:
 
 
 def compare(name: str, shown: Image.Image) -> None:
-    """Compare a screenshot with its reference, or replace the reference. A difference fails and is saved.
+    """Compare a screenshot with its reference, or replace the reference. A difference fails the test and is saved.
 
     References have a palette of 256 colors, which makes their files three times smaller. For the comparison, the
     screenshot is converted to the same palette.

@@ -1,4 +1,4 @@
-"""Tests of the dialog for QR codes with the operator's logo, and of the page to print in a real browser."""
+"""Tests in a real browser: the dialog for QR codes with the operator's logo, and the printable page of QR codes."""
 
 from __future__ import annotations
 
