@@ -152,7 +152,7 @@ async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place
     """The working token is refused for longer than the connect request waits, but the install continues to try the
     token.
 
-    Once one location accepts the bootstrap token, all locations must accept it within little more than a second.
+    Once one of Cloudflare's locations accepts the bootstrap token, the others must accept it within about a second.
     """
     place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
     async with place.running() as service:
