@@ -14,6 +14,8 @@ from svc.ids import ID_CHARS, in_base32, is_id, number_of_base32
 from svc.model import Action, EventOrder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from svc import model
 
 _PREFIX = "evt"
@@ -43,9 +45,15 @@ class Event(ResponseBody):
         " `nobody` (a request without a credential), `service` (the service itself), or `operator` (a command that the"
         " operator ran on the service's machine)."
     )
+    via_name: str | None = optional_field("The name of the API key `via`. Absent if it is unknown.")
     ip: str | None = Field(description="The client's IP address. Null if it is unknown or no client was involved.")
     action: Action = Field(description="The kind of change. docs/use/history.md explains each value.")
     target: str | None = Field(description="The id of the changed object. Null if the change concerns the user.")
+    target_name: str | None = optional_field(
+        "The current name of the object `target`: the host of a site, the code of a link, or the name of an account, an"
+        " API key or a share. Absent if the object no longer exists, or if your API key lacks a scope or is limited to"
+        " specific accounts."
+    )
     outcome: str = Field(
         description="`done`, `accepted`, an account's new state (for `account.state`), or an error code. `accepted`"
         " means that the service has stored the change, but has not done the work at Cloudflare yet. When an install"
@@ -60,15 +68,17 @@ class Event(ResponseBody):
     )
 
     @classmethod
-    def from_model(cls, event: model.Event) -> Event:
-        """Return the response for an event."""
+    def from_model(cls, event: model.Event, names: Mapping[str, str]) -> Event:
+        """Return the response for an event. `names`: the names of objects by id."""
         return cls(
             id=id_of(event.user_id, event.number),
             at=event.at,
             via=event.via,
+            via_name=names.get(event.via),
             ip=event.ip,
             action=event.action,
             target=event.target,
+            target_name=names.get(event.target or ""),
             outcome=event.outcome,
             edge_account_id=event.edge_account_id,
             count=event.count,

@@ -17,13 +17,21 @@ from svc.model import Event
 from svc.store.tx import Changed, Row, Statement, Tx, Unchanged, many, placeholders, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Collection, Generator, Sequence
 
     from svc.model import AccountAction, Action, EventOrder
     from svc.store.tx import Parameter
 
 T = TypeVar("T")
 
+# By the prefix of an object's id: its table, and the expression for its name.
+_NAMES = {
+    "acc": ("accounts", "name"),
+    "key": ("keys", "coalesce(name, prefix || '…')"),
+    "lnk": ("links", "code"),
+    "shr": ("shares", "name"),
+    "site": ("sites", "host"),
+}
 _INSERT = (
     "insert into events (user_id, number, at, via, ip, action, target, outcome, edge_account_id, count)"
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
@@ -130,6 +138,25 @@ def page(
     if order == "newest":
         return events, lower if lower > first else None
     return events, upper if upper < last else None
+
+
+def names(user_id: int, ids: Collection[str]) -> Tx[dict[str, str]]:
+    """Return the current names of the user's objects with these ids. Objects that no longer exist are left out.
+
+    The names are the hosts of sites, the codes of links, and the names of accounts, API keys and shares. A key without
+    a name is named by the beginning of its value.
+    """
+    found: dict[str, str] = {}
+    for prefix, (table, name) in _NAMES.items():
+        wanted = tuple(sorted(each for each in ids if each.startswith(f"{prefix}_")))
+        if wanted:
+            rows = yield sql(
+                f"select id, {name} as name from {table} where id = any($1) and user_id = $2",  # noqa: S608  # names of this file
+                wanted,
+                user_id,
+            )
+            found.update({row["id"]: row["name"] for row in rows})
+    return found
 
 
 def _write_events(happened: Sequence[Event]) -> Generator[Statement, list[Row], None]:

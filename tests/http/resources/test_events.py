@@ -13,7 +13,7 @@ from svc.api.events import id_of, number_in
 from svc.clock import iso
 from svc.errors import Invalid, ServiceError
 from svc.ids import new_id
-from svc.model import OWN_ACTIONS
+from svc.model import OWN_ACTIONS, Event
 from svc.store.tx import sql
 from tests.cases import cases
 from tests.clock import START_MS
@@ -60,6 +60,7 @@ async def test_event_has_credential_address_action_and_outcome(world: World) -> 
         "ip": "2001:db8::7",
         "action": "link.create",
         "target": made.body["link"]["id"],
+        "target_name": made.body["link"]["code"],
         "outcome": "done",
         "edge_account_id": EDGE_ACCOUNT,
         "count": 1,
@@ -71,6 +72,54 @@ async def test_event_has_credential_address_action_and_outcome(world: World) -> 
     [_, event] = await events_of(world, session)
     assert (event["via"], event["action"], event["target"]) == (issued["id"], "account.install", account.id)
     assert (event["outcome"], event["ip"]) == ("accepted", None)  # the test connection has no IP address
+    assert (event["via_name"], event["target_name"]) == (f"{issued['prefix']}…", account.name)
+
+
+@pytest.mark.rule("X12", "Y1")
+async def test_events_name_objects_that_exist_for_callers_who_may_see_them(world: World) -> None:
+    user, session, account = await world.ready()
+
+    async def create(path: str, body: JSON) -> str:
+        response = await world.call("POST", path, body, headers=session)
+        assert response.status < 300, response.raw
+        return made_id(response) or ""
+
+    site = await create("/v1/sites", {"account_id": account.id, "host": "www.example.com"})
+    link = await create("/v1/links", {"account_id": account.id, "url": "https://example.org", "code": "abc"})
+    share = await create(f"/v1/sites/{site}/shares", {"name": "Press"})
+    ended = await create(f"/v1/sites/{site}/shares", {"name": "Ended"})
+    await world.call("DELETE", f"/v1/shares/{ended}", headers=session)
+    key = await create("/v1/keys", {"scopes": list(SCOPES), "name": "Robot"})
+    for path in (f"/v1/links/{link}", f"/v1/sites/{site}"):  # deleted objects can be restored, so they keep their names
+        assert (await world.call("DELETE", path, headers=session)).status < 300
+    await world.call("PATCH", f"/v1/accounts/{account.id}", {"name": "Shop"}, headers=session)
+    names = {event["target"]: event.get("target_name") for event in await events_of(world, session)}
+    assert names == {
+        site: "www.example.com",
+        link: "abc",
+        share: "Press",
+        ended: None,
+        key: "Robot",
+        account.id: "Shop",
+    }
+
+    for scopes, allow in ((("accounts",), None), (SCOPES, (EDGE_ACCOUNT,))):
+        limited = await world.key(user, *scopes, allow_accounts=allow)
+        assert not [event for event in await events_of(world, limited) if "target_name" in event]
+
+
+@pytest.mark.rule("X12")
+async def test_names_belong_to_the_objects_of_the_user(world: World) -> None:
+    _, _, account = await world.ready()
+    stranger = await world.user()
+    await world.store.run(forged(Event(stranger.id, START_MS, "session", None, "account.change", account.id, "done")))
+    [event] = await events_of(world, await world.session(stranger))
+    assert event["target"] == account.id
+    assert "target_name" not in event
+
+
+def forged(event: Event) -> Tx[None]:
+    yield event
 
 
 ALL: list[tuple[str, str, str, Any]] = [

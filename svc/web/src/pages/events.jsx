@@ -11,10 +11,7 @@ import { PAGE, useMore } from "../ui/more.jsx";
 import { Empty, Loaded, Mark, Page, State, explain } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
-/**
- * @typedef {import("../wire").Event} Event
- * @typedef {Record<string, string | undefined>} Names of objects, by id
- */
+/** @typedef {import("../wire").Event} Event */
 
 /** The page of an object, by the prefix of its id. */
 const PAGES = { acc: "/accounts/", site: "/sites/", lnk: "/links/" };
@@ -29,7 +26,6 @@ export function Events() {
     next: (after) => call("GET /v1/events", { after, limit: PAGE }),
   });
   useKeys([{ keys: "r", says: t().common.shortcuts.again, does: begin }]);
-  const names = useNames();
   const withStates = address.value.searchParams.get("states") === "on";
   const groups = grouped(rows);
   const shown = withStates ? groups : groups.filter((group) => !isStateChange(group));
@@ -54,7 +50,7 @@ export function Events() {
             </Empty>
           ) : (
             <>
-              <List groups={shown} names={names} />
+              <List groups={shown} />
               {more}
             </>
           )
@@ -64,22 +60,8 @@ export function Events() {
   );
 }
 
-/** @returns {Names} of existing objects; deleted objects are shown by id */
-function useNames() {
-  const accounts = useResource("GET /v1/accounts", {}).data?.accounts ?? [];
-  const keys = useResource("GET /v1/keys", {}).data?.keys ?? [];
-  const sites = useResource("GET /v1/sites", { limit: 100, order: "newest" }).data?.sites ?? [];
-  const links = useResource("GET /v1/links", { limit: 100, order: "newest" }).data?.links ?? [];
-  return Object.fromEntries([
-    ...accounts.map(({ id, name }) => [id, name]),
-    ...keys.map(({ id, name, prefix }) => [id, name ?? `${prefix}…`]),
-    ...sites.map(({ id, host }) => [id, host]),
-    ...links.map(({ id, code }) => [id, code]),
-  ]);
-}
-
-/** @param {{groups: import("../event-groups.js").Group[], names: Names}} props */
-function List({ groups, names }) {
+/** @param {{groups: import("../event-groups.js").Group[]}} props */
+function List({ groups }) {
   const words = t().events;
   return (
     <DataTable
@@ -97,12 +79,12 @@ function List({ groups, names }) {
             </>
           ),
         },
-        { label: words.target, kind: "bare", cell: ({ event: { target } }) => <Target id={target} names={names} /> },
+        { label: words.target, kind: "bare", cell: ({ event }) => <Target event={event} /> },
         { label: words.when, kind: "bare", cell: ({ event: { at } }) => <time dateTime={at}>{moment(at)}</time> },
         {
           label: words.who,
           kind: "bare",
-          cell: ({ event: { via } }) => words.via[via] ?? words.byKey(names[via] ?? via),
+          cell: ({ event: { via, via_name } }) => words.via[via] ?? words.byKey(via_name ?? via),
         },
         { label: words.from, cell: ({ event: { ip } }) => (ip ? <code>{ip}</code> : words.nowhere) },
         { label: words.outcome, kind: "primary", cell: (group) => <Outcome event={latest(group)} /> },
@@ -125,13 +107,13 @@ const Changes = ({ changes }) => (
   </details>
 );
 
-/** @param {{id: string | null, names: Names}} props */
-function Target({ id, names }) {
+/** @param {{event: Event}} props an object that no longer exists is shown by its ID */
+function Target({ event: { target: id, target_name } }) {
   const words = t().events;
   if (id === null) return words.you;
   if (id.startsWith("ses_")) return words.session;
   const page = PAGES[/** @type {keyof typeof PAGES} */ (id.split("_")[0])];
-  const name = names[id] ?? <code>{id}</code>;
+  const name = target_name ?? <code>{id}</code>;
   return page ? <a href={page + id}>{name}</a> : <span>{name}</span>;
 }
 
