@@ -31,7 +31,7 @@ PYTEST = $(IN_MEMORY) $(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=wor
 EACH_CORE = +$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 LINTS := python-lint types worker-lint web-lint
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-busy test-profile check lint $(LINTS) shots pictures bench fuzz units prose rules build env clean \
+.PHONY: help demo test test-all test-busy test-profile check lint $(LINTS) shots pictures bench fuzz upgrades units prose rules build env clean \
 	binary wheel deb image release artefacts worker-tests web-tests
 
 help: ## show this list
@@ -89,6 +89,9 @@ pictures: build ## compare screenshots of 14 pages with the reference screenshot
 bench: build ## benchmarks, as ratios measured in one run (PARTS="http lists" selects some)
 	$(PY) -m bench $(PARTS)
 
+upgrades: build ## upgrades from earlier versions in the history, which are built first
+	$(PY) -m pytest -v -rP -p no:xdist -o faulthandler_timeout=0 tests/journeys/earlier_versions.py
+
 WITH_SEED = $(if $(SEED),--seed $(SEED))
 fuzz: build ## malformed connections for an hour (SECONDS=…), CASES=2000 requests per API operation, reports of HISTORIES=10000 random histories (SEED=… repeats a run)
 	$(PY) -m tools.fuzz.server $(if $(SECONDS),--seconds $(SECONDS)) $(WITH_SEED)
@@ -117,7 +120,7 @@ release: env ## build all of them, and write dist/svc-VERSION with sums and bill
 	$(MAKE) binary wheel deb image
 	@$(PY) packaging/release_check.py "$(VERSION)" $(KEY)
 	@$(PY) packaging/release.py "$(VERSION)" $(KEY)
-artefacts: dist/svc units ## build all of them twice, compare, and test each and the web servers of tls.md (needs root on Debian, mmdebstrap, buildah, umoci, runc, caddy, nginx)
+artefacts: dist/svc units ## build all of them twice, compare, and test each and the web servers of tls.md (needs root on Debian, mmdebstrap, buildah, umoci, runc, caddy, nginx, traefik)
 	$(PY) -m pytest -v -rP -o faulthandler_timeout=0 tests/artefacts/every.py tests/artefacts/proxies.py
 
 # Also builds the folder build/svc, which goes into the package.

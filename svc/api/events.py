@@ -14,8 +14,6 @@ from svc.ids import ID_CHARS, in_base32, is_id, number_of_base32
 from svc.model import Action, EventOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from svc import model
 
 _PREFIX = "evt"
@@ -45,15 +43,9 @@ class Event(ResponseBody):
         " `nobody` (a request without a credential), `service` (the service itself), or `operator` (a command that the"
         " operator ran on the service's machine)."
     )
-    via_name: str | None = optional_field("The name of the API key `via`. Absent if it is unknown.")
     ip: str | None = Field(description="The client's IP address. Null if it is unknown or no client was involved.")
     action: Action = Field(description="The kind of change. docs/use/history.md explains each value.")
     target: str | None = Field(description="The id of the changed object. Null if the change concerns the user.")
-    target_name: str | None = optional_field(
-        "The current name of the object `target`: the host of a site, the code of a link, or the name of an account, an"
-        " API key or a share. Absent if the object no longer exists, or if your API key lacks a scope or is limited to"
-        " specific accounts."
-    )
     outcome: str = Field(
         description="`done`, `accepted`, an account's new state (for `account.state`), or an error code. `accepted`"
         " means that the service has stored the change, but has not done the work at Cloudflare yet. When an install"
@@ -68,27 +60,41 @@ class Event(ResponseBody):
     )
 
     @classmethod
-    def from_model(cls, event: model.Event, names: Mapping[str, str]) -> Event:
-        """Return the response for an event. `names`: the names of objects by id."""
+    def from_model(cls, event: model.Event) -> Event:
+        """Return the response for an event."""
         return cls(
             id=id_of(event.user_id, event.number),
             at=event.at,
             via=event.via,
-            via_name=names.get(event.via),
             ip=event.ip,
             action=event.action,
             target=event.target,
-            target_name=names.get(event.target or ""),
             outcome=event.outcome,
             edge_account_id=event.edge_account_id,
             count=event.count,
         )
 
 
+class NamedEvent(Event):
+    """A recorded change with the names of objects. Exports do not contain the names, because these can be any text."""
+
+    target_name: str | None = optional_field(
+        "The current name of the object `target`: the host of a site, the code of a link, or the name of an account, an"
+        " API key or a share. Absent if the object no longer exists, or if your API key lacks a scope or is limited to"
+        " specific accounts."
+    )
+    via_name: str | None = optional_field("The name of the API key `via`. Absent if it is unknown.")
+
+    @classmethod
+    def from_model(cls, event: model.Event) -> NamedEvent:
+        """Return the response for an event."""
+        return cls(**dict(Event.from_model(event)), target_name=event.target_name, via_name=event.via_name)
+
+
 class EventList(ResponseBody):
     """Events in the requested order. A page can have fewer than `limit` events even if there are more pages."""
 
-    events: tuple[Event, ...] = Field(json_schema_extra={"maxItems": 1000})
+    events: tuple[NamedEvent, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field(
         "The value of `after` for the next page. Present if there are more events."
     )

@@ -6,7 +6,7 @@ access         calls for one account with one token, with retries and paging
 responses      classifies responses as results or failures, and decides whether to retry
 call_limits    limits on the rate of calls
 fair_limiter   shares the concurrent calls fairly between accounts and users
-endpoints classifies API paths by area, for the metrics
+endpoints      classifies API paths by area, for the metrics
 target_visits  requests to the targets of links, with their redirects
 visits         requests to users' sites, such as test views (all other requests go to the API)
 page_check     searches a site's home page for the snippet

@@ -80,6 +80,7 @@ class Event:
     `edge_account_id`: the Cloudflare account that the event concerns; None if it concerns only the user.
     `count`: number of changes.
     `number`: position in the user's log, counted from 1 without gaps; 0 until the event is stored.
+    `target_name`, `via_name`: the current names of the object `target` and the API key `via`; not stored.
     """
 
     user_id: int
@@ -92,3 +93,5 @@ class Event:
     edge_account_id: str | None = None
     count: int = 1
     number: int = 0
+    target_name: str | None = None
+    via_name: str | None = None

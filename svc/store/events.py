@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from svc.model import Event
 from svc.store.tx import Changed, Row, Statement, Tx, Unchanged, many, placeholders, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Sequence
+    from collections.abc import Generator, Sequence
 
     from svc.model import AccountAction, Action, EventOrder
     from svc.store.tx import Parameter
@@ -140,23 +141,26 @@ def page(
     return events, upper if upper < last else None
 
 
-def names(user_id: int, ids: Collection[str]) -> Tx[dict[str, str]]:
-    """Return the current names of the user's objects with these ids. Objects that no longer exist are left out.
+def add_names(user_id: int, events: Sequence[Event]) -> Tx[list[Event]]:
+    """Return the user's events with the current names of their objects and API keys, as far as these still exist.
 
     The names are the hosts of sites, the codes of links, and the names of accounts, API keys and shares. A key without
     a name is named by the beginning of its value.
     """
-    found: dict[str, str] = {}
+    ids = sorted({each for event in events for each in (event.target, event.via) if each})
+    names: dict[str, str] = {}
     for prefix, (table, name) in _NAMES.items():
-        wanted = tuple(sorted(each for each in ids if each.startswith(f"{prefix}_")))
+        wanted = tuple(each for each in ids if each.startswith(f"{prefix}_"))
         if wanted:
             rows = yield sql(
                 f"select id, {name} as name from {table} where id = any($1) and user_id = $2",  # noqa: S608  # names of this file
                 wanted,
                 user_id,
             )
-            found.update({row["id"]: row["name"] for row in rows})
-    return found
+            names.update({row["id"]: row["name"] for row in rows})
+    return [
+        replace(event, target_name=names.get(event.target or ""), via_name=names.get(event.via)) for event in events
+    ]
 
 
 def _write_events(happened: Sequence[Event]) -> Generator[Statement, list[Row], None]:

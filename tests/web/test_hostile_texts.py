@@ -23,7 +23,7 @@ HOSTILE = "<img src=x onerror=\"broken.push('ran')\"><svg onload=alert(1)></scri
 WRITTEN = {
     "name", "host", "url", "text", "short_url", "code", "path", "excluded_paths", "pages", "sources", "countries",
     "devices", "browsers", "os", "bots", "key", "message", "remedy", "browser", "email", "ip", "zones", "allow_ips",
-    "revoke_tokens", "revoke_token",
+    "revoke_tokens", "revoke_token", "target_name", "via_name",
 }  # fmt: skip
 # This text has no quotes, because headers and lines of a beacon cannot contain them.
 ELEMENT = "<img src=x onerror=broken.push(1)>"
@@ -65,7 +65,10 @@ def test_hostile_responses_are_text_on_every_page(browser, furnished, world):
         if response.headers.get("content-type") != "application/json":
             route.fulfill(response=response)
         else:
-            route.fulfill(response=response, json=written(response.json()))
+            body = response.json()
+            for event in body.get("events", ()):  # as if an API key had made each change
+                event.update(via=f"key_{'a' * 20}", via_name="robot")
+            route.fulfill(response=response, json=written(body))
 
     context.route(lambda url: "/v1/" in url, spoiled)
     shown = []

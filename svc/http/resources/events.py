@@ -30,24 +30,23 @@ class Events:
         caller, query = read.caller, read.query
         user_id = caller.user.id
         after = None if query.after is None else api.number_in(query.after, user_id)
-        page, names, following = await self._store.read(
+        page, following = await self._store.read(
             _page(user_id, query, after, caller.edge_accounts, full_access=has_full_access(caller))
         )
         return api.EventList(
-            events=tuple(api.Event.from_model(event, names) for event in page),
+            events=tuple(map(api.NamedEvent.from_model, page)),
             next_cursor=None if following is None else api.id_of(user_id, following),
         )
 
 
 def _page(
     user_id: int, query: api.EventQuery, after: int | None, edge_accounts: Sequence[str] | None, *, full_access: bool
-) -> Tx[tuple[list[Event], dict[str, str], int | None]]:
-    """Return a page of events, the names of the objects in them, and the value of `after` for the next page.
+) -> Tx[tuple[list[Event], int | None]]:
+    """Return a page of events, and the value of `after` for the next page.
 
-    Without full access, the names are left out, because the caller may not be allowed to see the objects.
+    Without full access, the events have no names, because the caller may not be allowed to see the objects.
     """
     page, following = yield from events.page(user_id, query.order, after, query.limit, edge_accounts, own=full_access)
-    names: dict[str, str] = {}
     if full_access:
-        names = yield from events.names(user_id, {each for event in page for each in (event.target, event.via) if each})
-    return page, names, following
+        page = yield from events.add_names(user_id, page)
+    return page, following

@@ -4,7 +4,7 @@
  */
 
 /**
- * @typedef {import("./wire").Event} Event
+ * @typedef {import("./wire").NamedEvent} Event
  * @typedef {{id: string, event: Event, changes: Event[]}} Group `changes`: newest first
  */
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { grouped, isStateChange, latest } from "../src/event-groups.js";
 
 /**
- * @param {import("../src/wire").Event["action"]} action @param {string} at @param {string} [outcome]
+ * @param {import("../src/wire").NamedEvent["action"]} action @param {string} at @param {string} [outcome]
  * @param {string} [target]
  */
 const event = (action, at, outcome = "done", target = "acc_a") => ({

@@ -11,7 +11,7 @@ import { PAGE, useMore } from "../ui/more.jsx";
 import { Empty, Loaded, Mark, Page, State, explain } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
-/** @typedef {import("../wire").Event} Event */
+/** @typedef {import("../wire").NamedEvent} Event */
 
 /** The page of an object, by the prefix of its id. */
 const PAGES = { acc: "/accounts/", site: "/sites/", lnk: "/links/" };

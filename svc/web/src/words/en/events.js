@@ -2,7 +2,7 @@
 
 import { plural } from "../../format.js";
 
-/** @type {Record<import("../../wire").Event["action"], string>} */
+/** @type {Record<import("../../wire").NamedEvent["action"], string>} */
 const actions = {
   "user.sign_up": "Signed up",
   "user.invite": "Invited by the operator",
