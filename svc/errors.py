@@ -289,7 +289,7 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "route_not_ours": Meaning(
         409,
-        "A route of the site was changed outside the service, so the service did not delete it.",
+        "One of the site's routes was changed outside the service, so the service did not delete this route.",
         "Delete the route in the Cloudflare dashboard if you do not need it.",
     ),
     "payload_too_large": Meaning(413, "The request body is too large."),
@@ -320,7 +320,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "The host has no proxied DNS record; details.record gives the record that it needs.",
         "Create the record in the Cloudflare dashboard, or turn on the proxy (orange cloud) for the existing record.",
     ),
-    "rate_limited": Meaning(429, "Too many requests; Retry-After gives the seconds to wait."),
+    "rate_limited": Meaning(429, "Too many requests; Retry-After gives the number of seconds to wait."),
     "internal": Meaning(
         500, "The service failed; details.id identifies the log entry.", "Contact the operator and quote this id."
     ),
@@ -349,7 +349,9 @@ CATALOGUE: dict[Code, Meaning] = {
     "cloudflare_unavailable": Meaning(503, "Cloudflare failed or could not be reached.", _TRY_AGAIN),
     "service_full": Meaning(503, "The service has reached its account limit.", "Contact the operator."),
     "not_configured": Meaning(503, "This part of the service is not configured.", "Contact the operator."),
-    "busy": Meaning(503, "The service cannot handle this request now; Retry-After gives the seconds to wait."),
+    "busy": Meaning(
+        503, "The service cannot handle this request now; Retry-After gives the number of seconds to wait."
+    ),
     "revoked": _not_ready("The working token has expired, or was deleted or disabled.", _RENEW),
     "token_refused": _not_ready(
         "Cloudflare rejects the working token.",

@@ -24,8 +24,8 @@ const PART_CHARS = 30_000;
 const STEP_DAYS = STEP_TARGETS * 31;
 
 /**
- * Maximum number of rows of deleted months per step. Deleted rows count as written rows. In 288 steps a day, they take
- * less than a tenth of the daily limit, so that a lowered setting does not use up the write budget.
+ * Maximum number of rows of old months that a step deletes. Cloudflare counts deleted rows as written rows. At 288 steps
+ * a day, deletions take less than a tenth of the daily limit, even after somebody has lowered `months_kept`.
  */
 const EXPIRED_ROWS = 32;
 
@@ -86,7 +86,7 @@ export function newMonths(first) {
 export const addedUntil = ({ month }) => firstDayOf(month);
 
 /**
- * Returns the state after days were deleted, possibly before they were added up.
+ * Returns the state after the deletion of days. Some of these days may not have been added up yet.
  * @param {MonthState} months @param {number} keptFrom epoch day: the first day that is not deleted
  * @returns {MonthState} `months` itself if it already takes the deletion into account
  */

@@ -254,7 +254,7 @@ class Link(ResponseBody):
 
 
 class LinkList(ResponseBody):
-    """A page of links. A link that exists while you read all pages appears on exactly one of them."""
+    """A page of links. A link that exists during your requests for all pages appears on exactly one of them."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field("Present if there may be more links. The next page can be empty.")

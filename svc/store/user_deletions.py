@@ -89,7 +89,7 @@ def _detach(
     # Delete emails before tokens, so that the token for an email that is being composed is also deleted.
     yield from outbox.forget(user_id, user.email)
     yield from forget_mail_tokens(user_id)
-    # Keep the password hash until the end, because a repeated request must give the password again.
+    # Keep the password hash until the end, because a repeated request must contain the password again.
     yield sql(
         "update users set email = null, language = coalesce(language, cast($2 as text)) where id = $1",
         user_id,

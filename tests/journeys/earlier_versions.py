@@ -1,7 +1,7 @@
 """Upgrades from earlier versions: `make upgrades`.
 
 An earlier version creates a store and installs its Worker. The current version then takes over both, while visitors
-send views and clicks. No event is lost or counted twice. Afterwards, the earlier version refuses the store.
+send views and clicks. No event is lost or counted twice. Afterwards, the earlier version refuses to open the store.
 
 Each version is built from this repository's history. Building one takes a few minutes and needs access to the package
 registries, so `make test` does not collect this file.

@@ -1,4 +1,4 @@
-"""Tests of the stored totals of all targets of an account on one day."""
+"""Tests of the totals of each target of an account, stored for one day."""
 
 from __future__ import annotations
 

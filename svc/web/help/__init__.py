@@ -7,5 +7,5 @@ template   the HTML around a page, with navigation and table of contents
 __main__   `python -m svc.web.help FILE` writes all pages, the search index and llms.txt as one JSON file
 
 `svc/web/build.js` adds the stylesheet and the script (`svc/web/src/help/`), and compresses the files. The build fails
-if a page has a broken link or anchor, raw HTML or an image, or if no README lists the page.
+if a page contains raw HTML, an image, a broken link or a broken anchor, or if no README lists the page.
 """

@@ -38,15 +38,15 @@ const errors = {
   token_check_failed: ["The working token does not work.", "Try again. If the problem persists, contact the operator."],
   orphan_not_deleted: [
     "A token from an earlier attempt could not be deleted.",
-    "Delete the tokens listed here in the Cloudflare dashboard, then try again.",
+    "In the Cloudflare dashboard, delete the tokens listed here. Then try again.",
   ],
   renew_lost: [
     "The outcome of the renewal is unknown.",
-    "Delete the token listed here in the Cloudflare dashboard, then renew again.",
+    "In the Cloudflare dashboard, delete the token listed here. Then renew again.",
   ],
   bootstrap_lost: [
     "Connecting the account was interrupted.",
-    "Delete the tokens listed here in the Cloudflare dashboard if they still exist, then reconnect.",
+    "In the Cloudflare dashboard, delete those of the tokens listed here that still exist. Then reconnect.",
   ],
   resource_drift: [
     "The installed Worker or its database was changed or deleted outside the service.",

@@ -34,7 +34,7 @@ export default {
     `Added ${address}, the address that the service sees. Your internet provider may give you a new address later.`,
   networkAdded: (/** @type {string} */ network) =>
     `Added ${network}. Devices change their IPv6 address often, so this is the whole network of your connection. ` +
-    "If your connection also uses IPv4, add that address as well.",
+    "If your connection also uses IPv4, add your IPv4 address as well.",
   addressUnknown: (/** @type {string} */ address) =>
     `The service sees ${address || "no address"}, but your site sees a public address. Enter your public address.`,
   countries: "Excluded countries",
