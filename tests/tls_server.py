@@ -43,16 +43,19 @@ class Server:
 
 @asynccontextmanager
 async def serving(
-    respond: Respond, certificate: trustme.LeafCert | None = None, address: str = "127.0.0.1"
+    respond: Respond, certificate: trustme.LeafCert | None = None, address: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[Server]:
-    """Call `respond(stream, request)` for each connection with a request. With a certificate, use TLS."""
+    """Call `respond(stream, request)` for each connection with a request. With a certificate, use TLS.
+
+    `port`: 0 for any free port.
+    """
     context = None
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(context)
 
     async with trio.open_nursery() as nursery:
-        [listener] = await trio.open_tcp_listeners(0, host=address)
+        [listener] = await trio.open_tcp_listeners(port, host=address)
         server = Server(address, listener.socket.getsockname()[1])
 
         async def accept(stream: Any) -> None:

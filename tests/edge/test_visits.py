@@ -147,13 +147,16 @@ async def test_server_without_tls_has_no_valid_certificate(authority):
 
 
 async def test_refused_connection_and_the_next_address(authority):
+    addresses = ["127.0.0.1", "127.0.0.2"]
     with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        closed = Server("127.0.0.1", unused.getsockname()[1])
-        answer = await visitor(closed, authority).get_from(["127.0.0.1", "127.0.0.2"], HOST, "/code")
-    assert answer == NoAnswer("not_connected")
-    async with serving(sends(NOT_FOUND), authority.issue_cert(HOST), "127.0.0.2") as server:
-        answer = await visitor(server, authority).get_from(["127.0.0.1", "127.0.0.2"], HOST, "/code")
+        unused.bind(
+            (addresses[0], 0)
+        )  # no other program can listen at this address, so the first connection is refused
+        port = unused.getsockname()[1]
+        answer = await visitor(Server(addresses[0], port), authority).get_from(addresses, HOST, "/code")
+        assert answer == NoAnswer("not_connected")
+        async with serving(sends(NOT_FOUND), authority.issue_cert(HOST), addresses[1], port) as server:
+            answer = await visitor(server, authority).get_from(addresses, HOST, "/code")
     assert isinstance(answer, Answer)
 
 
