@@ -24,8 +24,8 @@ const PART_CHARS = 30_000;
 const STEP_DAYS = STEP_TARGETS * 31;
 
 /**
- * Maximum number of rows of old months that a step deletes. Cloudflare counts deleted rows as written rows. At 288 steps
- * a day, deletions take less than a tenth of the daily limit, even after somebody has lowered `months_kept`.
+ * Maximum number of rows of old months that a step deletes. Cloudflare counts deleted rows as written rows. At 288
+ * steps a day, deletions take less than a tenth of the daily limit, even after somebody has lowered `months_kept`.
  */
 const EXPIRED_ROWS = 32;
 
