@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.visitors import DESKTOP_CHROME
-from tests.web.places import EMAIL, PASSWORD, World, close, new_context, signed_in_tab
+from tests.web.places import EMAIL, PASSWORD, close, new_context, signed_in_tab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
 
-    from tests.web.places import Place
+    from edge_worker.emulator.client import Customer
+    from tests.web.places import Place, World
 
 
 @pytest.fixture
@@ -43,9 +43,7 @@ def test_field_and_host_errors_are_german(furnished: Place, tab: Page) -> None:
     assert tab.locator("html").get_attribute("lang") == "de"
 
 
-def test_findings_are_german(furnished: Place, tab: Page) -> None:
-    world, zone = World(furnished), "deutsch.example"
-    customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
+def test_findings_are_german(furnished: Place, world: World, customer: Customer, zone: str, tab: Page) -> None:
     account_id = world.connected(customer)
     tab.goto(f"{furnished.url}/accounts/{account_id}#check")
     expect(tab.locator(".page-head .mark")).to_have_text(re.compile("Bereit"))
@@ -60,8 +58,7 @@ def test_findings_are_german(furnished: Place, tab: Page) -> None:
     expect(finding.first).to_contain_text("Legen Sie den Eintrag im Cloudflare-Dashboard an")
 
 
-def test_remaining_resources_are_german(furnished: Place, world: World, tab: Page) -> None:
-    customer = world.platform(lambda emulator: emulator.create_account([proxied_zone("rest.example")]))
+def test_remaining_resources_are_german(furnished: Place, world: World, customer: Customer, tab: Page) -> None:
     account_id = world.connected(customer)
     tab.goto(f"{furnished.url}/accounts/{account_id}")
     expect(tab.locator(".page-head .mark")).to_have_text(re.compile("Bereit"))
@@ -78,8 +75,7 @@ def test_remaining_resources_are_german(furnished: Place, world: World, tab: Pag
     assert not [sentence for sentence in left if "the " in sentence]
 
 
-def test_german_error_quotes_cloudflare(furnished: Place, world: World, tab: Page) -> None:
-    customer = world.platform(lambda emulator: emulator.create_account([proxied_zone("wort.example")]))
+def test_german_error_quotes_cloudflare(furnished: Place, world: World, customer: Customer, tab: Page) -> None:
     said = {"method": "PUT", "status": 400, "code": 10021, "message": "Uncaught Error at line 7"}
     world.platform(lambda emulator: emulator.fault("refuse", "*/workers/scripts/svc-edge*", times=None, **said))
     account_id = world.connected(customer)

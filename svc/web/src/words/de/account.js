@@ -59,7 +59,7 @@ const account = {
       "Das Bootstrap-Token ist noch gültig. Verwenden Sie es für den nächsten Versuch, oder löschen Sie es im Cloudflare-Dashboard unter Manage Account → Account API Tokens.",
   },
   locations: {
-    "": "Automatisch (nahe beim Dienst)",
+    "": "Automatisch (beim Dienst)",
     wnam: "Westliches Nordamerika",
     enam: "Östliches Nordamerika",
     weur: "Westeuropa",
