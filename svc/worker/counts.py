@@ -94,7 +94,8 @@ class Live:
     service's store was too busy.
     `visit_lists`: those of the target's breakdowns that older Workers do not count. `unlisted_days`: the day numbers
     that an older Worker counted without these breakdowns. `months`: the first and the last day of each whole month that
-    the Worker has added up. A month's breakdowns are included even if some of its days are deleted.
+    is imported, or that the Worker has added up. A month's breakdowns are included even if some of its days are
+    deleted. `imported_months`: the same for imported months only.
     """
 
     at: int
@@ -107,6 +108,7 @@ class Live:
     visit_lists: tuple[VisitList, ...] = ()
     unlisted_days: Set[int] = frozenset()
     months: tuple[tuple[int, int], ...] = ()
+    imported_months: tuple[tuple[int, int], ...] = ()
 
     @property
     def listed_from(self) -> int:
@@ -309,6 +311,7 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
         visit_lists=lists,
         unlisted_days=unlisted | months.unlisted_days,
         months=tuple(months.covered),
+        imported_months=tuple(months.imported),
     )
     counts = [
         count

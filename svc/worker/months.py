@@ -43,12 +43,13 @@ class Month:
 class MonthSums:
     """The sums of a target's months.
 
-    `covered`: for each month, the first and the last day that its sum contains. `numbers`: the numbers of these months.
-    `lists`: the sums of each breakdown. `unlisted_days`: the days (day numbers) that an older Worker counted without
+    `covered`: for each month, the first and the last day that its sum contains. `imported`: the same for imported
+    months only. `numbers`: the numbers of all these months. `lists`: the sums of each breakdown. `unlisted_days`: the days (day numbers) that an older Worker counted without
     `VISIT_LISTS`. `has_visit_lists`: True if a month has these lists.
     """
 
     covered: list[tuple[int, int]] = field(default_factory=list)
+    imported: list[tuple[int, int]] = field(default_factory=list)
     numbers: set[int] = field(default_factory=set)
     lists: dict[Dimension, dict[str, int]] = field(default_factory=dict)
     unlisted_days: set[int] = field(default_factory=set)
@@ -123,12 +124,15 @@ def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState |
     stored = {int(str(row["month"])): _Row.model_validate_json(str(row["totals"])) for row in rows}
     for month in months:
         row = stored.get(month.number)
-        if not (_is_imported(month, row, state) or _is_added_up(month, state, kept_from)):
+        is_imported = _is_imported(month, row, state)
+        if not (is_imported or _is_added_up(month, state, kept_from)):
             continue
         first = _first_day(month, row, state)
         if not month.first <= first <= month.last + 1:
             raise ValueError("a month begins with a day of another month")
         sums.covered.append((first, month.last))
+        if is_imported:
+            sums.imported.append((first, month.last))
         sums.numbers.add(month.number)
         if row is not None:
             _add(sums, row, month)

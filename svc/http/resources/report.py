@@ -121,7 +121,8 @@ def with_missing_breakdowns(
         missing = [_missing(span.first_day, span.last_day, report.unavailable or "not_kept")]
         return report.model_copy(update={"breakdowns_missing": tuple(missing)})
     imported = [day for day in span.days if day in stored.imported_days]
-    without_lists = _gaps(imported[0], imported[-1], live.months) if imported else ()
+    # A month that the Worker has added up contains no breakdowns of imported days.
+    without_lists = _gaps(imported[0], imported[-1], live.imported_months) if imported else ()
     missing = [_missing(*gap, "imported") for gap in without_lists]
     # On days before its creation, the site or link had no counts that could be missing.
     first = max(span.first_day, created_on, *(day + 1 for day in imported[-1:]))

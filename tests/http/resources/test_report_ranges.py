@@ -357,6 +357,22 @@ async def test_report_names_the_days_without_breakdowns(place, noun):
     assert "breakdowns_missing" not in await place.report("?period=month", noun)
 
 
+@pytest.mark.parametrize("noun", ["site", "link"])
+async def test_only_imported_months_have_breakdowns_of_imported_days(place, noun):
+    place.read({"pages": {"/": 3}}, kept_from=place.today - 20)
+    await place.import_days({place.today - 200: Counts(7, 0, 3), place.today - 150: Counts(1, 0, 1)})
+    later = {"from": place.day(100), "to": place.day(21), "reason": "not_kept"}
+    added_up, imported = (place.today - 210, place.today - 181), (place.today - 180, place.today - 140)
+    for imported_months, until in (((), 150), ((imported,), 181)):
+        place.world.supervisor.readable = replace(
+            place.world.supervisor.readable, months=(added_up, imported), imported_months=imported_months
+        )
+        assert (await place.report("?period=all&breakdowns=1", noun))["breakdowns_missing"] == [
+            {"from": place.day(200), "to": place.day(until), "reason": "imported"},
+            later,
+        ]
+
+
 async def test_report_names_the_days_without_lists_of_an_older_worker(place):
     for unlisted, missing in (
         ((), []),
