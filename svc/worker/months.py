@@ -44,8 +44,9 @@ class MonthSums:
     """The sums of a target's months.
 
     `covered`: for each month, the first and the last day that its sum contains. `imported`: the same for imported
-    months only. `numbers`: the numbers of all these months. `lists`: the sums of each breakdown. `unlisted_days`: the days (day numbers) that an older Worker counted without
-    `VISIT_LISTS`. `has_visit_lists`: True if a month has these lists.
+    months only. `numbers`: the numbers of all these months. `lists`: the sums of each breakdown. `unlisted_days`: the
+    days (day numbers) that an older Worker counted without `VISIT_LISTS`. `has_visit_lists`: True if a month has these
+    lists.
     """
 
     covered: list[tuple[int, int]] = field(default_factory=list)
