@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field
 
@@ -60,7 +60,7 @@ class Event(ResponseBody):
     )
 
     @classmethod
-    def from_model(cls, event: model.Event) -> Event:
+    def from_model(cls, event: model.Event) -> Self:
         """Return the response for an event."""
         return cls(
             id=id_of(event.user_id, event.number),
@@ -83,12 +83,16 @@ class NamedEvent(Event):
         " API key or a share. Absent if the object no longer exists, or if your API key lacks a scope or is limited to"
         " specific accounts."
     )
-    via_name: str | None = optional_field("The name of the API key `via`. Absent if it is unknown.")
+    via_name: str | None = optional_field(
+        "The current name of the API key `via`. Absent if `via` is not an API key, or for the same reasons as"
+        " `target_name`."
+    )
 
     @classmethod
-    def from_model(cls, event: model.Event) -> NamedEvent:
+    def from_model(cls, event: model.Event) -> Self:
         """Return the response for an event."""
-        return cls(**dict(Event.from_model(event)), target_name=event.target_name, via_name=event.via_name)
+        names = {"target_name": event.target_name, "via_name": event.via_name}
+        return super().from_model(event).model_copy(update=names)
 
 
 class EventList(ResponseBody):

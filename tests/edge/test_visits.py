@@ -149,9 +149,8 @@ async def test_server_without_tls_has_no_valid_certificate(authority):
 async def test_refused_connection_and_the_next_address(authority):
     addresses = ["127.0.0.1", "127.0.0.2"]
     with socket.socket() as unused:
-        unused.bind(
-            (addresses[0], 0)
-        )  # no other program can listen at this address, so the first connection is refused
+        # No other program can listen at this address and port, so the first connection is refused.
+        unused.bind((addresses[0], 0))
         port = unused.getsockname()[1]
         answer = await visitor(Server(addresses[0], port), authority).get_from(addresses, HOST, "/code")
         assert answer == NoAnswer("not_connected")

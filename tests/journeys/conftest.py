@@ -86,14 +86,16 @@ async def service(
         yield running
 
 
-async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
+async def begin_yesterday(emulator: Emulator, after_ms: int = 0) -> tuple[int, int]:
     """Move the platform's clock to 12:10 on a day that is in the past for the service.
 
     This ensures that no hour or day ends during a test, and that no Worker's clock is ahead of the service's. Return
-    the platform's time before the move, and the time to which the clock was moved (both epoch ms).
+    the platform's time before the move, and noon of that day (both epoch ms).
+
+    `after_ms`: the time after that day that must also be in the past.
     """
     real = await emulator.clock(0)
-    noon = (real // DAY_MS - 1) * DAY_MS + DAY_MS // 2
+    noon = ((real - after_ms) // DAY_MS - 1) * DAY_MS + DAY_MS // 2
     await emulator.clock((noon + 10 * 60_000 - real) / 1000)
     return real, noon
 

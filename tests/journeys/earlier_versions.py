@@ -19,10 +19,11 @@ import pytest
 import trio
 
 from edge_worker.harness.service import Program, Service, environment, eventually, open_service
+from svc.clock import HOUR_MS
 from svc.worker.bundle import load_bundle
 from tests.databases import sqlite_config
-from tests.journeys.conftest import PUSHED_BY_MS, ZONE, begin_yesterday, crons, free_port, settings_of
-from tests.journeys.test_update import AGENT, HOUR_MS, MINUTE_MS, Traffic, stored
+from tests.journeys.conftest import ZONE, begin_yesterday, crons, free_port, settings_of
+from tests.journeys.traffic import AGENT, MINUTE_MS, Traffic, close_day, stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,8 +92,8 @@ async def test_current_version_takes_over_store_and_worker(
     earlier: Earlier, emulator: Emulator, customer: Customer, tmp_path: Path
 ) -> None:
     store = sqlite_config(tmp_path)
-    settings = {**settings_of(emulator, store), "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.3"}
-    real, noon = await begin_yesterday(emulator)
+    settings = settings_of(emulator, store, SVC_HTTP_BIND=free_port(), SVC_TIMING_ROLLOUT_EVERY_S="0.3")
+    real, noon = await begin_yesterday(emulator, after_ms=2 * HOUR_MS)
     async with open_service(tmp_path / "svc", settings, program=Program(earlier.serve)) as service:
         await service.sign_up("a@example.com", "a long password")
         headers = service.headers
@@ -104,33 +105,20 @@ async def test_current_version_takes_over_store_and_worker(
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{ZONE}"}, expect=202)
         site, link = await targets(service, account_id)
         traffic = Traffic(emulator, site["path"], link["code"])
-        for _ in range(20):
-            await traffic.visit()
-        await emulator.settled()
+        await traffic.visits(20)
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
-        for _ in range(20):
-            await traffic.visit()
-        await emulator.settled()
+        await traffic.visits(20)
 
     async with open_service(tmp_path / "svc", settings) as service:
         service.headers = headers
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(traffic.run)
-            options = await link_with_options(service, account_id)
-            await eventually(lambda: has_current_worker(service, account_id))
-            sent = traffic.sent
-            while traffic.sent < sent + 20:
-                await trio.lowlevel.checkpoint()
-            traffic.is_running = False
-        await emulator.settled()
+        options = await link_with_options(service, account_id)
+        account = await traffic.until_updated(service, account_id)
+        assert account["edge"]["bundle"] == load_bundle().sha256
         await crons(emulator, customer, real, noon + 70 * MINUTE_MS, 2)
         await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}", f"/v1/links/{options['id']}")
         visit = await emulator.visit(f"go.{ZONE}", f"/{options['code']}?q=1&campaign=x", headers=AGENT)
         assert dict(visit.headers)["location"] in {f"https://a.example/split{number}?campaign=x" for number in (1, 2)}
-        # The current Worker closes the hours and the day.
-        for end in (noon + 3 * HOUR_MS, noon + 12 * HOUR_MS):
-            await crons(emulator, customer, real, end + 12 * MINUTE_MS, 6)
-            await crons(emulator, customer, real, end + PUSHED_BY_MS, 4)
+        await close_day(emulator, customer, real, noon)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert account["state"] == "ready", account
         assert (account["operation"]["kind"], account["operation"]["state"]) == ("update", "done")
@@ -176,9 +164,3 @@ async def link_with_options(service: Service, account_id: str) -> dict[str, Any]
     }
     link: dict[str, Any] = (await service.call("POST", "/v1/links", new, expect=201))["link"]
     return link
-
-
-async def has_current_worker(service: Service, account_id: str) -> bool | None:
-    """Return True if the current Worker is installed, otherwise None."""
-    account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
-    return account["edge"]["bundle"] == load_bundle().sha256 or None

@@ -7,62 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import trio
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually, open_service
-from edge_worker.harness.visitors import DESKTOP_CHROME
-from svc.store import open_store, totals
+from svc.clock import HOUR_MS
 from svc.worker.bundle import load_bundle
 from tests.databases import sqlite_config
-from tests.journeys.conftest import PUSHED_BY_MS, ZONE, connect, crons, free_port, settings_of
+from tests.journeys.conftest import ZONE, begin_yesterday, connect, crons, free_port, settings_of
 from tests.journeys.lifecycle import FAULTS, Draws, connected
 from tests.journeys.mortal import open_mortal_service
+from tests.journeys.traffic import MINUTE_MS, Traffic, close_day, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from edge_worker.emulator.client import Customer, Emulator
     from edge_worker.harness.service import Service
-    from svc.config import StoreConfig
     from tests.journeys.lifecycle import World
 
-HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 # The usual number of platform calls in an update, and the usual number of its moments as counted by `mortal`.
 CALLS, MOMENTS = 9, 35
 # The sample sizes in `make test`. `make test-all` tests all moments, and all calls with all failures.
 CALLS_DRAWN, MOMENTS_DRAWN = 2, 1
-AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
-
-
-async def updated(service: Service, account_id: str) -> Any:
-    """Return the account once only the new Worker's first push is missing. The account must be ready throughout."""
-    account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
-    assert account["state"] == "ready", account
-    operation = account["operation"]
-    return account if (operation["kind"], operation["step"]) == ("update", "selfcheck") else None
-
-
-class Traffic:
-    """Views of a site and clicks on a link, in turn. `sent`: the number of pairs that got both responses."""
-
-    def __init__(self, emulator: Emulator, path: str, code: str) -> None:
-        self.emulator, self.path, self.code = emulator, path, code
-        self.sent = 0
-        self.is_running = True
-
-    async def visit(self) -> None:
-        """Send a view and a click. Successive calls use different IP addresses."""
-        ip = f"192.0.2.{self.sent % 200}"
-        view = await self.emulator.visit(ZONE, self.path, method="POST", body="/\n", ip=ip, headers=AGENT)
-        click = await self.emulator.visit(f"go.{ZONE}", f"/{self.code}", ip=ip, headers=AGENT)
-        assert (view.status, click.status) == (204, 302)
-        self.sent += 1
-
-    async def run(self) -> None:
-        """Send visits until `is_running` is False."""
-        while self.is_running:
-            await self.visit()
 
 
 @pytest.mark.rule("X7", "A21")
@@ -71,11 +37,8 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
     emulator: Emulator, customer: Customer, tmp_path: Path, next_bundle_folder: Path
 ) -> None:
     store = sqlite_config(tmp_path)
-    settings = {**settings_of(emulator, store), "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.3"}
-    real = await emulator.clock(0)
-    # By the service's clock, the first hours after this day must have passed.
-    noon = ((real - 2 * HOUR_MS) // DAY_MS - 1) * DAY_MS + 12 * HOUR_MS
-    await emulator.clock((noon + 2 * MINUTE_MS - real) / 1000)
+    settings = settings_of(emulator, store, SVC_HTTP_BIND=free_port(), SVC_TIMING_ROLLOUT_EVERY_S="0.3")
+    real, noon = await begin_yesterday(emulator, after_ms=2 * HOUR_MS)
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
         headers = service.headers
@@ -86,11 +49,9 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         link = (await service.call("POST", "/v1/links", new, expect=201))["link"]
         await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
         # The Worker confirms its installation, and then folds some events before the update.
-        await crons(emulator, customer, real, noon + 3 * MINUTE_MS, 2)
+        await crons(emulator, customer, real, noon + 12 * MINUTE_MS, 2)
         traffic = Traffic(emulator, site["path"], link["code"])
-        for _ in range(20):
-            await traffic.visit()
-        await emulator.settled()
+        await traffic.visits(20)
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
         before = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
 
@@ -101,14 +62,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
     await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=0.5)
     async with open_service(tmp_path / "svc", settings, next_bundle_folder) as service:
         service.headers = headers
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(traffic.run)
-            account = await eventually(lambda: updated(service, account_id))
-            sent = traffic.sent
-            while traffic.sent < sent + 20:
-                await trio.lowlevel.checkpoint()
-            traffic.is_running = False
-        await emulator.settled()
+        account = await traffic.until_updated(service, account_id)
         assert not await emulator.faults(), "some faults were not met"
         assert (account["edge"]["schema"], account["operation"]["step"]) == (
             load_bundle(next_bundle_folder).schema,
@@ -121,10 +75,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
             "done",
             account["edge"]["schema"],
         )  # the first push of the new Worker confirms the update
-        # The new Worker closes the hours and the day.
-        for end in (noon + 3 * HOUR_MS, noon + 12 * HOUR_MS):
-            await crons(emulator, customer, real, end + 12 * MINUTE_MS, 6)
-            await crons(emulator, customer, real, end + PUSHED_BY_MS, 4)
+        await close_day(emulator, customer, real, noon)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert (account["push"]["queue"], sum(account["push"]["dropped"].values())) == (0, 0)
     assert traffic.sent > 40
@@ -242,12 +193,3 @@ async def confirmed(world: World, service: Service) -> None:
     account = await world.account(service)
     assert account is not None
     assert account["operation"]["state"] == "done", account
-
-
-async def stored(config: StoreConfig, target: str, noon: int) -> tuple[int, int]:
-    """Return the stored views and visitors for the day that includes `noon` (epoch ms). The day must be final."""
-    day = noon // DAY_MS
-    async with open_store(config) as store:
-        counts, _, final = (await store.read(totals.day_counts(target, day, day)))[day]
-    assert final
-    return counts.views, counts.visitors

@@ -19,7 +19,7 @@ from tests.clock import START_MS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import Account, Mailing, MailingTarget, NoteTarget, TargetKind, TargetProblem
+    from svc.model import Account, Event, Mailing, MailingTarget, NoteTarget, TargetKind, TargetProblem
     from svc.store.tx import Tx
 
 _numbers = count(1)
@@ -196,3 +196,9 @@ def a_broken_target(url: str, problem: TargetProblem = "http_404", now: int = ST
         check = target_checks.Check(target_checks.target_digest(url), url, at)
         assert (yield from target_checks.claim(check, at))
         yield from target_checks.record(check, at, problem, at)
+
+
+def record(*recorded: Event) -> Tx[None]:
+    """Add events to the logs of their users."""
+    for event in recorded:  # noqa: UP028  # `yield from` a list fails, because lists do not accept rows
+        yield event

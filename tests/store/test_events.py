@@ -15,7 +15,7 @@ from svc.store.tx import UNCHANGED, sql
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.databases import postgres_config
-from tests.store.makers import a_user, an_account, owner_of
+from tests.store.makers import a_user, an_account, owner_of, record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -28,11 +28,6 @@ ACCOUNTS = ("a" * 32, "b" * 32)
 
 def key_event(user_id: int, target: str = "key_1", edge_account_id: str | None = None) -> Event:
     return Event(user_id, START_MS, "session", "192.0.2.7", "key.issue", target, "done", edge_account_id)
-
-
-def record(*recorded: Event) -> Tx[None]:
-    for event in recorded:  # noqa: UP028  # `yield from` a list fails, because lists do not accept rows
-        yield event
 
 
 async def audit_log(store: Store, user_id: int) -> list[Event]:

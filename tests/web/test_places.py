@@ -57,12 +57,8 @@ def test_fetched_repeats_a_request_on_a_connection_that_the_service_closes(brows
         thread.start()
         page.route("**/*", lambda route: route.fulfill(response=fetched(route)))
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1/me"
-        assert (
-            page.evaluate(
-                "(url) => fetch(url, {signal: AbortSignal.timeout(20_000)}).then((response) => response.text())", url
-            )
-            == "here"
-        )
+        request = "(url) => fetch(url, {signal: AbortSignal.timeout(20_000)}).then((response) => response.text())"
+        assert page.evaluate(request, url) == "here"
         thread.join()
     assert len(accepted) == 2
     close(context)

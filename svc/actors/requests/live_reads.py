@@ -127,7 +127,7 @@ class LiveReads:
         ledger = target_statements(days.last_day, days.target_id)
         before = await self._stored(days)
         results = await query([*ledger, *read_statements(days)], access, database_id)
-        after = await self._stored(days)
+        after = None if before is None else await self._stored(days)
 
         def build() -> Live:
             counts = results[len(ledger) :]

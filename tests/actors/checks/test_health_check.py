@@ -90,7 +90,7 @@ async def check(service):
 
 
 def by_thing(findings):
-    """Return (`found`, `mended`, `remedy`) by the `thing` of each finding."""
+    """Map the `thing` of each finding to what was found, whether it was repaired, and the remedy."""
     return {one["thing"]: (one["found"], one["mended"], one["remedy"]) for one in findings}
 
 

@@ -19,6 +19,7 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.auth_steps import EMAIL, PASSWORD, a_confirmed_user, client, confirm, sign_in, sign_up, token_of
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, SCOPES
+from tests.store.makers import record
 
 if TYPE_CHECKING:
     from svc.model import Account, User
@@ -112,14 +113,10 @@ async def test_events_name_objects_that_exist_for_callers_who_may_see_them(world
 async def test_names_belong_to_the_objects_of_the_user(world: World) -> None:
     _, _, account = await world.ready()
     stranger = await world.user()
-    await world.store.run(forged(Event(stranger.id, START_MS, "session", None, "account.change", account.id, "done")))
+    await world.store.run(record(Event(stranger.id, START_MS, "session", None, "account.change", account.id, "done")))
     [event] = await events_of(world, await world.session(stranger))
     assert event["target"] == account.id
     assert "target_name" not in event
-
-
-def forged(event: Event) -> Tx[None]:
-    yield event
 
 
 ALL: list[tuple[str, str, str, Any]] = [

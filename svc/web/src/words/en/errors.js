@@ -46,7 +46,7 @@ const errors = {
   ],
   bootstrap_lost: [
     "Connecting the account was interrupted.",
-    "In the Cloudflare dashboard, delete those of the tokens listed here that still exist. Then reconnect.",
+    "In the Cloudflare dashboard, delete any of the tokens listed here that still exist. Then reconnect.",
   ],
   resource_drift: [
     "The installed Worker or its database was changed or deleted outside the service.",
