@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from jsonschema_rs import Draft202012Validator
 
-from svc.api.openapi import document
+from svc.api.openapi import document, resolve
 
 # The codes of error responses to requests that match no endpoint, by status.
 BEFORE_AN_ENDPOINT = {404: "not_found", 405: "method_not_allowed"}
@@ -41,7 +41,7 @@ def _validator(method: str, path: str, status: str, media_type: str) -> Draft202
     responses = contract()["paths"][path][method]["responses"]
     if status not in responses:
         raise OutsideTheContract(f"{method} {path} does not document {status}")
-    content = responses[status]["content"]
+    content = resolve(contract(), responses[status])["content"]
     if media_type not in content:
         raise OutsideTheContract(f"{method} {path} does not document {media_type} with {status}")
     # References are resolved relative to the schema's root.
@@ -80,8 +80,7 @@ def check(method: str, target: str, status: int, headers: Any, raw: bytes) -> No
         wrong = next(validator.iter_errors(value), None)
         if wrong is not None:
             raise OutsideTheContract(f"{method} {path} {status}: {wrong.message} at {wrong.instance_path}")
-    response = contract()["paths"][path][described]["responses"][str(status)]
+    response = resolve(contract(), contract()["paths"][path][described]["responses"][str(status)])
     for name, reference in response["headers"].items():
-        header = contract()["components"]["headers"][reference["$ref"].rpartition("/")[2]]
-        if header.get("required") and name not in headers:
+        if resolve(contract(), reference).get("required") and name not in headers:
             raise OutsideTheContract(f"{method} {path} {status} lacks the header {name}")

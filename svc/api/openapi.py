@@ -89,8 +89,9 @@ def document(base_url: str) -> Json:
     """Return the OpenAPI document; `base_url` is the service's URL without a trailing slash."""
     schemas, refs = _schemas()
     paths: dict[str, Json] = {}
+    refusals: dict[str, Json] = {}
     for endpoint in ENDPOINTS:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, refs)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, refs, refusals)
     return {
         "openapi": OPENAPI_VERSION,
         "info": {
@@ -105,6 +106,7 @@ def document(base_url: str) -> Json:
         "paths": paths,
         "components": {
             "schemas": schemas,
+            "responses": refusals,
             "headers": _HEADERS,
             "examples": {code: {"value": ServiceError(code).body()} for code in CATALOGUE},
             "securitySchemes": {
@@ -124,6 +126,15 @@ def document(base_url: str) -> Json:
         },
         "x-codes": {code: _meaning(code) for code in CATALOGUE},
     }
+
+
+def resolve(contract: Json, part: Json) -> Json:
+    """Return the component of `contract` that `part` refers to, or `part` itself if it is not a reference."""
+    if "$ref" not in part:
+        return part
+    _, _, kind, name = part["$ref"].split("/")
+    component: Json = contract["components"][kind][name]
+    return component
 
 
 def to_json(contract: Json) -> bytes:
@@ -153,7 +164,10 @@ def _schemas() -> tuple[Json, dict[tuple[type[BaseModel], str], Json]]:
     return definitions["$defs"], refs  # type: ignore[return-value]  # declared as a wider type
 
 
-def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str], Json]) -> Json:
+def _operation(
+    endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str], Json], refusals: dict[str, Json]
+) -> Json:
+    """Describe an operation, and add its error responses to `refusals`."""
     parameters = [*_path_parameters(endpoint), *_query_parameters(endpoint)]
     if endpoint.changes:
         parameters.append(_IDEMPOTENCY_KEY)
@@ -166,7 +180,10 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
         "parameters": parameters,
         "responses": {
             str(endpoint.status): _success(endpoint, refs),
-            **_refusals(endpoint, refs[ErrorResponse, "serialization"]),
+            **{
+                status: _shared(refusal, refusals)
+                for status, refusal in _refusals(endpoint, refs[ErrorResponse, "serialization"]).items()
+            },
         },
     }
     if endpoint.body is not None:
@@ -253,7 +270,7 @@ def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error
     # Without a credential, browsers get a page instead of the error object.
     page: Json = {}
     if status == HTTPStatus.NOT_FOUND and endpoint.media_types == (HTML_TYPE,) and endpoint.access == "anybody":
-        page = {"text/html": {"schema": {"type": "string"}}}
+        page = {HTML_TYPE: {"schema": {"type": "string"}}}
     only_these = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
     return {
         "description": " ".join(f"`{code}`: {CATALOGUE[code].message}" for code in codes),
@@ -266,6 +283,18 @@ def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error
             **page,
         },
     }
+
+
+def _shared(refusal: Json, refusals: dict[str, Json]) -> Json:
+    """Add an error response to `refusals`, where operations with equal responses share it, and return a reference."""
+    parts = ["-".join(refusal["content"][JSON_TYPE]["examples"])]
+    if "Idempotent-Replayed" in refusal["headers"]:
+        parts.append("replayable")
+    if HTML_TYPE in refusal["content"]:
+        parts.append("page")
+    name = ".".join(parts)
+    refusals[name] = refusal
+    return {"$ref": f"#/components/responses/{name}"}
 
 
 def _meaning(code: Code) -> Json:

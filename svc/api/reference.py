@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from svc.api.openapi import resolve
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -88,8 +90,9 @@ def _operation(contract: Json, method: str, path: str, operation: Json) -> Itera
         content = operation["requestBody"]["content"]["application/json"]
         yield f"Body: {_type(content['schema'])}"
         yield ""
-        yield from _fields(_resolved(contract, content["schema"]))
-    for status, response in operation["responses"].items():
+        yield from _fields(resolve(contract, content["schema"]))
+    responses = {status: resolve(contract, each) for status, each in operation["responses"].items()}
+    for status, response in responses.items():
         if status.startswith("2"):
             kinds = (
                 _type(content["schema"]) if "$ref" in content["schema"] else f"`{kind}`"
@@ -99,7 +102,7 @@ def _operation(contract: Json, method: str, path: str, operation: Json) -> Itera
             yield ""
     codes = [
         f"{status} {', '.join(f'`{code}`' for code in response['content']['application/json']['examples'])}"
-        for status, response in operation["responses"].items()
+        for status, response in responses.items()
         if not status.startswith("2")
     ]
     yield f"Errors: {'; '.join(codes)}"
@@ -174,9 +177,3 @@ def _range(schema: Json) -> str:
     if low is not None and high is not None:
         return f", {low} to {high}"
     return ""
-
-
-def _resolved(contract: Json, schema: Json) -> Json:
-    name = schema["$ref"].rpartition("/")[2]
-    resolved: Json = contract["components"]["schemas"][name]
-    return resolved

@@ -11,7 +11,7 @@ import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from svc.api.contract import ENDPOINTS, TAGS
-from svc.api.openapi import document, to_json, to_yaml
+from svc.api.openapi import document, resolve, to_json, to_yaml
 from svc.errors import CATALOGUE, Code
 from tests import contract
 from tests.http.serving.test_refusals import is_error
@@ -103,6 +103,25 @@ def test_request_fields_have_no_default_because_generated_clients_would_require_
         name for name, field in optional if field not in nullable and "Default: " not in field.get("description", "")
     ]
     assert undocumented == []
+
+
+@pytest.mark.rule("D1")
+def test_operations_share_equal_error_responses():
+    made = document(BASE_URL)
+    for endpoint in ENDPOINTS:
+        responses = made["paths"][endpoint.path][endpoint.method.lower()]["responses"]
+        codes = []
+        for status, response in responses.items():
+            if status < "400":
+                continue
+            assert response.keys() == {"$ref"}
+            shared = resolve(made, response)
+            own = list(shared["content"]["application/json"]["examples"])
+            assert {CATALOGUE[code].status for code in own} == {int(status)}
+            assert ("Idempotent-Replayed" in shared["headers"]) == endpoint.changes, endpoint.path
+            codes += own
+        assert sorted(codes) == sorted(endpoint.all_codes), endpoint.path
+    assert len(made["components"]["responses"]) < len(ENDPOINTS)
 
 
 def test_every_operation_is_documented_completely():

@@ -13,8 +13,10 @@ export function Operation({ method, path, about, contract }) {
   const words = t().reference;
   const { schemas } = contract.components;
   const content = about.requestBody?.content[JSON_TYPE];
+  const responses = responsesOf(about, contract);
+  const access = accessOf(about, responses);
   const [[status, success]] = /** @type {[[string, any]]} */ (
-    Object.entries(about.responses).filter(([code]) => code.startsWith("2"))
+    Object.entries(responses).filter(([code]) => code.startsWith("2"))
   );
   const example = content && (content.example ?? exampleOf(content.schema, schemas));
   return (
@@ -24,23 +26,37 @@ export function Operation({ method, path, about, contract }) {
           <Text text={about.description} />
         </p>
       )}
-      <p>{words.access[accessOf(about)]}</p>
+      <p>{words.access[access]}</p>
       {about.parameters.length > 0 && <Parameters parameters={about.parameters} schemas={schemas} />}
       {content && <Body title={words.body} schema={content.schema} schemas={schemas} example={example} />}
       {Object.entries(success.content).map(([type, { schema }]) => (
         <ResponseDetails key={type} status={status} type={type} schema={schema} schemas={schemas} />
       ))}
-      <Refusals responses={about.responses} codes={contract["x-codes"]} />
-      <TryIt method={method} path={path} about={about} access={accessOf(about)} example={example} />
+      <Refusals responses={responses} codes={contract["x-codes"]} />
+      <TryIt method={method} path={path} about={about} access={access} example={example} />
     </>
   );
 }
 
 /**
  * @param {any} about
+ * @param {any} contract
+ * @returns {Record<string, any>} the operation's responses by status, without references
+ */
+function responsesOf(about, contract) {
+  const entries = Object.entries(about.responses).map(([status, { $ref = "", ...response }]) => [
+    status,
+    $ref ? contract.components.responses[$ref.split("/").pop()] : response,
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/**
+ * @param {any} about
+ * @param {Record<string, any>} responses
  * @returns {"anybody" | "bearer" | "session" | "worker" | "refresh"} the kind of credential required
  */
-function accessOf({ security, responses }) {
+function accessOf({ security }, responses) {
   const [name = "anybody"] = Object.keys(security[0] ?? {});
   const refusesKeys = "session_required" in (responses[403]?.content[JSON_TYPE].examples ?? {});
   return refusesKeys ? "session" : /** @type {any} */ (name);
