@@ -24,7 +24,9 @@ from tests.web.places import (
     outside_the_contract,
     sign_in,
     sign_up,
+    signed_in_tab,
 )
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,6 +104,13 @@ def page(context: BrowserContext) -> Page:
 
 
 @pytest.fixture
+def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
+    """A tab in which the user of `furnished` is signed in."""
+    with signed_in_tab(browser, furnished) as tab:
+        yield tab
+
+
+@pytest.fixture
 def world(furnished: Place) -> Iterator[World]:
     """Access to the service and the platform without a browser. At the end, the platform's faults are reset."""
     opened = World(furnished)
@@ -118,6 +127,13 @@ def link_host(furnished: Place) -> LinkHost:
     zone = next(_zones)
     customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
     return LinkHost(furnished, f"go.{zone}", world.with_link_host(customer, f"go.{zone}"))
+
+
+@pytest.fixture
+def visit(browser: Browser, link_host: LinkHost) -> Iterator[Visit]:
+    """A tab in which the user of `link_host` is signed in."""
+    with signed_in_tab(browser, link_host.place, LINK_OWNER) as tab:
+        yield Visit(tab, link_host.place.url)
 
 
 @pytest.fixture

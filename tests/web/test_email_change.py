@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from edge_worker.harness.service import eventually
 from tests.web.places import EMAIL, PASSWORD, close, new_context, open_place, sign_in
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def test_address_is_changed_and_taken_back(browser: Browser, tmp_path: Path) -> 
                 form.get_by_role("button", name="Cancel change").click()
                 expect(waiting).to_have_count(0)
                 expect(form.get_by_role("status")).to_have_text("")
-        visit._axe("with the request")
+        visit.axe("with the request")
         page.reload()
         expect(waiting).to_contain_text(NEW)
 

@@ -10,8 +10,8 @@ import trio
 from playwright.sync_api import expect
 
 from edge_worker.harness.service import eventually
-from tests.web.places import EMAIL, World, close, new_context, signed_in_tab, wait_until_loaded
-from tests.web.test_every_page import Visit
+from tests.web.places import EMAIL, World, close, new_context, wait_until_loaded
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,12 +24,6 @@ pytestmark = pytest.mark.rule("Y14")
 
 ANN = "ann@example.org"
 NOTHING = {"weekly": False, "monthly": False, "alerts": False, "recipients": []}
-
-
-@pytest.fixture
-def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
-    with signed_in_tab(browser, furnished) as tab:
-        yield tab
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +139,7 @@ def test_recipients_page_is_accessible(tab: Page, furnished: Place, browser: Bro
         context = new_context(browser, color_scheme=theme, viewport={"width": 320, "height": 700})
         visit = Visit(context.new_page(), furnished.url)
         visit.page.goto(page_in_email(furnished, "bob@example.org"))
-        visit._axe(theme)
+        visit.axe(theme)
         assert visit.page.evaluate("document.documentElement.scrollWidth") == 320
         assert visit.found == []
         close(context)

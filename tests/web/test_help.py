@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from svc.http.serving.web import POLICY
 from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, close, new_context, signed_in_tab
-from tests.web.test_every_page import LOCALES, Visit
+from tests.web.visit import LOCALES, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def test_pages_pass_axe(reader, place, theme, width):
     for path in [*paths, "/help/nothing"]:
         visit._at = path
         reader.goto(place.url + path)
-        visit._axe(theme)
+        visit.axe(theme)
     # The page has the status 404, which the browser logs as an error.
     assert [found for found in visit.found if "404" not in found] == []
 
@@ -104,7 +104,7 @@ def test_search_with_the_keyboard(stranger, place, theme):
     expect(results).to_have_count(shown)
     expect(results.first).to_contain_text("Create a bootstrap token · Cloudflare")
     expect(results.first.locator("mark").first).to_have_text("token")
-    visit._axe(theme)
+    visit.axe(theme)
     assert visit.found == []
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")

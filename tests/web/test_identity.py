@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.web.places import close, new_context, open_place, sign_in
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def test_pages_of_a_user_show_the_operator(browser: Browser, acme: Place, width:
         visit.page.get_by_role("heading", level=1).wait_for()
         shows_identity(visit.page)
         assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        visit._axe(f"{path} with the operator's identity")
+        visit.axe(f"{path} with the operator's identity")
     close(context)
 
 

@@ -11,20 +11,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.imports.totals.files import PLAUSIBLE, zipped
-from tests.web.places import signed_in_tab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, FilePayload, Page
+    from playwright.sync_api import FilePayload, Page
 
-    from tests.web.places import Place, World
-
-
-@pytest.fixture
-def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
-    with signed_in_tab(browser, furnished) as tab:
-        yield tab
+    from tests.web.places import World
 
 
 @pytest.fixture

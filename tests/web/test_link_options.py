@@ -6,25 +6,16 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import LINK_OWNER, signed_in_tab
-from tests.web.test_every_page import Visit
+from tests.web.places import signed_in_tab
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser, Page
 
     from edge_worker.emulator.client import Customer
     from tests.web.places import LinkHost, World
-
-
-@pytest.fixture
-def visit(browser: Browser, link_host: LinkHost) -> Iterator[Visit]:
-    with signed_in_tab(browser, link_host.place, LINK_OWNER) as tab:
-        yield Visit(tab, link_host.place.url)
 
 
 def open_form(visit: Visit, link_host: LinkHost, code: str) -> Page:
@@ -74,7 +65,7 @@ def test_conditions_are_added_by_keyboard_and_shown_as_a_sentence(visit: Visit, 
     page.keyboard.press("Tab")
     page.keyboard.type("flyer & poster")
     rule.get_by_label("go to").fill("shop.example/print")
-    visit._axe("with all conditions")
+    visit.axe("with all conditions")
     for width in (1440, 768, 390, 320):
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -102,7 +93,7 @@ def test_conditions_are_added_by_keyboard_and_shown_as_a_sentence(visit: Visit, 
         page.get_by_role("button", name="Test", exact=True).click()
         page.get_by_text("No rule matches.").wait_for()
         page.get_by_label(label, exact=True).select_option(before)
-    visit._axe("with the tested rule")
+    visit.axe("with the tested rule")
     edit(page)
     rule.get_by_role("button", name="Remove from rule 1: System").click()
     expect(rule.get_by_role("button", name="Add to rule 1: System")).to_be_focused()
@@ -170,7 +161,7 @@ def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> 
     page.get_by_role("button", name="Equal shares").click()
     expect(third.get_by_role("spinbutton")).to_have_value("33")
     assert shares() == ["34", "33", "33"]
-    visit._axe("with variants")
+    visit.axe("with variants")
     for width in (1440, 768, 390, 320):
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -230,7 +221,7 @@ def test_schedule_says_what_visitors_get(visit: Visit, link_host: LinkHost) -> N
     expect(phases).to_have_count(3)
     last = r"^From Dec 24, 2099, 6:00\sPM UTC .*, visitors go to https://shop\.example/soon"
     expect(phases.last).to_have_text(re.compile(last))
-    visit._axe("with a schedule")
+    visit.axe("with a schedule")
     for width in (1440, 768, 390, 320):
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -255,7 +246,7 @@ def test_schedule_says_what_visitors_get(visit: Visit, link_host: LinkHost) -> N
         page.get_by_label("Time (optional)").fill(at)
         page.get_by_role("button", name="Test", exact=True).click()
         expect(result).to_contain_text(text)
-    visit._axe("with the tested time")
+    visit.axe("with the tested time")
     page.goto(f"{link_host.place.url}/links?q=scheduled")
     expect(page.get_by_role("row").filter(has_text="scheduled").locator(".mark")).to_contain_text("Not started")
     page.get_by_role("link", name="scheduled", exact=True).click()
@@ -284,7 +275,7 @@ def test_conflicting_edit_shows_the_schedule_and_forwarded_query(visit: Visit, l
     expect(phases).to_have_text(
         [re.compile("^Until Dec 24"), re.compile(r"visitors go to https://shop\.example/over$")]
     )
-    visit._axe("with a changed schedule")
+    visit.axe("with a changed schedule")
     assert link_host.find("options-conflict")["url"] == link["url"]
     assert visit.found == []
 
@@ -304,7 +295,7 @@ def test_query_is_forwarded_only_on_request(visit: Visit, link_host: LinkHost) -
     page = open_form(visit, link_host, "forwarded")
     page.locator("summary", has_text="Query parameters").press("Enter")
     page.get_by_label("Pass the query parameters of the short link on to the destination").check()
-    visit._axe("with the forwarded query")
+    visit.axe("with the forwarded query")
     assert create(page, link_host, "forwarded")["forward_query"] is True
     page.get_by_text("Query parameters of the short link are passed on.").wait_for()
     edit(page)

@@ -5,24 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import LINK_OWNER, signed_in_tab
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.web.places import LinkHost, World
-
-
-@pytest.fixture
-def visit(browser: Browser, link_host: LinkHost) -> Iterator[Visit]:
-    with signed_in_tab(browser, link_host.place, LINK_OWNER) as tab:
-        yield Visit(tab, link_host.place.url)
 
 
 def press(page: Page, *keys: str) -> None:
@@ -48,7 +38,7 @@ def test_title_tags_and_note_are_entered_by_keyboard(visit: Visit, link_host: Li
     expect(page.get_by_role("button", name="Remove tag half-typed")).to_have_count(0)
     expect(tags).to_be_focused()
     page.get_by_label("Note").fill("For the flyer\nand the poster")
-    visit._axe("with texts")
+    visit.axe("with texts")
     press(page, "Control+Enter")
     page.get_by_role("heading", level=1, name=f"{link_host.host}/texts").wait_for()
     link = link_host.find("texts")
@@ -61,7 +51,7 @@ def test_title_tags_and_note_are_entered_by_keyboard(visit: Visit, link_host: Li
     expect(facts).to_contain_text("Spring <b>sale</b>")
     expect(facts.get_by_role("link", name="texts-one")).to_have_attribute("href", "/links?tag=texts-one")
     expect(facts).to_contain_text("and the poster")
-    visit._axe("the page of a link with texts")
+    visit.axe("the page of a link with texts")
 
     page.evaluate("document.activeElement.blur()")
     press(page, "e")
@@ -108,7 +98,7 @@ def test_list_shows_titles_first(visit: Visit, link_host: LinkHost) -> None:
         assert boxes[1] is not None
         assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"] + 1
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    visit._axe("with a title")
+    visit.axe("with a title")
     page.goto(f"{link_host.place.url}/links?q=listed-code")
     title.click()
     page.wait_for_url(f"**/links/{link['id']}")
@@ -134,7 +124,7 @@ def test_tags_filter_the_list(visit: Visit, link_host: LinkHost) -> None:
     press(page, "Enter")
     expect(rows).to_have_count(2)
     page.wait_for_url("**/links?q=filter-&tag=filter-x")
-    visit._axe("with a tag")
+    visit.axe("with a tag")
     page.reload()
     expect(rows).to_have_count(2)
     chosen = filters.get_by_role("link", name="filter-x (remove filter)")
@@ -181,4 +171,4 @@ def test_title_is_suggested_only_on_request(visit: Visit, link_host: LinkHost, w
     page.get_by_label("Destination", exact=True).fill("https://")
     suggest.click()
     page.get_by_role("alert").filter(has_text="Enter a URL that starts with https://").wait_for()
-    visit._axe("with a refused suggestion")
+    visit.axe("with a refused suggestion")

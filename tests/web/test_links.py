@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 from tests.qr.test_svg import read
 from tests.web.places import EMAIL, PASSWORD, World, close, fetched, new_context, sign_in, sign_up
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
     visit.found.clear()  # the browser logs an error response
     page.get_by_role("button", name="Countries of rule 1: Germany and Austria").click()
     page.get_by_label("Find a country").fill("land")
-    visit._axe("with a wrong rule and the countries")
+    visit.axe("with a wrong rule and the countries")
     wrong.fill("shop.example/dach")
     expect(wrong).not_to_have_attribute("aria-invalid", "true")  # a corrected field loses its error immediately
     check_country_groups(page)
@@ -114,12 +114,12 @@ def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
     )
     page.locator(".mark", has_text="Live").wait_for()
     check_test_form_matches_edge(page, furnished)
-    visit._axe("with what was tried")
+    visit.axe("with what was tried")
 
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("q")
     check_qr_code(page, tmp_path)
-    visit._axe("with the QR code")
+    visit.axe("with the QR code")
     page.keyboard.press("Escape")
 
     check_edit_in_two_windows(visit, api, link["id"])
@@ -167,7 +167,7 @@ def check_deleted_link_is_listed(visit: Visit, place: Place) -> None:
     expect(row.get_by_role("button")).to_have_text(["Restore"])
     hello = page.get_by_role("row").filter(has=page.get_by_role("link", name="hello", exact=True))
     expect(hello.locator(".mark", has_text="Live")).to_have_count(0)
-    visit._axe("with the deleted links")
+    visit.axe("with the deleted links")
     row.get_by_role("link", name="sale").click()
     page.get_by_text("This link was deleted.").wait_for()
 
@@ -283,7 +283,7 @@ def test_restricted_links_are_imported_only_when_included(visit, furnished, api)
     restricted = page.get_by_role("table", name=re.compile("2 links were restricted"))
     expect(restricted.get_by_role("row").nth(1)).to_contain_text("Banned or marked as unsafe")
     expect(restricted.get_by_role("row").nth(2)).to_contain_text("Password-protected")
-    visit._axe("with restricted links")
+    visit.axe("with restricted links")
     include = page.get_by_label("Import these links too.")
     include.check()
     page.get_by_role("button", name="Import 3 links").wait_for()
@@ -307,7 +307,7 @@ def test_qr_code_opens_from_the_list(visit, furnished):
     page.get_by_role("group", name=f"{HOST}/hello").get_by_role("button", name="QR code").click()
     dialog = page.get_by_role("dialog", name=f"QR code for {HOST}/hello")
     dialog.get_by_role("img").wait_for()
-    visit._axe("with the QR code of a row")
+    visit.axe("with the QR code of a row")
     assert dialog.evaluate("(one) => one.scrollWidth <= one.clientWidth")
     expect(dialog.get_by_text("Scans are counted")).to_have_css("white-space-collapse", "collapse")
     assert visit.found == []
@@ -337,7 +337,7 @@ def test_new_link_is_previewed_copied_and_undone(visit, furnished, api):
     page.get_by_role("button", name="Create link").click()
     page.get_by_text("Use 3 to 32 letters from A to Z, digits, - and _.").wait_for()
     visit.found.clear()  # the browser logs an error response
-    visit._axe("with a wrong code")
+    visit.axe("with a wrong code")
     code.fill("undone")
     page.get_by_role("button", name="Create link").click()
     page.get_by_role("status").filter(has_text="Link created. The short link is copied.").wait_for()
@@ -345,7 +345,7 @@ def test_new_link_is_previewed_copied_and_undone(visit, furnished, api):
     link = link_of(api, "undone")
     assert link["url"] == target
     page.get_by_role("img", name=f"QR code for https://{HOST}/undone?q").wait_for()
-    visit._axe("with the new link")
+    visit.axe("with the new link")
     page.get_by_role("button", name="Undo").press("Enter")
     page.get_by_role("status").filter(has_text="The new link was deleted.").wait_for()
     page.get_by_text("This link was deleted.").wait_for()
@@ -407,7 +407,7 @@ def test_file_is_dropped_and_sent_with_progress(browser, furnished, customer, zo
         held.pop().continue_()
     expect(page.get_by_role("status").filter(has_text="1,000 of 1,001 sent")).to_be_visible()
     expect(progress).to_have_js_property("value", 1000)
-    visit._axe("while links are sent")
+    visit.axe("while links are sent")
     held.pop().continue_()
     page.get_by_role("heading", name="1,001 links were imported.").wait_for()
     assert visit.found == []
@@ -460,7 +460,7 @@ def test_import_creates_each_link_once(visit, furnished, api):
         ["7", "http://shop.example/plain", "plain"],
     ]
     visit.found.clear()  # the browser logs the lost response as an error
-    visit._axe("with what was refused")
+    visit.axe("with what was refused")
     assert len(api.get("/v1/links", params={"q": "menu-"}).json()["links"]) == 55
     page.get_by_role("button", name="Fix these lines").click()
     expect(page.get_by_label("Links", exact=True)).to_have_value(re.compile("taken.*\n.*plain"))

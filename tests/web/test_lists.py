@@ -9,22 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import fetched, signed_in_tab
-from tests.web.test_every_page import Visit
+from tests.web.places import fetched
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Page, Route
 
     from edge_worker.emulator.client import Customer
     from tests.web.places import Place, World
-
-
-@pytest.fixture
-def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
-    with signed_in_tab(browser, furnished) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

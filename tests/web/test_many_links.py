@@ -5,24 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import LINK_OWNER, signed_in_tab
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.web.places import LinkHost
-
-
-@pytest.fixture
-def visit(browser: Browser, link_host: LinkHost) -> Iterator[Visit]:
-    with signed_in_tab(browser, link_host.place, LINK_OWNER) as tab:
-        yield Visit(tab, link_host.place.url)
 
 
 def status(page: Page, text: str) -> None:
@@ -44,7 +34,7 @@ def test_tags_are_added_and_removed_by_keyboard(visit: Visit, link_host: LinkHos
     bar = page.get_by_role("group", name="Selection")
     expect(bar.get_by_role("status")).to_have_text("2 links selected")
     expect(bar.get_by_role("checkbox")).to_have_js_property("indeterminate", True)
-    visit._axe("with selected links")
+    visit.axe("with selected links")
     for width in (1440, 768, 390, 320):
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -56,7 +46,7 @@ def test_tags_are_added_and_removed_by_keyboard(visit: Visit, link_host: LinkHos
     page.keyboard.press("Enter")
     dialog.get_by_role("button", name="Continue").press("Enter")
     status(page, "2 links get the tags many-tag.")
-    visit._axe("with a dry run")
+    visit.axe("with a dry run")
     assert [link_host.find(f"many-{number}")["tags"] for number in range(3)] == [["old-tag"], [], []]
     dialog.get_by_role("button", name="Add to 2 links").press("Enter")
     status(page, "2 links were changed.")
@@ -86,7 +76,7 @@ def test_links_are_deleted_and_restored_with_undo(visit: Visit, link_host: LinkH
     page.get_by_role("button", name="Delete", exact=True).click()
     dialog = page.get_by_role("dialog", name="Delete 2 links?")
     expect(dialog.get_by_label("To confirm, type 2")).to_be_focused()
-    visit._axe("with the confirmation")
+    visit.axe("with the confirmation")
     assert link_host.find("gone-0")["state"] == "active"
     page.keyboard.type("2")
     page.keyboard.press("Enter")
@@ -129,7 +119,7 @@ def test_deleted_link_is_restored_in_the_list_and_on_its_page(visit: Visit, link
     link_host.call("DELETE", f"/v1/links/{link['id']}", {})
     page = visit.page
     page.goto(f"{link_host.place.url}/links?state=deleted&q=back-again")
-    visit._axe("with a deleted link")
+    visit.axe("with a deleted link")
     page.get_by_role("button", name="Restore back-again").press("Enter")
     status(page, "back-again was restored.")
     assert link_host.find("back-again")["id"] == link["id"]
@@ -141,7 +131,7 @@ def test_deleted_link_is_restored_in_the_list_and_on_its_page(visit: Visit, link
     page.get_by_role("button", name="Restore").click()
     page.get_by_role("alert").wait_for()  # the restoration fails, because another link uses the code
     visit.found.clear()  # the browser logs an error response
-    visit._axe("with a refused restoration")
+    visit.axe("with a refused restoration")
     link_host.call("DELETE", f"/v1/links/{link_host.find('back-again')['id']}", {})
     page.get_by_role("button", name="Restore").click()
     page.get_by_role("heading", level=1, name=f"{link_host.host}/back-again").wait_for()

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 HOSTILE = "<img src=x onerror=\"broken.push('ran')\"> \N{RIGHT-TO-LEFT OVERRIDE}שלום &lt;b&gt;"
 
 
-@pytest.fixture
-def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
-    with signed_in_tab(browser, furnished) as tab:
-        yield tab
-
-
 @pytest.fixture(autouse=True)
 def no_notes(furnished: Place) -> Iterator[World]:
     """Delete the notes that a test wrote, because other tests use the same site and link."""

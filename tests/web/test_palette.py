@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import EMAIL, signed_in_tab
-from tests.web.test_every_page import AXE, TAGS
+from tests.web.places import EMAIL
+from tests.web.visit import AXE, TAGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.web.places import Place
-
-
-@pytest.fixture
-def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
-    with signed_in_tab(browser, furnished) as tab:
-        yield tab
 
 
 def test_search_dialog_opens_page_site_and_link(furnished: Place, tab: Page) -> None:

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.web.places import PASSWORD, close, new_context, sign_in, sign_up, signed_in_tab
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_create_use_rename_and_revoke_api_key(tab, bea):
 
     dialog = tab.get_by_role("dialog", name="Your new API key “nightly”")
     visit = Visit(tab, bea.url)
-    visit._axe("with the key's value")
+    visit.axe("with the key's value")
     key = dialog.locator("#key-value").inner_text()
     tab.keyboard.press("Escape")
     tab.keyboard.press("Escape")
@@ -90,7 +90,7 @@ def test_create_use_rename_and_revoke_api_key(tab, bea):
     tab.get_by_role("dialog").get_by_label("Name").fill("weekly")
     tab.keyboard.press("Enter")
     tab.get_by_role("button", name="Revoke “weekly”").click()
-    visit._axe("asked whether to revoke")
+    visit.axe("asked whether to revoke")
     tab.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     tab.get_by_text("No API keys yet.").wait_for()
     assert asked_with(key, bea) == 401

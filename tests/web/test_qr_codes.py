@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from tests.qr.images import flat, scan
 from tests.web.places import World, close, new_context, open_furnished, sign_in
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ def test_code_is_downloaded_with_colors_logo_and_margin(
     page = visit.page
     dialog = page.get_by_role("dialog")
     dialog.locator("summary").click()
-    visit._axe("with the style of the QR code")
+    visit.axe("with the style of the QR code")
     choose_color(page, "Color of the code", "#0b3d2e")
     choose_color(page, "Background", "#fdf6e3")
     with page.expect_response(lambda response: "logo=1" in response.url):
@@ -159,7 +159,7 @@ def test_colors_that_scanners_cannot_read_are_explained(browser: Browser, brande
     )
     assert [each.text for each in scan(preview(page))] == [ADDRESS]  # the preview still shows the last readable code
     visit.found.clear()  # the browser logs an error response
-    visit._axe("with colors that cannot be scanned")
+    visit.axe("with colors that cannot be scanned")
     choose_color(page, "Farbe des Codes", "#333333")
     expect(alert).to_have_count(0)
     expect(dialog.get_by_label("Logo von ACME")).to_be_visible()
@@ -217,7 +217,7 @@ def test_page_prints_twelve_codes_per_sheet(
     images = [Image.open(io.BytesIO(each.screenshot())) for each in page.get_by_role("img").all()]
     assert [[each.text for each in scan(image)] for image in images] == [[f"https://{HOST}/{code}?q"] for code in codes]
     assert all(share_of(image, RED) > 0.01 for image in images)
-    visit._axe("to print")
+    visit.axe("to print")
     pdf = page.pdf(prefer_css_page_size=True)
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
     assert len(boxes) == 2  # two sheets for the thirteen codes

@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import environment
 from tests.web.places import EMAIL, HEIGHT, ROOT, THEMES, close, new_context, open_furnished, sign_in, signed_in_tab
-from tests.web.test_every_page import LOCALES, Visit
+from tests.web.visit import LOCALES, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -358,6 +358,6 @@ def test_period_choice_is_accessible_and_fits_small_screens(browser: Browser, hi
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
-        visit._axe(theme)
+        visit.axe(theme)
     assert visit.found == []
     close(context)

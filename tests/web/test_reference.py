@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from edge_worker.tools.node import node_command
 from svc.api.openapi import document
 from tests.web.places import EMAIL, PASSWORD, ROOT, sign_up
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

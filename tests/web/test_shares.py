@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.web.places import THEMES, World, close, fetched, new_context, signed_in_tab, wait_until_loaded
-from tests.web.test_every_page import AXE
 from tests.web.test_hostile_texts import HOSTILE, only_text, written
+from tests.web.visit import AXE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

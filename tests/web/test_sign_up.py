@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from edge_worker.harness.service import Service, environment
 from edge_worker.local_http import local_client
 from tests.web.places import PASSWORD, ROOT, close, new_context, open_without_users
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,11 +61,11 @@ def test_address_is_typed_once_between_sign_up_and_sign_in(browser: Browser, pla
     tab.goto(f"{place.url}/confirm?token={mailed_token(place, EVE)}")
     tab.get_by_role("button", name="Confirm email address").click()
     tab.get_by_role("heading", level=1, name="Email address confirmed").wait_for()
-    visit._axe("with the confirmed address")
+    visit.axe("with the confirmed address")
     tab.get_by_role("link", name="Continue").click()
     expect(tab.get_by_label("Email")).to_have_value(EVE)
     expect(tab.get_by_label("Password", exact=True)).to_be_focused()
-    visit._axe("with the address filled in")
+    visit.axe("with the address filled in")
 
     other = new_context(browser)
     shows_empty_form(other.new_page(), place)
@@ -91,7 +91,7 @@ def test_sign_in_page_says_what_the_product_is(browser: Browser, place: Place) -
     expect(example.locator(".totals")).to_contain_text("1,395")
     example.get_by_role("button", name="Bots").click()
     expect(example.get_by_role("button", name="Bots")).to_have_attribute("aria-pressed", "true")
-    visit._axe("with the example report")
+    visit.axe("with the example report")
     assert visit.found == []
     close(context)
 

@@ -18,7 +18,7 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import NO_CERTIFICATES
 from tests.web.places import EMAIL, PASSWORD, close, fetched, new_context, signed_in_tab
-from tests.web.test_every_page import Visit
+from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
