@@ -21,7 +21,8 @@ from playwright.sync_api import sync_playwright
 
 from bench.figures import Row
 from edge_worker.tools.node import node_command
-from tests.web.places import CHROMIUM_ARGS, chromium, new_context, open_browser, open_furnished, sign_in
+from tests.web.browser import CHROMIUM_ARGS, chromium, new_context, open_browser, sign_in
+from tests.web.places import open_furnished
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping

@@ -123,6 +123,30 @@ async def run_program(
         return subprocess.CompletedProcess(arguments, status, printed, errors.read())
 
 
+async def first_line(process: trio.Process | Fork) -> bytes:
+    """Wait for the first line that a program prints. Return it without its end, or b"" if the program ends first.
+
+    Output after the first line may be lost.
+    """
+    assert process.stdout is not None
+    line = b""
+    while b"\n" not in line:
+        received = await process.stdout.receive_some()
+        if not received:
+            return b""
+        line += received
+    return line.partition(b"\n")[0]
+
+
+async def end_program(process: trio.Process | Fork) -> int:
+    """Send SIGTERM to a program and wait until it has ended. Return its exit status."""
+    assert process.stdout is not None
+    process.terminate()
+    status = await process.wait()
+    await process.stdout.aclose()
+    return status
+
+
 @contextmanager
 def forking(*modules: str) -> Iterator[None]:
     """Start programs as forks of a process that has loaded `modules`. The forking process starts when the first program

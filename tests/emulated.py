@@ -11,7 +11,7 @@ import trio
 
 from edge_worker.emulator.client import Emulator
 from edge_worker.local_http import local_client
-from edge_worker.programs import open_program
+from edge_worker.programs import end_program, first_line, open_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -37,26 +37,15 @@ def emulator_process(*options: str) -> Iterator[Running]:
     try:
         yield json.loads(ready), process.pid
     finally:
-        trio.run(_ended, process)
+        trio.run(end_program, process)
 
 
 async def _started(command: list[str]) -> tuple[trio.Process | Fork, bytes]:
     """Start the emulator. Return the process and the first line of its output."""
     process = await open_program(command, folder=ROOT)
-    assert process.stdout is not None
-    line = b""
-    while not line.endswith(b"\n"):
-        received = await process.stdout.receive_some()
-        assert received, "the emulator did not start"
-        line += received
+    line = await first_line(process)
+    assert line, "the emulator did not start"
     return process, line
-
-
-async def _ended(process: trio.Process | Fork) -> None:
-    process.terminate()
-    await process.wait()
-    assert process.stdout is not None
-    await process.stdout.aclose()
 
 
 @asynccontextmanager

@@ -7,17 +7,8 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
-from tests.web.places import (
-    HEIGHT,
-    ROOT,
-    THEMES,
-    new_context,
-    open_browser,
-    open_furnished,
-    pages,
-    sign_in,
-    wait_until_loaded,
-)
+from tests.web.browser import HEIGHT, THEMES, new_context, open_browser, sign_in, wait_until_loaded
+from tests.web.places import ROOT, open_furnished, pages
 
 SHOTS = ROOT / "var/shots"
 LOCALES = ("en-US", "de-DE")

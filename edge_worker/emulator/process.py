@@ -11,7 +11,7 @@ import trio
 
 from edge_worker.emulator.client import Emulator
 from edge_worker.local_http import local_client
-from edge_worker.programs import open_program
+from edge_worker.programs import first_line, open_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -58,15 +58,11 @@ async def open_emulator(
     if state_dir is not None:
         command.append(f"--state={state_dir}")
     process = await open_program(command, folder=ROOT)
-    assert process.stdout is not None
     try:
         line = b""
         with trio.move_on_after(START_S):
-            async for chunk in process.stdout:
-                line += chunk
-                if b"\n" in line:
-                    break
-        if b"\n" not in line:
+            line = await first_line(process)
+        if not line:
             raise RuntimeError("the emulator did not start; its output is above")
         async with local_client(timeout=90) as client:
             yield Emulator(json.loads(line), client, process.pid)
@@ -78,4 +74,5 @@ async def open_emulator(
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-            await process.stdout.aclose()
+            if process.stdout is not None:
+                await process.stdout.aclose()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import trio
 
 from edge_worker.local_http import local_client
-from edge_worker.programs import open_program
+from edge_worker.programs import end_program, first_line, open_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -214,7 +214,7 @@ async def open_service(
             serve = arguments if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]
             process = await open_program(serve, environ=environ, stderr=log.fileno())
     try:
-        ready = await _first_line(process)
+        ready = await first_line(process)
         if not ready:
             raise AssertionError(f"svc serve did not start:\n{(folder / 'log').read_text()}")
         # A connect request takes a long time, because the service waits until the platform has distributed the new
@@ -224,27 +224,7 @@ async def open_service(
             yield Service(json.loads(ready)["url"], process, folder, client, kill_command=kill)
     finally:
         with trio.CancelScope(shield=True):
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-            status = await process.wait()
-            await _close(process)
+            status = await end_program(process)
     # the last is a container runtime's status after SIGKILL
     if status not in (0, -signal.SIGKILL, 128 + signal.SIGKILL):
         raise AssertionError(f"svc serve ended with status {status}:\n{(folder / 'log').read_text()}")
-
-
-async def _first_line(process: trio.Process | Fork) -> bytes:
-    line = b""
-    if process.stdout is None:
-        raise AssertionError("the process has no standard output")
-    while not line.endswith(b"\n"):
-        received = await process.stdout.receive_some(1024)
-        if not received:
-            return b""
-        line += received
-    return line
-
-
-async def _close(process: trio.Process | Fork) -> None:
-    if process.stdout is not None:
-        await process.stdout.aclose()

@@ -10,23 +10,10 @@ from playwright.sync_api import expect
 
 from edge_worker.emulator.client import proxied_zone
 from tests.secrecy import leaks_of
-from tests.web.places import (
-    CALLED,
-    LINK_OWNER,
-    LinkHost,
-    World,
-    close,
-    metrics_of,
-    new_context,
-    open_browser,
-    open_furnished,
-    open_place,
-    outside_the_contract,
-    sign_in,
-    sign_up,
-    signed_in_tab,
-)
+from tests.web.browser import CALLED, close, new_context, open_browser, outside_the_contract, sign_in, signed_in_tab
+from tests.web.places import metrics_of, open_furnished, open_place
 from tests.web.visit import Visit
+from tests.web.world import LINK_OWNER, LinkHost, World, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image, ImageChops, ImageOps
 
-from tests.web.places import HEIGHT, ROOT, THEMES, close, new_context, open_demonstration, sign_in
+from tests.web.browser import HEIGHT, THEMES, close, new_context, sign_in
+from tests.web.places import ROOT, open_demonstration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

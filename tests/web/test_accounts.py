@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
     from edge_worker.emulator.client import Customer, Emulator
-    from tests.web.places import World
+    from tests.web.world import World
 
 
 # Adds content above the sections of the page, as if it loaded later.

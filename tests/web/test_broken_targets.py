@@ -14,7 +14,7 @@ from svc.clock import system_clock
 from svc.config import StoreConfig
 from svc.store import open_store
 from tests.store.makers import a_broken_target
-from tests.web.places import close, new_context, sign_in
+from tests.web.browser import close, new_context, sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from edge_worker.emulator.client import Customer
-    from tests.web.places import World
+    from tests.web.world import World
 
 
 def break_target(world: World, url: str) -> None:

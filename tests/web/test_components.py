@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import close, new_context, open_demonstration
+from tests.web.browser import close, new_context
+from tests.web.places import open_demonstration
 from tests.web.visit import Visit
 
 if TYPE_CHECKING:

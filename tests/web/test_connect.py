@@ -12,7 +12,9 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import MAX_ACCOUNTS, PASSWORD, World, close, fetched, new_context, sign_in, sign_up
+from tests.web.browser import close, fetched, new_context, sign_in
+from tests.web.places import MAX_ACCOUNTS, PASSWORD
+from tests.web.world import World, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from edge_worker.harness.service import eventually
 from svc.clock import system_clock
 from svc.config import StoreConfig
 from svc.store import moderation, open_store
-from tests.web.places import close, new_context, sign_in
+from tests.web.browser import close, new_context, sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer
     from svc.store.moderation import TargetKind
     from svc.store.tx import Tx
-    from tests.web.places import World
+    from tests.web.world import World
 
 REASON = "Phishing <b>report 7</b>"
 

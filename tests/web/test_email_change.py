@@ -9,7 +9,8 @@ import trio
 from playwright.sync_api import expect
 
 from edge_worker.harness.service import eventually
-from tests.web.places import EMAIL, PASSWORD, close, new_context, open_place, sign_in
+from tests.web.browser import close, new_context, sign_in
+from tests.web.places import EMAIL, PASSWORD, open_place
 from tests.web.visit import Visit
 
 if TYPE_CHECKING:

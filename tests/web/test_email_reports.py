@@ -10,8 +10,10 @@ import trio
 from playwright.sync_api import expect
 
 from edge_worker.harness.service import eventually
-from tests.web.places import EMAIL, World, close, new_context, wait_until_loaded
+from tests.web.browser import close, new_context, wait_until_loaded
+from tests.web.places import EMAIL
 from tests.web.visit import Visit
+from tests.web.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
-from tests.web.places import CALLED, THEMES, close, new_context, pages, sign_in, states
+from tests.web.browser import CALLED, THEMES, close, new_context, sign_in
+from tests.web.places import pages, states
 from tests.web.visit import LOCALES, Visit
 
 

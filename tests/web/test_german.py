@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from edge_worker.harness.visitors import DESKTOP_CHROME
-from tests.web.places import EMAIL, PASSWORD, close, new_context, signed_in_tab
+from tests.web.browser import close, new_context, signed_in_tab
+from tests.web.places import EMAIL, PASSWORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from edge_worker.emulator.client import Customer
-    from tests.web.places import Place, World
+    from tests.web.places import Place
+    from tests.web.world import World
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from playwright.sync_api import expect
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from svc.http.serving.web import POLICY
-from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, close, new_context, signed_in_tab
+from tests.web.browser import HEIGHT, THEMES, WIDTHS, close, new_context, signed_in_tab
+from tests.web.places import ROOT
 from tests.web.visit import LOCALES, Visit
 
 if TYPE_CHECKING:

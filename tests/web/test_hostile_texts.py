@@ -9,13 +9,14 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from tests.web.places import close, fetched, new_context, pages, sign_in, states
+from tests.web.browser import close, fetched, new_context, sign_in
+from tests.web.places import pages, states
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
     from edge_worker.emulator.client import Customer
-    from tests.web.places import World
+    from tests.web.world import World
 
 # Two elements, the end tag of a script, quotes, an entity, and a right-to-left override.
 HOSTILE = "<img src=x onerror=\"broken.push('ran')\"><svg onload=alert(1)></script>'\"&lt;b&gt;\u202e"

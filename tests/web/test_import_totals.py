@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import FilePayload, Page
 
-    from tests.web.places import World
+    from tests.web.world import World
 
 
 @pytest.fixture

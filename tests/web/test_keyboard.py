@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import HEIGHT, LINK_OWNER, PASSWORD, World, close, new_context, sign_in, sign_up
+from tests.web.browser import HEIGHT, close, new_context, sign_in
+from tests.web.places import PASSWORD
+from tests.web.world import LINK_OWNER, World, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page, Route
 
     from edge_worker.emulator.client import Customer
-    from tests.web.places import LinkHost, Place
+    from tests.web.places import Place
+    from tests.web.world import LinkHost
 
 EVE = "eve@example.com"
 # The maximum number of Tab presses needed to get from the top of a page to its end.

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import PASSWORD, World, close, new_context, sign_up, signed_in_tab
+from tests.web.browser import close, new_context, signed_in_tab
+from tests.web.places import PASSWORD
+from tests.web.world import World, sign_up
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route

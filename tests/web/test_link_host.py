@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from tests.web.places import fetched
+from tests.web.browser import fetched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Route

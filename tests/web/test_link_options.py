@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import expect
 
-from tests.web.places import signed_in_tab
+from tests.web.browser import signed_in_tab
 from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from edge_worker.emulator.client import Customer
-    from tests.web.places import LinkHost, World
+    from tests.web.world import LinkHost, World
 
 
 def open_form(visit: Visit, link_host: LinkHost, code: str) -> Page:

@@ -16,8 +16,10 @@ import zxingcpp
 from playwright.sync_api import expect
 
 from tests.qr.test_svg import read
-from tests.web.places import EMAIL, PASSWORD, World, close, fetched, new_context, sign_in, sign_up
+from tests.web.browser import close, fetched, new_context, sign_in
+from tests.web.places import EMAIL, PASSWORD
 from tests.web.visit import Visit
+from tests.web.world import World, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

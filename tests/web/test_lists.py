@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import fetched
+from tests.web.browser import fetched
 from tests.web.visit import Visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
     from edge_worker.emulator.client import Customer
-    from tests.web.places import Place, World
+    from tests.web.places import Place
+    from tests.web.world import World
 
 
 @pytest.mark.parametrize(

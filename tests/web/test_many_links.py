@@ -12,7 +12,7 @@ from tests.web.visit import Visit
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.web.places import LinkHost
+    from tests.web.world import LinkHost
 
 
 def status(page: Page, text: str) -> None:

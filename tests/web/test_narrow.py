@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import WIDTHS, close, fetched, new_context, open_place, signed_in_tab, wait_until_loaded
+from tests.web.browser import WIDTHS, close, fetched, new_context, signed_in_tab, wait_until_loaded
+from tests.web.places import open_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,8 @@ from playwright.sync_api import expect
 
 from edge_worker.harness.service import eventually
 from svc.clock import day_of, day_text
-from tests.web.places import World, signed_in_tab, wait_until_loaded
+from tests.web.browser import signed_in_tab, wait_until_loaded
+from tests.web.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

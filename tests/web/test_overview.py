@@ -14,7 +14,8 @@ from edge_worker.emulator.client import Emulator, proxied_zone
 from edge_worker.harness.service import Service
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import local_client
-from tests.web.places import PASSWORD, fetched, push, sign_in
+from tests.web.browser import fetched, sign_in
+from tests.web.places import PASSWORD, push
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

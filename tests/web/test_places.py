@@ -7,7 +7,7 @@ import struct
 import threading
 from typing import TYPE_CHECKING
 
-from tests.web.places import close, fetched, new_context
+from tests.web.browser import close, fetched, new_context
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route

@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Error
 
 from svc.http.serving.web import POLICY
-from tests.web.places import ROOT, close, new_context
+from tests.web.browser import close, new_context
+from tests.web.places import ROOT
 
 KB = 1_024
 

@@ -12,8 +12,10 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import PASSWORD, close, new_context, sign_in, sign_up, signed_in_tab
+from tests.web.browser import close, new_context, sign_in, signed_in_tab
+from tests.web.places import PASSWORD
 from tests.web.visit import Visit
+from tests.web.world import sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

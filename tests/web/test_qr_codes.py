@@ -13,8 +13,10 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.qr.images import flat, scan
-from tests.web.places import World, close, new_context, open_furnished, sign_in
+from tests.web.browser import close, new_context, sign_in
+from tests.web.places import open_furnished
 from tests.web.visit import Visit
+from tests.web.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,8 @@ from playwright.sync_api import expect
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import environment
-from tests.web.places import EMAIL, HEIGHT, ROOT, THEMES, close, new_context, open_furnished, sign_in, signed_in_tab
+from tests.web.browser import HEIGHT, THEMES, close, new_context, sign_in, signed_in_tab
+from tests.web.places import EMAIL, ROOT, open_furnished
 from tests.web.visit import LOCALES, Visit
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from playwright.sync_api import expect
 
 from edge_worker.tools.node import node_command
 from svc.api.openapi import document
-from tests.web.places import EMAIL, PASSWORD, ROOT, sign_up
+from tests.web.places import EMAIL, PASSWORD, ROOT
 from tests.web.visit import Visit
+from tests.web.world import sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import THEMES, World, close, fetched, new_context, signed_in_tab, wait_until_loaded
+from tests.web.browser import THEMES, close, fetched, new_context, signed_in_tab, wait_until_loaded
 from tests.web.test_hostile_texts import HOSTILE, only_text, written
 from tests.web.visit import AXE
+from tests.web.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,8 @@ from playwright.sync_api import expect
 
 from edge_worker.harness.service import Service, environment
 from edge_worker.local_http import local_client
-from tests.web.places import PASSWORD, ROOT, close, new_context, open_without_users
+from tests.web.browser import close, new_context
+from tests.web.places import PASSWORD, ROOT, open_without_users
 from tests.web.visit import Visit
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from playwright.sync_api import expect
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import NO_CERTIFICATES
-from tests.web.places import EMAIL, PASSWORD, close, fetched, new_context, signed_in_tab
+from tests.web.browser import close, fetched, new_context, signed_in_tab
+from tests.web.places import EMAIL, PASSWORD
 from tests.web.visit import Visit
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Locator, Page, Route
 
-    from tests.web.places import Place, World
+    from tests.web.places import Place
+    from tests.web.world import World
 
 HOST = "www.shop.example"
 DAY_MS = 86_400_000

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from playwright.sync_api import expect
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
-from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, wait_until_loaded
+from tests.web.browser import HEIGHT, THEMES, WIDTHS, wait_until_loaded
+from tests.web.places import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import ConsoleMessage, Page
