@@ -68,8 +68,8 @@ def programs() -> Iterator[None]:
     """Preload the service and the emulator, so that tests can start them as forks."""
     with forking(
         "svc.main",
-        "svc.store.engines.postgres",
-        "svc.store.engines.sqlite",
+        "svc.store.engines.postgres.opening",
+        "svc.store.engines.sqlite.opening",
         "tests.cheap_passwords",
         "tests.preloaded",
         "edge_worker.emulator.__main__",

@@ -20,7 +20,8 @@ from pydantic import SecretStr
 
 from svc.config import StoreConfig
 from svc.store.engines.migrate import migrations
-from svc.store.engines.sqlite import connect, migrate
+from svc.store.engines.sqlite.connection import connect
+from svc.store.engines.sqlite.opening import migrate
 from tests.secrecy import SEARCH
 
 if TYPE_CHECKING:

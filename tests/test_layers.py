@@ -55,7 +55,7 @@ OWNERS = {
     "hypercorn": ("svc/http/serving/server.py",),
     "httpx": ("svc/edge/", "svc/commands/checks/"),
     "asyncpg": ("svc/store/engines/postgres",),
-    "uvloop": ("svc/store/engines/postgres.py",),
+    "uvloop": ("svc/store/engines/postgres/loop_thread.py",),
     "asyncio": ("svc/store/engines/postgres",),
     "sqlite3": ("svc/store/engines/sqlite", "svc/imports/temporary.py"),
     "tarfile": ("svc/backup/archive.py",),

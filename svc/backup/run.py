@@ -18,8 +18,10 @@ from svc.clock import iso
 from svc.config import ConfigError
 from svc.security.vault import Vault, changing, keys_of, read_keys, text_of, write_keys
 from svc.store import syncs
-from svc.store.engines import copies, sqlite_file, sqlite_place
-from svc.store.engines.sqlite_file import Contents, NotAStore
+from svc.store.engines import copies
+from svc.store.engines.sqlite import file as sqlite_file
+from svc.store.engines.sqlite import place as sqlite_place
+from svc.store.engines.sqlite.file import Contents, NotAStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

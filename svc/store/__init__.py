@@ -70,7 +70,7 @@ async def open_poll(config: StoreConfig) -> AsyncIterator[Look]:
     that waiting does not solve.
     """
     if config.engine == "sqlite":
-        from svc.store.engines.sqlite_place import is_free
+        from svc.store.engines.sqlite.place import is_free
 
         async def is_available() -> bool:
             await trio.lowlevel.checkpoint()
@@ -78,7 +78,7 @@ async def open_poll(config: StoreConfig) -> AsyncIterator[Look]:
 
         yield is_available
     else:
-        from svc.store.engines.postgres_poll import poll_postgres
+        from svc.store.engines.postgres.poll import poll_postgres
 
         async with poll_postgres(config.url.get_secret_value()) as poll:
             yield poll
@@ -88,10 +88,10 @@ def _engine(
     config: StoreConfig, *, serving: bool, as_is: bool, metrics: Metrics | None
 ) -> AbstractAsyncContextManager[Store]:
     if config.engine == "sqlite":
-        from svc.store.engines.sqlite import open_sqlite
+        from svc.store.engines.sqlite.opening import open_sqlite
 
         return open_sqlite(config.path, serving=serving, as_is=as_is, metrics=metrics)
-    from svc.store.engines.postgres import open_postgres
+    from svc.store.engines.postgres.opening import open_postgres
 
     copies = Path(config.copies) if config.copies else None
     url = config.url.get_secret_value()

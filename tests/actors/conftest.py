@@ -33,8 +33,8 @@ from svc.metrics import Metrics
 from svc.model import WorkerPush
 from svc.security.vault import open_vault
 from svc.store import accounts, pushes
-from svc.store.engines.postgres import PostgresStore
-from svc.store.engines.sqlite import SqliteStore
+from svc.store.engines.postgres.store import PostgresStore
+from svc.store.engines.sqlite.store import SqliteStore
 from svc.store.tx import sql
 from tests.clock import FrozenClock
 from tests.emulated import emulator_process, fresh

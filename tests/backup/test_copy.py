@@ -6,7 +6,7 @@ import pytest
 
 from svc.config import ConfigError
 from svc.store.engines.copies import transfer
-from svc.store.engines.sqlite_place import lock
+from svc.store.engines.sqlite.place import lock
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of, without
 from tests.backup.test_archive import svc
 

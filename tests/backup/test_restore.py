@@ -19,8 +19,9 @@ from svc.backup import run
 from svc.config import ConfigError
 from svc.security.vault import open_vault, read_keys
 from svc.store import open_store
-from svc.store.engines import postgres, sqlite_file
-from svc.store.engines.sqlite_place import lock
+from svc.store.engines.postgres import session
+from svc.store.engines.sqlite import file as sqlite_file
+from svc.store.engines.sqlite.place import lock
 from svc.store.tx import sql
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of, without
 from tests.clock import START_MS
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 DIE_WITHOUT_CLOSING = """
 import os, sys
 from pathlib import Path
-from svc.store.engines.sqlite import connect
+from svc.store.engines.sqlite.connection import connect
 connection = connect(Path(sys.argv[1]) / "svc.db")
 connection.execute("update users set email = 'changed@example.com' where email = 'old@example.com'")
 for number in range(200):
@@ -211,7 +212,7 @@ def test_restore_and_service_time_out_behind_a_hanging_restore(postgres_url, tmp
             await eventually(lambda: beside.read(locked("relation = 'serving'::regclass and mode like 'AccessEx%'")))
             nursery.start_soon(restore, START_MS)
             await eventually(lambda: beside.read(locked("locktype = 'advisory' and objid = 727301")))
-            monkeypatch.setitem(postgres._SETTINGS_ALONE, "lock_timeout", "100ms")
+            monkeypatch.setitem(session.SETTINGS_ALONE, "lock_timeout", "100ms")
             with pytest.raises(ConfigError, match="end its process, then try again"):
                 await restore(START_MS + 1)
             with pytest.raises(ConfigError, match="end its process, then try again"):

@@ -12,7 +12,7 @@ import trio
 from svc.ids import new_id
 from svc.remaining_resource import RemainingResource
 from svc.store import disconnects, open_store
-from svc.store.engines.sqlite_place import lock
+from svc.store.engines.sqlite.place import lock
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.command_runs import svc

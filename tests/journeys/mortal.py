@@ -24,8 +24,8 @@ from svc.cli import main
 from svc.config import load
 from svc.logs import set_up_logging
 from svc.main import run
-from svc.store.engines.postgres import PostgresStore
-from svc.store.engines.sqlite import SqliteStore
+from svc.store.engines.postgres.store import PostgresStore
+from svc.store.engines.sqlite.store import SqliteStore
 from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:

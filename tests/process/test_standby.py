@@ -14,7 +14,7 @@ from svc.process.standby import stand_by
 from svc.process.systemd import Systemd
 from svc.security.vault import open_vault
 from svc.store import open_store
-from svc.store.engines.sqlite_place import lock
+from svc.store.engines.sqlite.place import lock
 from tests.command_runs import svc_async
 from tests.databases import sqlite_config
 from tests.held_socket import open_holder

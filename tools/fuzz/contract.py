@@ -298,7 +298,9 @@ async def main(wanted: int, seed: int, concurrency: int) -> None:
             if not number:
                 break
 
-    with forking("svc.main", "svc.store.engines.sqlite", "tests.cheap_passwords", "edge_worker.emulator.__main__"):
+    with forking(
+        "svc.main", "svc.store.engines.sqlite.opening", "tests.cheap_passwords", "edge_worker.emulator.__main__"
+    ):
         async with trio.open_nursery() as nursery:
             for _ in range(concurrency):
                 nursery.start_soon(runs)

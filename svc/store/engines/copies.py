@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from svc.config import ConfigError
-from svc.store.engines import sqlite_file, sqlite_place
+from svc.store.engines.sqlite import file as sqlite_file
+from svc.store.engines.sqlite import place as sqlite_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def copy(config: StoreConfig, target: Path) -> None:
     if config.engine == "sqlite":
         sqlite_file.copy(config.path, target)
     else:
-        from svc.store.engines import postgres_place
+        from svc.store.engines.postgres import place as postgres_place
 
         postgres_place.copy(config.url.get_secret_value(), target)
 
@@ -43,7 +44,7 @@ def copy_alone(config: StoreConfig, target: Path) -> None:
             sqlite_place.finish(path)
             sqlite_file.copy(path, target)
     else:
-        from svc.store.engines import postgres_place
+        from svc.store.engines.postgres import place as postgres_place
 
         postgres_place.copy_alone(config.url.get_secret_value(), target)
 
@@ -79,7 +80,7 @@ def store_exists(config: StoreConfig) -> bool:
     """Return True if there is a store or part of a store. Raises ConfigError if this cannot be determined."""
     if config.engine == "sqlite":
         return sqlite_place.store_exists(config.path)
-    from svc.store.engines import postgres_place
+    from svc.store.engines.postgres import place as postgres_place
 
     return postgres_place.store_exists(config.url.get_secret_value())
 
@@ -92,7 +93,7 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
     ConfigError if there is a store and `replace` is False, or if the store cannot be replaced.
     """
     if config.engine == "postgres":
-        from svc.store.engines import postgres_place
+        from svc.store.engines.postgres import place as postgres_place
 
         aside = postgres_place.put(config.url.get_secret_value(), source, stamp, replace=replace)
         return None if aside is None else f"the schema {aside}"

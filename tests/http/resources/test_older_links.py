@@ -11,8 +11,8 @@ import pytest
 from svc.clock import DAY_MS, day_of
 from svc.store import accounts, open_store, users
 from svc.store.engines.migrate import migrations
-from svc.store.engines.postgres import open_postgres
-from svc.store.engines.sqlite import open_sqlite
+from svc.store.engines.postgres.opening import open_postgres
+from svc.store.engines.sqlite.opening import open_sqlite
 from svc.store.tx import many, sql
 from tests.clock import START_MS
 from tests.databases import postgres_config, sqlite_config

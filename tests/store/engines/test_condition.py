@@ -21,7 +21,7 @@ from edge_worker.harness.service import eventually
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
 from svc.store import open_store
-from svc.store.engines.postgres import connect_alone
+from svc.store.engines.postgres.session import connect_alone
 from svc.store.tx import Changed, sql
 from tests.cut_network import open_network
 from tests.databases import connected, execute, postgres_config, sqlite_config

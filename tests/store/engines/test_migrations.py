@@ -20,10 +20,12 @@ from pydantic import SecretStr
 from svc.config import ConfigError, StoreConfig
 from svc.store import open_store, rollouts, users
 from svc.store.engines import migrate as migrate_module
-from svc.store.engines import postgres_place, sqlite_file
 from svc.store.engines.migrate import Migration, NotReady, migrations, pending
-from svc.store.engines.postgres import open_postgres
-from svc.store.engines.sqlite import connect, migrate, open_sqlite
+from svc.store.engines.postgres import place as postgres_place
+from svc.store.engines.postgres.opening import open_postgres
+from svc.store.engines.sqlite import file as sqlite_file
+from svc.store.engines.sqlite.connection import connect
+from svc.store.engines.sqlite.opening import migrate, open_sqlite
 from svc.store.tx import sql
 from tests.databases import postgres_config, sqlite_config
 from tests.store.makers import a_user
@@ -120,7 +122,7 @@ async def test_command_does_not_migrate_the_schema(tmp_path, monkeypatch):
     path = tmp_path / "svc.db"
     async with open_sqlite(path) as before:
         user_id = await before.run(a_user())
-        monkeypatch.setattr("svc.store.engines.sqlite.migrations", lambda _: newer)
+        monkeypatch.setattr("svc.store.engines.sqlite.opening.migrations", lambda _: newer)
         for as_is in (True, False):
             with pytest.raises(NotReady, match="the next start of the service migrates it"):
                 async with open_sqlite(path, as_is=as_is):

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from edge_worker.harness.sampling import SEED
-from svc.store.engines.postgres_pool import Pool
+from svc.store.engines.postgres.pool import Pool
 from tests.databases import postgres_config
 
 if TYPE_CHECKING:

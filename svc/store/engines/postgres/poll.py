@@ -15,16 +15,11 @@ import asyncpg
 import trio
 
 from svc.store.engines.migrate import migrations, pending
-from svc.store.engines.postgres import (
-    ACQUIRE_S,
-    DRIVER_ERRORS,
-    SERVER_FAILURES,
-    SETTINGS,
-    LoopThread,
-    refused,
-    try_lock_alone,
-)
-from svc.store.engines.postgres_copy import schema_version
+from svc.store.engines.postgres.copy import schema_version
+from svc.store.engines.postgres.locks import try_lock_alone
+from svc.store.engines.postgres.loop_thread import LoopThread
+from svc.store.engines.postgres.opening import refused
+from svc.store.engines.postgres.session import ACQUIRE_S, DRIVER_ERRORS, SERVER_FAILURES, SETTINGS
 from svc.store.engines.served import Away
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 The driver's own pool starts two timers and a task for each use of a connection, and resets the session. This takes as
 much CPU time as a statement. The store does not need the reset, because its transactions never change session settings
-(`postgres.SETTINGS`).
+(`session.SETTINGS`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import eventually
 from svc.errors import Conflict, StoreUnavailable
 from svc.store import open_store, retention
-from svc.store.engines.postgres import LoopThread
+from svc.store.engines.postgres.loop_thread import LoopThread
 from svc.store.idempotency import Claim, StoredResponse, keep_response, recall
 from svc.store.tx import sql
 from tests.clock import START_MS

@@ -11,22 +11,15 @@ raises StoreUnavailable. The writer then continues with the next transaction.
 from __future__ import annotations
 
 import contextlib
-import functools
-import json
-import os
 import queue
-import re
 import sqlite3
 import threading
 import time
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import outcome
 import trio
 
-from svc import atomic_file
-from svc.config import ConfigError
 from svc.errors import StoreUnavailable
 from svc.metrics import (
     STORE_COMMIT,
@@ -39,33 +32,17 @@ from svc.metrics import (
 )
 from svc.store.engines.changes import Changes
 from svc.store.engines.condition import Condition
-from svc.store.engines.migrate import NotReady, copy_before, migrations, pending, require_current_schema
-from svc.store.engines.sqlite_place import finish, is_unfinished, lock
-from svc.store.engines.sqlite_tables import check_tables, columns_by_table, run_migrations, schema_version
-from svc.store.events import with_events
-from svc.store.tx import Changed
+from svc.store.engines.sqlite.statements import drive, roll_back
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
-    from svc.store.engines.migrate import Migration
-    from svc.store.tx import Parameter, Row, Statement, Tx
+    from svc.store.tx import Tx
 
 T = TypeVar("T")
-
 # The maximum number of transactions in one commit. The number is large enough to share the flush to disk. It is small
 # enough that the first transaction waits only about 10 ms.
 _GROUP = 200
-_READERS = 4
-# The maximum wait while another process (a command, a backup) holds the file's write lock.
-_BUSY_MS = 5_000
-_WAL_PAUSE_S = 0.01
-# The size of the writer's page cache. A push writes about as many database pages as it has sites and links. With
-# SQLite's defaults (a cache of 2 MB, a checkpoint after 1,000 pages), each push would read most pages again, and every
-# tenth push would start a checkpoint. This would take 20% more CPU time.
-_WRITER_CACHE_KIB = 32_768
-_LOG_PAGES = 8_000
 # Messages for errors that are caused by the store and not by the transaction, by SQLite's primary result code.
 _BROKEN = "The service's store does not work."
 _HELD = "Another program has locked the service's store."
@@ -85,9 +62,6 @@ _STORE_FAILURES = {
 # The connections of readers are read-only. A write in a read-only transaction is therefore a bug, and not a failure of
 # the store.
 _READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
-# The names of parameters: SQLite treats "$1" as a parameter with the name "1". Parameters are bound by name, because
-# SQLite would bind the values of a tuple in the order in which the parameters appear in the text.
-_NAMES = tuple(str(number) for number in range(1, 1_101))  # enough for most statements
 
 
 class _FileReplacedError(Exception):
@@ -115,10 +89,6 @@ class _Job:
         """Claim the job. Return True for the first caller and False for all later callers."""
         return self._claimed.acquire(blocking=False)
 
-
-# The possible numbers of rows in a multi-row insert. 64 rows of seven columns are far below SQLite's limit of 32,766
-# parameters.
-_ROWS_AT_ONCE = (64, 8)
 
 # None in the queue stops one thread.
 _Queue = queue.SimpleQueue[_Job | None]
@@ -323,12 +293,12 @@ def _unavailable(error: BaseException, failures: dict[int, str], condition: Cond
 
 def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
     """Run the jobs and commit them together. If none of the jobs were committed, raises sqlite3.Error."""
-    _undo(connection)  # an earlier rollback may have failed
+    roll_back(connection)  # an earlier rollback may have failed
     connection.execute("begin immediate")
     try:
         for job in group:
             connection.execute("savepoint job")
-            job.result = outcome.capture(_drive, connection, job.tx, job.changes)
+            job.result = outcome.capture(drive, connection, job.tx, job.changes)
             if isinstance(job.result, outcome.Error):
                 if not connection.in_transaction:  # SQLite rolled back the whole group, for example after a disk error
                     raise job.result.error
@@ -337,7 +307,7 @@ def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
         connection.execute("commit")
     except BaseException:
         with contextlib.suppress(sqlite3.Error):  # the next group repeats the rollback
-            _undo(connection)
+            roll_back(connection)
         raise
 
 
@@ -354,17 +324,12 @@ def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, me
 
 
 def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
-    _undo(connection)  # an earlier rollback may have failed
+    roll_back(connection)  # an earlier rollback may have failed
     connection.execute("begin")
     try:
-        return _drive(connection, tx, set())  # read-only, so no listener is notified
+        return drive(connection, tx, set())  # read-only, so no listener is notified
     finally:
-        _undo(connection)
-
-
-def _undo(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:
-        connection.execute("rollback")
+        roll_back(connection)
 
 
 def _respond(jobs: list[_Job]) -> None:
@@ -376,248 +341,3 @@ def _respond(jobs: list[_Job]) -> None:
 def _wake(jobs: list[_Job]) -> None:
     for job in jobs:
         trio.lowlevel.reschedule(job.task, job.result)
-
-
-def _drive(connection: sqlite3.Connection, tx: Tx[Any], changes: set[str]) -> Any:
-    with contextlib.closing(with_events(tx)) as steps:
-        try:
-            step = next(steps)
-            while True:
-                if isinstance(step, Changed):
-                    changes.add(step.edge_account_id)
-                    step = steps.send([])
-                else:
-                    step = steps.send(_execute(connection, step))
-        except StopIteration as done:
-            return done.value
-
-
-def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
-    try:
-        text, bind = _binding(statement.text)
-        if not statement.responses:
-            _execute_many(connection, text, list(map(bind, statement.runs)))
-            return []
-        cursor = connection.execute(text, bind(statement.runs[0]))
-    except sqlite3.Error as error:
-        error.add_note(f"in: {statement.text}")
-        raise
-    if cursor.description is None:
-        return []
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) -> None:
-    """Run a statement for each of `runs`. Inserts are combined into multi-row statements.
-
-    Each statement releases the GIL (Python's global lock) and acquires it again, which takes up to 5 ms while the Trio
-    thread is busy. With one statement per row, a transaction would mostly wait for the GIL.
-    """
-    first = 0
-    for rows in _ROWS_AT_ONCE:
-        larger = _with_rows(text, rows)
-        while larger is not None and len(runs) - first >= rows:
-            connection.execute(larger, [value for run in runs[first : first + rows] for value in run])
-            first += rows
-    if first < len(runs):
-        connection.executemany(text, runs[first:])
-
-
-@functools.lru_cache(maxsize=200)
-def _with_rows(text: str, rows: int) -> str | None:
-    """Rewrite `insert … values (?, ?) …` for `rows` rows. Return None if the text has another form."""
-    match = _VALUES.fullmatch(text)
-    return match and f"{match[1]}{', '.join([match[2]] * rows)}{match[3]}"
-
-
-# Matches inserts that have no parameters after their values.
-_VALUES = re.compile(r"(insert into [^?]* values )(\(\?(?:, \?)*\))([^?]*)")
-
-
-@functools.lru_cache(maxsize=1_000)
-def _binding(text: str) -> tuple[str, Callable[[tuple[Parameter, ...]], Any]]:
-    """Return the statement's text for SQLite, and a function that converts its parameters for SQLite.
-
-    If each parameter occurs once and in order, the text uses `?`, because binding a tuple takes a third of the time of
-    binding names. A list is passed as JSON, because SQLite has no array parameters.
-    """
-    numbers = [int(number) for number in re.findall(r"\$(\d+)", text)]
-    in_order = numbers == list(range(1, len(numbers) + 1))
-    plain, lists = _LIST.subn(r"in (select value from json_each(\1))", text)
-    if in_order:
-        plain = re.sub(r"\$\d+", "?", plain)
-    bind: Callable[[tuple[Parameter, ...]], Any] = tuple if in_order else _by_name
-    return plain, (lambda parameters: bind(_with_json_lists(parameters))) if lists else bind
-
-
-_LIST = re.compile(r"= any\((\$\d+)\)")
-
-
-def _with_json_lists(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    return tuple(json.dumps(value) if isinstance(value, tuple) else value for value in parameters)
-
-
-def _by_name(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
-    if len(parameters) <= len(_NAMES):
-        return dict(zip(_NAMES, parameters, strict=False))
-    return {str(number): value for number, value in enumerate(parameters, 1)}
-
-
-def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open a connection with the service's settings: WAL, durable commits and foreign keys.
-
-    Only one thread at a time may use the connection.
-    """
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
-    with contextlib.ExitStack() as on_failure:  # the file may not be a database, or may not be writable
-        on_failure.callback(connection.close)
-        connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
-        _set_wal(connection)
-        connection.execute("pragma synchronous = full")
-        connection.execute("pragma foreign_keys = on")
-        if read_only:
-            connection.execute("pragma query_only = on")
-        on_failure.pop_all()
-    return connection
-
-
-def _set_wal(connection: sqlite3.Connection) -> None:
-    """Set the journal mode to WAL. SQLite stores the mode in the file.
-
-    The function retries if two connections set the mode of a new file at the same time. SQLite then refuses one of them
-    immediately, because the busy timeout does not apply to lock upgrades. Raises sqlite3.OperationalError.
-    """
-    ends_at = time.monotonic() + _BUSY_MS / 1000
-    while True:
-        try:
-            connection.execute("pragma journal_mode = wal")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends_at:
-                raise
-            time.sleep(_WAL_PAUSE_S)
-
-
-@asynccontextmanager
-async def open_sqlite(
-    path: Path,
-    *,
-    serving: bool = False,
-    as_is: bool = False,
-    metrics: Metrics | None = None,
-    known: list[Migration] | None = None,
-) -> AsyncIterator[SqliteStore]:
-    """Open the store in the file `path`. Create or migrate the store as `store.open_store` describes.
-
-    `known`: the migrations, by default those of this program. Raises Served or NotReady. Raises ConfigError if the file
-    is not a database, or if a newer program created it.
-    """
-    known = known or migrations("sqlite")
-    with _locked(path, serving=serving):
-        store = await trio.to_thread.run_sync(
-            functools.partial(_open, path, metrics or Metrics(), known, serving=serving, as_is=as_is)
-        )
-        try:
-            yield store
-        finally:
-            # this takes a limited time, because the threads finish only the queued jobs
-            with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(store.close)
-
-
-@contextlib.contextmanager
-def _locked(path: Path, *, serving: bool) -> Iterator[None]:
-    """Return a context manager that holds the store's lock if `serving` is True.
-
-    The context manager first finishes an interrupted restore. Raises ConfigError.
-    """
-    with contextlib.ExitStack() as held:
-        try:
-            if serving or is_unfinished(path):
-                held.enter_context(lock(path))
-                finish(path)
-        except OSError as error:
-            raise ConfigError(f"The store {path} cannot be opened: {error}") from error
-        if not serving:
-            held.close()
-        yield
-
-
-def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool, as_is: bool) -> SqliteStore:
-    connections: list[sqlite3.Connection] = []
-    if as_is and not path.exists():
-        _check_can_be_created(path)
-        raise NotReady(f"There is no store {path} yet: the first start of the service creates it")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Only the owner may read the file, because it contains password hashes and encrypted tokens. SQLite gives its
-        # other files the same mode.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connections.append(connect(path))
-        connections[0].execute(f"pragma cache_size = -{_WRITER_CACHE_KIB}")
-        connections[0].execute(f"pragma wal_autocheckpoint = {_LOG_PAGES}")
-        if as_is or not serving:
-            require_current_schema(known, schema_version(connections[0]), may_create=not as_is)
-        migrate(connections[0], path, known)
-        connections.extend(connect(path, read_only=True) for _ in range(_READERS + 1))
-        connections[-1].execute("pragma busy_timeout = 0")  # because the Trio thread must never block
-    except (OSError, sqlite3.Error, ConfigError) as error:
-        for connection in connections:
-            connection.close()
-        if isinstance(error, NotReady):
-            raise
-        raise ConfigError(f"The store {path} cannot be opened: {error}") from error
-    writer, *readers, peeker = connections
-    return SqliteStore(path, writer, readers, peeker, metrics)
-
-
-def _check_can_be_created(path: Path) -> None:
-    """Raise ConfigError if the store's folder neither exists nor can be created."""
-    try:
-        atomic_file.check_creatable(path)
-    except OSError as error:
-        raise ConfigError(f"There is no store {path}, and {error}") from None
-
-
-def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:
-    """Apply the pending migrations. An existing store is first copied to `<path>.schema-<n>.backup`.
-
-    Raises ConfigError if the schema is newer than the program's, or if the tables do not match the schema version.
-    """
-    version = schema_version(connection)
-    if 0 < version <= known[-1].number:
-        check_tables(version, columns_by_table(connection))
-    if pending(known, version, path):
-        with _exclusive_transaction(connection):  # needed because two processes may start at the same time
-            version = schema_version(connection)
-            steps = pending(known, version, path)
-            if steps and version:
-                _copy(path, copy_before(path, version))
-            run_migrations(connection, steps)
-
-
-def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
-    """Run a transaction on `connection` and return its result. Listeners are not notified."""
-    with _exclusive_transaction(connection):
-        value: T = _drive(connection, tx, set())
-    return value
-
-
-def _copy(path: Path, target: Path) -> None:
-    """Copy a snapshot of the database. The file `target` appears only when it is complete."""
-    partial = target.with_name(f"{target.name}.part")
-    partial.unlink(missing_ok=True)
-    os.close(os.open(partial, os.O_RDWR | os.O_CREAT, 0o600))
-    with contextlib.closing(sqlite3.connect(path)) as source, contextlib.closing(sqlite3.connect(partial)) as copy:
-        source.backup(copy)
-    partial.replace(target)
-
-
-@contextlib.contextmanager
-def _exclusive_transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("begin immediate")
-    with contextlib.ExitStack() as undo:
-        undo.callback(_undo, connection)
-        yield
-        connection.execute("commit")

@@ -61,7 +61,7 @@ def test_confirmed_writes_survive_a_kill(path):
     program = textwrap.dedent("""
         import sys, trio
         from pathlib import Path
-        from svc.store.engines.sqlite import open_sqlite
+        from svc.store.engines.sqlite.opening import open_sqlite
         from tests.store.table import make_table, put
 
         async def main():

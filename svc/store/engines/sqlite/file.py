@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from svc.atomic_file import sync
 from svc.config import ConfigError
 from svc.store.engines.migrate import migrations, pending
-from svc.store.engines.sqlite import change, connect, migrate
-from svc.store.engines.sqlite_tables import check_tables, columns_by_table, make_tables, schema_version
+from svc.store.engines.sqlite.connection import connect
+from svc.store.engines.sqlite.opening import migrate
+from svc.store.engines.sqlite.statements import change
+from svc.store.engines.sqlite.tables import check_tables, columns_by_table, make_tables, schema_version
 from svc.store.sealed_secrets import COLUMNS
 
 if TYPE_CHECKING:

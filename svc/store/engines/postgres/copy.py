@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from svc.config import ConfigError
 from svc.store.engines.migrate import migrations, pending
-from svc.store.engines.sqlite_file import columns, counters, insert, new_file, opened, row_counts, set_counter, tables
+from svc.store.engines.sqlite.file import columns, counters, insert, new_file, opened, row_counts, set_counter, tables
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from svc.config import ConfigError
-from svc.store.engines import postgres_copy, sqlite_file, sqlite_tables
 from svc.store.engines.migrate import migrations
-from svc.store.engines.postgres import DRIVER_ERRORS, connect_alone, lock_alone, lock_migrations, migrate, refused
+from svc.store.engines.postgres import copy as postgres_copy
+from svc.store.engines.postgres.locks import lock_alone, lock_migrations
+from svc.store.engines.postgres.opening import migrate, refused
+from svc.store.engines.postgres.session import DRIVER_ERRORS, connect_alone
+from svc.store.engines.sqlite import file as sqlite_file
+from svc.store.engines.sqlite import tables as sqlite_tables
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
