@@ -266,9 +266,9 @@ CATALOGUE: dict[Code, Meaning] = {
     "link_host_is_website": Meaning(
         409,
         "This host already serves a website, which would become unreachable; details.why gives the evidence.",
-        "Choose a host that nothing else uses, such as go.example.com with the proxied record AAAA 100::. To use this"
-        " host anyway, send `replace_website: true`. If the host is a site (details.why is `site`), delete the site"
-        " first.",
+        "Choose a host that nothing else uses, such as go.example.com, and add a proxied AAAA record with the address"
+        " 100:: for it. To use this host anyway, send `replace_website: true`. If the host is a site (details.why is"
+        " `site`), delete the site first.",
     ),
     "link_host_without_certificate": Meaning(
         409,

@@ -57,7 +57,7 @@ function mayRead(config, now) {
   return failed === 0 || now >= failed + RETRY_MS;
 }
 
-/** @param {Config} config @param {number} now @returns {boolean} true if the database did not respond recently */
+/** @param {Config} config @param {number} now @returns {boolean} true if a read of the database recently failed */
 function isDown(config, now) {
   const failed = failedAt(config, now);
   return failed > 0 && now - failed < STALE_MS;

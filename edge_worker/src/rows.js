@@ -28,8 +28,8 @@ export function pagesOf(items) {
 /** When a list reaches this size, duplicate hashes are removed from it. */
 const LIST_CHARS = 1_500_000;
 /**
- * Maximum size of a list (170,000 visitors per hour), below Cloudflare's limit of 2 MB per value. When this size is
- * reached, the list is not changed any more.
+ * Maximum size of a list (170,000 visitors per hour), below Cloudflare's limit of 2 MB per value. Visitors that would
+ * make the list reach this size are not added.
  */
 const MAX_LIST_CHARS = 1_900_000;
 

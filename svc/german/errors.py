@@ -89,7 +89,8 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "link_host_is_website": GermanMeaning(
         "Dieser Host liefert schon eine Website aus, die dann nicht mehr erreichbar wäre.",
-        "Wählen Sie einen unbenutzten Host, etwa go.example.com mit dem Proxy-Eintrag AAAA 100::.",
+        "Wählen Sie einen unbenutzten Host, etwa go.example.com, und legen Sie dafür einen AAAA-Eintrag mit der Adresse"
+        " 100:: und aktivem Proxy an.",
     ),
     "link_host_without_certificate": GermanMeaning(
         "Der Host liegt mehr als eine Ebene unter seiner Zone. Das kostenlose Zertifikat von Cloudflare deckt ihn"

@@ -239,9 +239,12 @@ def test_schedule_says_what_visitors_get(visit: Visit, link_host: LinkHost) -> N
     page.locator("summary", has_text="Test link").click()
     result = page.get_by_role("region", name="Destinations").locator(".note")
     for at, text in (
-        ("", "The click is before the start or after the end. Result: https://shop.example/soon"),
+        ("", "The click is before the link's start or after its end. Result: https://shop.example/soon"),
         ("2099-12-01T12:30", "No rule matches. Destination: https://shop.example/scheduled"),
-        ("2099-12-24T21:30", "The click is before the start or after the end. Result: https://shop.example/soon"),
+        (
+            "2099-12-24T21:30",
+            "The click is before the link's start or after its end. Result: https://shop.example/soon",
+        ),
     ):
         page.get_by_label("Time (optional)").fill(at)
         page.get_by_role("button", name="Test", exact=True).click()
@@ -330,7 +333,7 @@ def test_report_names_variants_and_lists_clicks_after_the_end(
                 expect(row).to_contain_text(f"Variant {letter}")
                 expect(row.locator(".number")).to_have_text(str(targets[url]))
         page.goto(f"{world.place.url}/links/{over['id']}")
-        outside = page.get_by_role("region", name="Clicks before the start or after the end")
+        outside = page.get_by_role("region", name="Clicks before the link's start or after its end")
         expect(outside).to_contain_text("Not included above.")
         expect(outside.get_by_role("listitem")).to_contain_text("After the end")
         expect(outside.locator(".number")).to_have_text("3")

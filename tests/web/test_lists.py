@@ -59,8 +59,8 @@ def many(kind: str, number: int) -> Any:
 
 @pytest.mark.parametrize("kind", ["sites", "links"])
 def test_filters_appear_from_ten_rows_on(furnished: Place, tab: Page, kind: str) -> None:
-    """A list with fewer than ten rows has no filters, but has a link to the deleted objects. A filter in the URL is
-    always shown.
+    """A list with fewer than ten rows has no filters, but has a link to the deleted objects. If the URL contains a
+    filter, the list always has filters.
     """
     order = tab.get_by_label("Sort by")
     for number, shown in ((9, 0), (10, 1)):

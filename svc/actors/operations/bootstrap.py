@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Cloudflare's error codes for an account id that does not exist: "Could not route to …, perhaps your object identifier
-# is invalid?"
+# Cloudflare's error codes for an account id that does not exist: 7000 ("No route for that URI") and 7003 ("Could not
+# route to …, perhaps your object identifier is invalid?").
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKEN_DAYS = 365  # the lifetime of a working token
 _TOKENS_WRITE = "Account API Tokens Write"

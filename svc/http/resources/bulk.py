@@ -88,7 +88,7 @@ class Bulk:
 
 
 def _selection(write: Write[changes.LinksChange] | Write[changes.LinkSelection]) -> Selection:
-    """Return the links of the caller that the body selects. Raises Invalid."""
+    """Return the selection in the body, restricted to the caller's links. Raises Invalid."""
     caller, body = write.caller, write.body
     body.check()
     if body.filter is None:

@@ -19,7 +19,7 @@ CLIENT = "DE|desktop|Firefox|Linux"
 
 
 def lines(*events):
-    """Return the events as the text of a row of the event log or of an event page.
+    """Return the events as text, as a row of `event_log` or `event_page` contains them.
 
     Each event is (target, epoch hour, bot reason, visitor).
     """

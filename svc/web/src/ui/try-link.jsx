@@ -90,7 +90,7 @@ function BrokenTargets({ targets }) {
  * @param {ExplainedClick} click
  * @param {Link} link
  * @param {number} at_ms since 1970
- * @returns {boolean} true if the click is before the start or after the end
+ * @returns {boolean} true if the click is before the link's start or after its end
  */
 const isOutside = ({ counted_as: { kind } }, link, at_ms) =>
   kind === "bot" ? stateAt(link, at_ms) !== "during" : kind === "outside";

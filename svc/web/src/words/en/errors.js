@@ -66,7 +66,7 @@ const errors = {
   ],
   link_host_is_website: [
     "This host already serves a website, which would become unreachable.",
-    "Choose an unused host, such as go.example.com with the proxied record AAAA 100::.",
+    "Choose an unused host, such as go.example.com, and add a proxied AAAA record with the address 100:: for it.",
   ],
   zone_not_active: [
     "The host's zone is not active.",

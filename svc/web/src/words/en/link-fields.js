@@ -21,7 +21,7 @@ const linkFields = {
   fewerTags: "Show fewer",
   noneTagged: (/** @type {string} */ tag) => `No links have the tag “${tag}”.`,
   tagTitle: (/** @type {string} */ tag) => `Tag: ${tag}`,
-  tagExplain: "Clicks on all links that have this tag now, including their clicks before they got it.",
+  tagExplain: "Clicks on all links that currently have this tag, including clicks from before the tag was added.",
   tagReport: "Show report",
   showTagged: "Show links",
   off: "off",

@@ -51,7 +51,7 @@ const links = {
   },
   created: {
     made: "Link created.",
-    copied: "Link created. The short link is copied.",
+    copied: "Link created. The short link was copied.",
     undone: "The new link was deleted.",
     copy: "Copy short link",
     qr: "Download QR code",
@@ -161,9 +161,9 @@ const links = {
     rule: (/** @type {number} */ place) => `Rule ${place} matches. Destination:`,
     noRule: "No rule matches. Destination:",
     variant: (/** @type {string} */ letter) => `No rule matches. Destination of variant ${letter}:`,
-    outside: "The click is before the start or after the end. Result:",
+    outside: "The click is before the link's start or after its end. Result:",
     notCounted:
-      "The report lists it under “Clicks before the start or after the end”, and does not count it as a click.",
+      "The report lists it under “Clicks before the link's start or after its end”, and does not count it as a click.",
     view: "Counted as a click:",
     bot: "Counted as a bot:",
     notYet: "Your latest change goes live within seconds. This is the result after that.",

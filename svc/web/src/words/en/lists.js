@@ -5,7 +5,7 @@ export default {
   entries: "Entry pages",
   campaigns: "Campaigns",
   targets: "Clicks by destination",
-  outside: "Clicks before the start or after the end",
+  outside: "Clicks before the link's start or after its end",
   variant: (/** @type {string} */ letter) => `Variant ${letter}`,
   sources: "Sources",
   arrivals: (/** @type {string} */ source) => `Entry pages: ${source}`,
