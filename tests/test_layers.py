@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 COMPOSITION = {"svc.main", "svc.cli", "svc.__main__", "svc.commands", "svc.process", "svc.field_check"}
 # Libraries, or names in libraries, that only the listed modules may import.
 OWNERS = {
-    "h11": ("svc/http/serving/server.py",),
+    "h11": ("svc/http/serving/http1.py",),
     "quart": ("svc/http/",),
     # Handlers get their request as an argument, so only these modules may use `quart.request`.
     "quart.request": (
@@ -52,7 +52,7 @@ OWNERS = {
         "svc/http/serving/request_parts.py",
     ),
     "quart_trio": ("svc/http/",),
-    "hypercorn": ("svc/http/serving/server.py",),
+    "hypercorn": ("svc/http/serving/http1.py", "svc/http/serving/server.py"),
     "httpx": ("svc/edge/", "svc/commands/checks/"),
     "asyncpg": ("svc/store/engines/postgres",),
     "uvloop": ("svc/store/engines/postgres/loop_thread.py",),

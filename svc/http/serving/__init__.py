@@ -1,6 +1,7 @@
 """Code that takes a request from the socket to its handler, and the response back.
 
-server         connections, limits and deadlines; uses hypercorn's protocol for HTTP/1.1
+server         connections, their limits and deadlines
+http1          HTTP/1.1 with hypercorn and h11, and stricter checks of requests
 front          the first step of a request: metrics, the access log, and requests that bypass the framework
 direct         requests served without the framework
 app, routes    the framework's application and its routes
