@@ -113,7 +113,7 @@ class AccountActor:
     async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
         """Run `work` like `ask`, but refuse the request immediately if another operation is running.
 
-        A refused request raises Conflict with the code operation_in_progress. Also raises the errors of `ask`.
+        If the request is refused, raises Conflict with the code operation_in_progress. Also raises the errors of `ask`.
         """
         await self._check_turn(kind, claim)
         return await self.ask(work, claim)

@@ -272,7 +272,7 @@ class Supervisor:
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
             with contained(log, "crash not shown", level=logging.WARNING) as recording:
                 await self._context.store.run(account_health.record_crash(edge_account_id, _CRASH.to_note()))
-            # if the error could not be stored, the next crash tries to store it again
+            # if the error could not be stored, try again after the next crash
             failures.shown = not recording.failed
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)
 

@@ -8,9 +8,10 @@ call_limits    limits on the rate of calls
 fair_limiter   shares the concurrent calls fairly between accounts and users
 endpoints      classifies API paths by area, for the metrics
 target_visits  requests to the targets of links, with their redirects
-visits         requests to users' sites, such as test views (all other requests go to the API)
+visits         requests to hosts other than Cloudflare's API, such as test views of users' sites
 page_check     searches a site's home page for the snippet
 
 Each of the other modules contains the calls for one part of the API: `tokens`, `workers`, `d1`, `routes`, `zones`,
-`analytics` and `web_analytics`. `public_addresses` protects the service's own networks from requests to users' hosts.
+`analytics` and `web_analytics`. `public_addresses` prevents requests to users' hosts from reaching the service's own
+networks.
 """

@@ -1,7 +1,7 @@
 """API calls for one Cloudflare account with one token, including retries and paging.
 
-`Edge.access` creates an Access object. The functions in tokens, zones, workers, d1, routes and analytics take this
-object as their first argument.
+`Edge.access` creates an Access object. The functions in tokens, zones, workers, d1, routes, analytics and web_analytics
+take this object as their first argument.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls for D1 databases over the REST API. The Worker does not use this API, but its binding.
+"""Calls for D1 databases over the REST API. The Worker uses its binding instead of this API.
 
 All functions raise EdgeRefused and EdgeUnavailable. Functions whose calls are never retried also raise EdgeUnknown.
 """

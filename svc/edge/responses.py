@@ -43,7 +43,7 @@ _REFUSALS: dict[int, Code] = {
 }
 _DEAD_TOKEN = frozenset({1000, 9109})
 # HTTP 403 usually means that Cloudflare rejected the token: it is invalid or lacks a permission, or there is no
-# apparent reason. Each product has its own code for this (10000, 7403, 10023 …). A 403 with one of the codes above or
+# apparent reason. Each product has its own code for this (10000, 7403, 10023 …). A 403 with a code in `_REFUSALS` or
 # with 1001 has another meaning. 1001 means that the calling token cannot grant the policies of a new token.
 _FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001})
 _CONCURRENT_CHANGE = 10035  # Cloudflare docs: another change is running, so wait and retry

@@ -1,4 +1,4 @@
-"""Sends requests to users' hosts, as visitors would. All other requests in this package go to Cloudflare's API."""
+"""Sends requests to hosts that users enter, as visitors would. The package's other requests go to Cloudflare's API."""
 
 from __future__ import annotations
 

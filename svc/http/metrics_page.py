@@ -44,7 +44,7 @@ _POLL_WAIT_S = 1.0
 _STALE_S = 60.0
 # An account counts as behind after this time without a push. Its Worker pushes once an hour.
 _BEHIND_MS = 2 * HOUR_MS
-# Each poll also reads operations that ended up to this time before the newest known end. An operation's `ended_at` is
+# Each poll also reads operations that ended at most this long before the newest known end. An operation's `ended_at` is
 # the time at which its last transaction began, so an operation can become visible later than its `ended_at`.
 _LATE_MS = 120_000
 _MAX_ENDED = 1_000

@@ -325,7 +325,7 @@ def _alert(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _broken_targets(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the email about broken targets of links, unless none of them is still broken."""
+    """Compose the email about broken targets of links, if any of these targets are still broken."""
     user = yield from _get_user(row)
     found = yield from broken_targets.still_broken(row.facts["targets"])
     if user is None or not user.notify or user.disabled_at is not None or not found:
@@ -351,7 +351,7 @@ def _recipient_and_user(row: Waiting) -> Tx[tuple[Subscription | None, User | No
 
 
 def _recipient_url(found: Subscription, draft: Draft) -> Tx[str]:
-    """Store a new token for the links in an email to this recipient, and return the URL of its page."""
+    """Store a new token for the links in an email to this recipient, and return the URL of the recipient's page."""
     token = new_id("mlt")
     yield from recipients.add_token(found.recipient.id, digest(token), draft.now)
     return draft.terms.recipient_url(token)

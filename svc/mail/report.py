@@ -31,7 +31,7 @@ _DAYS = ("since", "until")
 
 @dataclass(frozen=True)
 class Addressee:
-    """The recipient of a report: the address, the language, the URL that ends the reports, and the id of the email.
+    """The recipient of a report: the address, the language, the URL of the recipient's page, and the id of the email.
 
     `report_url`: the page with the report; None if the recipient cannot open the page.
     """
@@ -97,7 +97,7 @@ def _change(words: Words, now: int, before: int | None) -> str:
 
 
 def _bars(words: Words, first: int, days: Sequence[int]) -> Iterable[Bar]:
-    """Return a bar for each day. In a week, the weekdays are the labels. In a month, each seventh day has a label."""
+    """Return a bar for each day. In a week, the weekdays are the labels. In a month, every seventh day has a label."""
     most = max([*days, 1])
     for number, views in enumerate(days):
         day = date.fromisoformat(day_text(first + number))

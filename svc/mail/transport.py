@@ -74,7 +74,7 @@ def _encoded(address: Address) -> str:
     """Return the address on one line, with a non-ASCII name as encoded words.
 
     This is needed because `EmailPolicy` writes the name as one encoded word of any length, and loses the quotation
-    marks of other names if it folds the header.
+    marks of ASCII names when it folds the header.
     """
     name = address.display_name
     if name.isascii():
@@ -83,7 +83,7 @@ def _encoded(address: Address) -> str:
     return f"{words} <{address.addr_spec}>"
 
 
-# The policy for emails in files, which should be readable for people.
+# The policy for emails in files, which people should be able to read.
 _READABLE = _Policy(max_line_length=998)
 # The policy for emails over SMTP. Non-ASCII characters are encoded, because not every server supports 8BITMIME.
 _WIRE = _Policy(max_line_length=998, cte_type="7bit", linesep="\r\n")

@@ -78,7 +78,7 @@ def advise(
 
     `figures`: for each metric, Cloudflare's daily figures in any order, or None if they could not be read. The metric
     `size` is the size of the Worker's database. `size_bytes`: the current size of this database, or None if it could
-    not be read. `connected_day`: the day number on which the account was connected.
+    not be read. `connected_day`: the day (day number) on which the account was connected.
     """
     today = day_of(now)
     metrics: dict[Metric, Measured] = {}

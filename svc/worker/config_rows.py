@@ -76,7 +76,7 @@ def write_statements(rows: Sequence[ConfigRow]) -> list[Statement]:
 
 
 def raise_version(version: int) -> Statement:
-    """Return a statement with parameters, which records that all rows up to `version` are written."""
+    """Return a statement, with its parameters, that records that all rows up to `version` have been written."""
     return _RAISE_VERSION, [str(version)]
 
 
@@ -170,9 +170,9 @@ def _link_fields(link: Link) -> dict[str, object]:
 def _rule_fields(rule: Rule) -> dict[str, object]:
     """Return the rule as the Worker reads it.
 
-    An older Worker ignores conditions that it does not know, and would therefore apply the rule to too many clicks. The
-    conditions are in the field `when`, and the list of countries is empty. With an empty list, an older Worker never
-    applies the rule.
+    An older Worker ignores conditions that it does not know, and would therefore apply the rule to too many clicks. To
+    prevent this, the conditions are in the field `when`, and the list of countries is empty. With an empty list, an
+    older Worker never applies the rule.
     """
     fields = rule.fields()
     if not rule.needs_format_2:

@@ -289,9 +289,9 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
             # Drop events that arrived after their day was closed, as the Worker does.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
-    # A cron run may have deleted days after they were read but before the state was read, because D1 does not document
-    # that batches are atomic. The state is read last. The counts for the deleted days are correct, but the breakdowns
-    # omit these days.
+    # D1 does not document that batches are atomic, so a cron run may have deleted days after they were read but before
+    # the state was read. The state is read last. The counts for the deleted days are correct, but the breakdowns omit
+    # these days.
     listed_from = asked.first_day if asked.listed_from is None else asked.listed_from
     first_listed = max(kept_from, listed_from)
     of_link = asked.target_id.startswith("lnk_")

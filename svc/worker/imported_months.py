@@ -1,7 +1,7 @@
 """Imported months: rows of the Worker's table `month` with the breakdowns of another product. No I/O.
 
 The Worker does not add up months before it was installed, and never changes rows of targets without counts. The service
-can therefore write such rows itself. It marks them with `imported`.
+can therefore write the rows of these months itself. It marks them with `imported`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def write_statements(target_id: str, rows: Mapping[int, str]) -> list[Statement]
     """Return statements with parameters that write the rows of a site. They can be repeated.
 
     `rows`: the JSON of each row, by month. Rows that the Worker wrote are not changed. The JSON is sent in hex, so that
-    the firewall of Cloudflare's API does not detect attacks in the names of pages.
+    the firewall of Cloudflare's API does not mistake page names for attacks.
     """
     entries = sorted(rows.items())
     chunks = [entries[first : first + _ROWS_A_STATEMENT] for first in range(0, len(entries), _ROWS_A_STATEMENT)]
@@ -69,8 +69,8 @@ def write_statements(target_id: str, rows: Mapping[int, str]) -> list[Statement]
 def kept_months(months: Iterable[int], state: MonthState | None, first_kept: int | None) -> list[int]:
     """Return those of `months` that are recent enough for the Worker to keep them.
 
-    `state`: None if the Worker has not run yet. `first_kept`: the first month that the account's setting keeps. None
-    means that it keeps all months.
+    `state`: None if the Worker has not run yet. `first_kept`: the oldest month that the account keeps. None means that
+    it keeps all months.
     """
     first = 0 if first_kept is None else first_kept
     if state is not None and state.has_deleted:

@@ -107,7 +107,7 @@ class OpenCounts:
                 self.hours[target, day * 24 + hour].visitors = integer(row["visitors"])
 
     def visitor_statements(self) -> Iterator[Statement]:
-        """Yield statements that count the unique visitors of each hour and day with events that are not folded yet.
+        """Yield statements that count the unique visitors of each hour and each day that has unfolded events.
 
         The counts include the visitors of folded events.
         """

@@ -34,7 +34,7 @@ KEPT_DAYS = 35
 def _valid(column: str) -> str:
     """Return SQL for the JSON in a column, or for an empty object if the JSON is invalid.
 
-    Otherwise, D1 would reject the whole read because of a single invalid value.
+    Without this check, D1 would reject the whole read because of a single invalid value.
     """
     return f"case when json_valid({column}) then {column} else '{{}}' end"
 
@@ -180,10 +180,10 @@ class WorkerDay:
 class TargetDay:
     """The result of the comparison for a target and day.
 
-    `agrees`: True if no numbers differ. None if the Worker's numbers are unknown. Only `stored` is then set. `counted`:
-    the Worker's total. None if unknown, or if the total was deleted because of its age. `fault`: the first step at
-    which the numbers differ. `off_by`: the number after that step minus the number before the step. It is negative if
-    events are missing.
+    `agrees`: True if no numbers differ. None if the Worker's numbers are unknown; in that case, only `stored` is set.
+    `counted`: the Worker's total. None if unknown, or if the total was deleted because of its age. `fault`: the first
+    step at which the numbers differ. `off_by`: the number after that step minus the number before the step. It is
+    negative if events are missing.
     """
 
     target: str
@@ -269,7 +269,7 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     """Return the results of `statements` as a WorkerDay, or None if the database began to count after that day.
 
     Raises ValueError, KeyError or TypeError if the Worker did not write the rows. Also raises ValueError if a cron run
-    changed the state during the read. This is possible because D1 does not document that batches are atomic.
+    changed the state during the read: D1 does not document that batches are atomic.
     """
     states, ledger, tallies, pages, outbox, queued, *folded, states_after = results
     if [row["value"] for row in states] != [row["value"] for row in states_after]:
@@ -358,7 +358,7 @@ def _first_fault(
         return "counting", folded - to_count
     if after is None or (worker.unknown.get(target, NONE) != NONE and pushed == NONE):
         return "unknown_target", NONE - folded
-    # Include the parts in the outbox, because they will be sent. The service may already have one of them if its
+    # Include the parts in the outbox, because they will be sent. The service may already have one of these parts if the
     # acknowledgment was lost.
     sent = pushed.most(worker.queued.get(target, NONE))
     if sent != folded if worker.closed else not sent.within(NONE, folded):

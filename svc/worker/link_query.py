@@ -40,8 +40,8 @@ def encode_query(query: str) -> str:
 def with_query(target: str, search: str, most_chars: int) -> str:
     """Add the visitor's parameters to a target (an ASCII URL).
 
-    If the target has a parameter with the same name, it keeps only its own values. Parameters that would make the
-    target longer than `most_chars` are omitted. `search`: the query of the short URL with "?", or "".
+    If the target already has a parameter with the same name, only the target's values are kept. Parameters that would
+    make the target longer than `most_chars` are omitted. `search`: the query of the short URL with "?", or "".
     """
     url, mark, fragment = target.partition("#")
     address, _, own = url.partition("?")

@@ -74,9 +74,9 @@ def check_state(account: Account, allowed: Collection[str], purpose: str) -> Non
 
 @asynccontextmanager
 async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
-    """Return a context manager that passes each error of a call in its block to `record_refusal`, then raises it again.
+    """Return a context manager that passes errors of Cloudflare calls to `record_refusal`, then raises them again.
 
-    Use it in HTTP requests around calls to Cloudflare with the working token.
+    HTTP requests use this context manager around calls that use the working token.
     """
     try:
         yield

@@ -46,8 +46,8 @@ _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
 # The extent of a check. A "thorough" check also covers parts that rarely change. An "asked" check is a thorough check
-# that a user requested. It also counts the configuration rows in the Worker's database, for which D1 has to read all of
-# these rows, and sends a request to the link host.
+# that a user requested. It also sends a request to the link host, and counts the configuration rows in the Worker's
+# database. To count them, D1 has to read all of them.
 Depth = Literal["usual", "thorough", "asked"]
 # The time between two thorough checks, as a multiple of `health_every_s`. The checks in between are not thorough,
 # because all accounts share one limit on concurrent calls.
@@ -200,8 +200,8 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 def _depth(account: Account, timers: Timers) -> Depth:
     """Return the depth of the duty's next check.
 
-    Only a thorough check can find or clear some errors. If the account may have such an error, the next check is
-    thorough.
+    Some errors can be found or cleared only by a thorough check. If the account may have such an error, the next check
+    is thorough.
     """
     doubtful = account.state not in SERVING or account.suspected_at is not None
     return "thorough" if doubtful or trio.current_time() >= timers.thorough_at else "usual"
@@ -212,8 +212,8 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
 
     Returns the account's new state and error.
 
-    `account` has the new token. If Cloudflare does not respond in time, the state and the error do not change. An
-    account stays `connected` if its Worker was never installed or the install failed.
+    `account` must already contain the new token. If Cloudflare does not respond in time, the state and the error do not
+    change. An account stays `connected` if its Worker was never installed or the install failed.
     """
     if account.state == "connected" or account.installed_at is None:
         is_about_token = account.error is not None and account.error.code in _TOKEN_CODES
@@ -426,7 +426,7 @@ async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) 
 
 
 async def _repair(context: Context, account: Account, problems: Sequence[Finding]) -> dict[About, Finding]:
-    """Repair findings automatically if possible, and record the others with `_record_findings`.
+    """Run the automatic repairs of the findings, then record all findings with `_record_findings`.
 
     Returns the findings whose repairs Cloudflare refused, by `Finding.about`. Raises EdgeUnavailable if a repair failed
     temporarily. The next health check then tries again.

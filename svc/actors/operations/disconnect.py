@@ -132,7 +132,7 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
 def with_operator_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
     """Return a transaction that ends a disconnect requested by the operator.
 
-    It records an event for the account's user.
+    The transaction also records an event for the account's user.
     """
     former = yield from end
     yield by_operator(former.user_id, "account.disconnect", now, former.id, former.edge_account_id)
@@ -140,9 +140,9 @@ def with_operator_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
 
 
 def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """Return a transaction that ends a disconnect whose request is no longer waiting for it.
+    """Return a transaction that ends a disconnect that no HTTP request is waiting for.
 
-    The transaction also records the event that the request would have recorded.
+    The transaction also records the event that a waiting request would have recorded.
     """
     former = yield from end
     yield by_service(former.user_id, former.id, former.edge_account_id, "account.disconnect", "done", now)
@@ -365,7 +365,7 @@ class _Removal:
             self.script.left = _reason(error)
 
     async def _buffer_wait_s(self, access: Access) -> float:
-        """Return for how many seconds after the last request an isolate may hold events that are not written yet.
+        """Return the number of seconds after the last request during which an isolate may still hold unwritten events.
 
         If the database were read earlier, these events would be missing from the last totals.
         """

@@ -194,9 +194,9 @@ async def check_script(context: Context, access: Access, account: Account) -> Sc
 
 
 def push_second(edge_account_id: str) -> int:
-    """Return the second of the hour in which an account's Worker pushes.
+    """Return the second of the hour at which an account's Worker pushes.
 
-    The seconds of all accounts are spread over the hour.
+    The pushes of all accounts are spread over the hour.
 
     Pushes start at minute 3, when the Worker has written the previous hour's last events and added them to its totals.
     They end at minute 52, so that a failed push can be retried within the hour. A cron run starts at the beginning of a

@@ -1,7 +1,7 @@
 """Stores the last totals of a deleted Worker: the counts in its database that were not pushed.
 
-Afterwards, the service has all counts, just as after a final push. One call reads several thousand rows, regardless of
-the sites and links that the rows belong to.
+Afterwards, the service has all counts, just as after a final push. One call reads several thousand rows, which can
+belong to any number of sites and links.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ async def keep_last_totals(context: Context, access: Access, account_id: str, da
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()
-    # If the newest push covers the time up to exactly midnight, start with the preceding day, because the store may not
-    # have its final totals.
+    # If the newest push covers the time up to exactly midnight, start with the preceding day, because the store may
+    # lack that day's final totals.
     first_day = day_of(now) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of - 1)
     for _ in range(_TRIES):
         before = await _state(access, database_id)
@@ -68,7 +68,7 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
     """Return the totals of the closed days since `first_day`, and the counts of the open days.
 
-    The Worker closes a day when it adds no more events to the day.
+    A closed day is a day to which the Worker adds no more events.
 
     The Worker may have deleted the totals of some closed days. If such a day is still queued for a push, the result
     contains its counts from the queue. If it is not queued, the store already has these counts.

@@ -64,8 +64,9 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
 
     Raises NotFound, Conflict (codes account_not_ready and operation_in_progress) or ServiceError (codes
     invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed and
-    orphan_not_deleted). If the outcome is unknown, the code is renew_lost. After EdgeUnavailable, nothing has changed
-    and the caller can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
+    orphan_not_deleted). If the failure is transient, but tokens may still be valid, the code is renew_lost. After
+    EdgeUnavailable, nothing has changed and the caller can retry. If tokens may still be valid, the error's
+    `details.revoke_tokens` names them.
     """
     stored_response = await context.stored_response(commit)
     if stored_response is not None:

@@ -27,7 +27,7 @@ class _State(BaseModel):
 
 
 def first_kept(account: Account, today: int) -> int | None:
-    """Return the first month that the account's setting keeps, or None if it keeps all months. `today`: epoch day."""
+    """Return the oldest month that the account keeps, or None if it keeps all months. `today`: epoch day."""
     kept = account.retention.months
     return None if kept == "forever" else month_of(today) - kept
 

@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 _CODE_CHARS = 6
 # Codes do not contain easily confused characters, because people read codes aloud and type them from paper. Codes do
-# not contain vowels either. They can therefore not be words, such as offensive words or one of model.RESERVED_CODES.
+# not contain vowels either. They therefore cannot be words, such as offensive words or one of model.RESERVED_CODES.
 CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
 # The number of attempts to find an unused random code. There are 48^6 codes. In an account with 10,000 links, the
 # chance that two random codes in a row are already taken is one in a trillion.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from svc.edge.visits import Visitor
 
-# The user agent of requests for titles. If the page belongs to a short link or a site of this service, the Worker
-# counts the request as bot traffic.
+# The user agent of requests for titles. If the URL is a short link or a page that one of this service's Workers counts,
+# that Worker counts the request as bot traffic.
 USER_AGENT = "svc-title-bot/1.0"
 _MAX_REDIRECTS = 5
 # The number of bytes that are read from a page. Pages have their title near the start, but some large pages have 100 kB

@@ -1,9 +1,9 @@
 """Disconnects that the operator requests with `svc account disconnect`.
 
 The requests are in the store (`store/disconnect_requests.py`), so they survive a restart. A limited number of tasks
-carries out the requests, oldest first. A failure in one task does not affect the others. If Cloudflare does not
-respond, or if another operation is running for the account, the disconnect is retried later. Only a forced disconnect
-does not wait for Cloudflare.
+carry out the requests, oldest first. A failure in one task does not affect the others. If Cloudflare does not respond,
+or if another operation is running for the account, the disconnect is retried later. A forced disconnect does not wait
+for Cloudflare.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ async def advance(context: Context) -> int:
 def is_failing(recent: Sequence[UpdateOutcome], under_way: int) -> bool:
     """Return True if too many of the newest updates failed.
 
-    `_MAX_FAILED` failures are too many. If no update is running (`under_way` is 0), failures of more than half of the
-    updates are also too many.
+    `_MAX_FAILED` failures are too many. If no update is running (`under_way` is 0), the function also returns True if
+    more than half of these updates failed.
     """
     failed = recent.count("failed")
     return failed >= _MAX_FAILED or (not under_way and 2 * failed > len(recent))

@@ -6,15 +6,15 @@ overdispersion, and past outbreaks with less weight (Noufaily et al., "An improv
 multiple surveillance systems", Statistics in Medicine 32, 2013, 1206-1222; Farrington et al., Journal of the Royal
 Statistical Society A 159, 1996, 547-563).
 
-- *Usual views*: the mean of the comparable hours. A single count above `_CAP` times their median is reduced to this
-  value, so that an earlier spike does not hide the next one.
+- *Usual views*: the mean of the comparable hours. A single count above `_CAP` times their median plus `_CAP_ADDED` is
+  reduced to this value, so that an earlier spike does not hide the next one.
 - *Dispersion*: the method of moments over all 168 hours of the week, because five counts are too few for an estimate.
-- *Spike*: the hour has at least `MIN_SPIKE` views, at least `SPIKE_TIMES` the usual views, and a count this high has at
-  most the probability `_SPIKE_CHANCE`. The variance includes the uncertainty of the mean of five counts.
-- *Too few views*: in at least `MIN_LOW_HOURS` hours in a row, each hour has at most `QUIET_PART` of its usual views on
-  the quietest weekday, and a sum this low has at most the probability `_LOW_CHANCE` even if this part is the mean.
-  Public holidays resemble the quietest weekday, so they are not unusual. The alert is a *silence* if the hours have no
-  views, and a *drop* otherwise.
+- *Spike*: the hour has at least `MIN_SPIKE` views and at least `SPIKE_TIMES` times the usual views, and the probability
+  of a count this high is at most `_SPIKE_CHANCE`. The variance includes the uncertainty of the mean of five counts.
+- *Too few views*: each of at least `MIN_LOW_HOURS` consecutive hours has at most `QUIET_PART` of its usual views on the
+  quietest weekday. Even if these limits were the means, the probability of a sum this low would be at most
+  `_LOW_CHANCE`. Public holidays resemble the quietest weekday, so they are not unusual. The alert is a *silence* if the
+  hours have no views, and a *drop* otherwise.
 
 Hours are in UTC, but traffic follows local time. When clocks change, the traffic therefore moves by an hour. For this
 reason, both tests also consider the usual views of the hour before and of the hour after.
@@ -37,8 +37,8 @@ MIN_SPIKE = 30
 SPIKE_TIMES = 3
 MIN_LOW_HOURS = 3
 QUIET_PART = 1 / 3
-# The longest time without views that is examined. A site with fewer than about 10 views in this time is too small for
-# alerts about too few views.
+# The maximum number of consecutive hours that are examined for too few views. A site with fewer than about 10 views in
+# this time is too small for alerts about too few views.
 MAX_LOW_HOURS = 72
 MAX_ALERTS_A_DAY = 2
 _SPIKE_CHANCE = 1e-5
@@ -164,7 +164,7 @@ def _mean(series: Series, hour: int) -> float | None:
 
 
 def _highest(series: Series, hour: int) -> float | None:
-    """Return the highest usual views of an hour and its neighbors; None if none of them are known."""
+    """Return the highest of the usual views of an hour and its two neighboring hours; None if none are known."""
     near = [_mean(series, hour + each * HOUR_MS) for each in (-1, 0, 1)]
     return max((each for each in near if each is not None), default=None)
 
@@ -202,7 +202,7 @@ class _Week:
         return self._usual.get(hour // HOUR_MS % _WEEK)
 
     def quiet(self, hour: int) -> float | None:
-        """Return the views below which an hour is quiet. None if the usual views of any weekday are not known."""
+        """Return the number of views up to which an hour is quiet; None if a weekday's usual views are not known."""
         quietest = self._quiet[hour // HOUR_MS % 24]
         return None if quietest is None else QUIET_PART * quietest
 

@@ -100,12 +100,13 @@ class UserDeletions:
                 self._start(user_id, partial(self._carry_out, user_id))
 
     async def leave(self, user_id: int, verified: str, access_digest: str, language: Language | None) -> DeletionResult:
-        """Delete the user, who has a session with the access token `access_digest`.
+        """Delete the user and return the result.
 
         If the user's deletion is already running, the caller waits for this deletion.
 
-        `verified`: the stored password hash against which the request's password was checked. `language`: the request's
-        language (see `user_deletions.begin`). Cancelling the caller does not stop the deletion.
+        `verified`: the stored password hash against which the request's password was checked. `access_digest`: the
+        digest of the request's access token. `language`: the request's language (see `user_deletions.begin`).
+        Cancelling the caller does not stop the deletion.
 
         Raises Unauthorized if the user does not exist, and Forbidden (code invalid_password) if the password has
         changed since the check. After StoreUnavailable, the deletion has not begun. After Stopping, a deletion that has

@@ -50,7 +50,7 @@ def is_behind(account: Account, meta: WorkerMeta) -> bool:
 
 
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
-    """Prepare an account that is behind its Worker for a full sync. Return the updated account.
+    """Prepare a full sync of an account that is behind its Worker. Return the updated account.
 
     In the Worker's database, removes the configuration rows that do not exist in the store. Then reads from this
     database the totals since the newest stored push, and stores them. An interrupted call can be repeated, because the
@@ -138,8 +138,8 @@ def make_part(
     """Return the part of a push that the Worker would send for `day`.
 
     `as_of`: the time up to which the counts are complete (epoch ms). `days`: the day's totals of sites and links.
-    `hours`: the totals of hours, including hours of other days, which are ignored. `final`: True if the day's totals do
-    not change anymore.
+    `hours`: the totals of hours, including hours of other days, which are ignored. `final`: True if the day's totals
+    will not change anymore.
     """
     of_hour: dict[int, list[CountRow]] = defaultdict(list)
     for target_counts in hours:

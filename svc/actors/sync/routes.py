@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # The time after which the service searches again for a route that it wanted to remove but did not find. A call may
-# create a route although its response was lost, so the route may appear later.
+# create a route even though its response is lost, so the route may appear later.
 _LATE_MS = 300_000
 
 

@@ -38,8 +38,8 @@ class LinkHosts:
         commit = write.commit(_put(account), about=account)
         today = day_of(self._context.clock()) if write.caller.has_any_scope("reports") else None
         response = await link_host.put(self._context, account.id, write.body.wish(), today, commit)
-        # Wake the actor even if nothing changed. If it failed to create the route before, it then retries, because the
-        # user may have fixed the cause.
+        # Wake the actor even if nothing changed. If the actor failed to create the route before, it now retries,
+        # because the user may have fixed the cause.
         self._supervisor.wake(account.edge_account_id)
         return response
 

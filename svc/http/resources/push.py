@@ -42,7 +42,7 @@ class Push:
         endpoints.direct(api.PUSH, self.receive)
 
     async def receive(self, request: Incoming) -> api.PushResponse:
-        """Store a push. A repeated push has no effect. The body is read only after the Worker's key was checked."""
+        """Store a push. A repeated push has no effect. The Worker's key is checked before the body is read."""
         key = digest(bearer(request.header(b"authorization")))
         now = self._clock()
         account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))

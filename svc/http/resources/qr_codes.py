@@ -95,7 +95,7 @@ class QrCodes:
         style, query = self._style(read.query), read.query
         codes = await self._selected(read.caller, query, api.MAX_IN_ZIP)
         if query.format == "png" and style.logo is not None:
-            try:  # read the logo first, so that a failure gets an error response
+            try:  # read the logo first, so that a failure causes an error response
                 await self._draw(partial(logo_raster, style.logo))
             except NotDrawable as error:
                 raise _without_logo(error) from None
@@ -116,7 +116,10 @@ class QrCodes:
         return Streamed(_chunks(self._rows(start, codes, style)), f"{HTML_TYPE}; charset=utf-8", headers)
 
     def _style(self, query: api.StyleQuery) -> Style:
-        """Return the requested style. Raises Invalid if there is no logo, or scanners could not read the colors."""
+        """Return the requested style.
+
+        Raises Invalid if a logo is requested but the service has none, or if scanners could not read the colors.
+        """
         if query.logo and self._logo is None:
             raise Invalid([Issue("logo", "must be omitted, because this service has no logo", "not_offered")])
         light = None if query.light == "transparent" else query.light
@@ -133,7 +136,7 @@ class QrCodes:
         return style
 
     async def _draw(self, draw: Callable[[], T]) -> T:
-        """Return `draw()`, called in the thread."""
+        """Run `draw` in the drawing thread, and return its result."""
         return await trio.to_thread.run_sync(draw, limiter=self._one_thread)
 
     def _count_set(self, read: Read[api.ZipQuery] | Read[api.SheetQuery]) -> None:

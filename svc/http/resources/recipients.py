@@ -51,13 +51,13 @@ class Recipients:
         return self._response(request, token, found)
 
     async def confirm(self, request: RequestInfo, token: str) -> Response:
-        """Record that the recipient agrees to get reports, and return the page."""
+        """Record that the recipient agrees to get the emails, and return the page."""
         self._count(request)
         found = await self._store.run(recipients.subscribe(digest(token), self._clock()))
         return self._response(request, token, found)
 
     async def unsubscribe(self, request: RequestInfo, token: str) -> Response:
-        """Stop the reports, and return the page."""
+        """Stop the emails, and return the page."""
         self._count(request)
         found = await self._store.run(recipients.unsubscribe(digest(token), self._clock()))
         return self._response(request, token, found)

@@ -104,7 +104,7 @@ def closed_link_report(
 ) -> api.Report:
     """Return the report of a link whose account is disconnected and whose counts are all stored.
 
-    The last read before the disconnect included today's hours, even those not yet pushed (rule R7).
+    The last read before the disconnect included that day's hours, even those not yet pushed (rule R7).
     """
     return site_report(span, replace(stored, hours_refused=False), None, unavailable, 0, compared)
 
@@ -112,7 +112,7 @@ def closed_link_report(
 def with_missing_breakdowns(
     report: api.Report, span: Span, stored: Stored, live: Live | None, created_on: int
 ) -> api.Report:
-    """Return the report with the days that its breakdowns do not cover, and the reasons.
+    """Return the report with a list of the days that its breakdowns do not cover, and the reasons.
 
     `live`: None if the database could not be read (`report.unavailable`), or was not read because the Worker no longer
     has any of the days.
@@ -141,7 +141,7 @@ def with_missing_breakdowns(
 
 
 def _gaps(first: int, last: int, months: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last day of each part of these days that no month contains."""
+    """Yield the first and last day of each gap: consecutive days from `first` to `last` that no month covers."""
     for begin, end in months:
         if first < begin <= last:
             yield first, begin - 1

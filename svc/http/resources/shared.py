@@ -118,7 +118,7 @@ class SharedPages:
         token = None
         if share.password_hash is not None:
             own_network, _ = networks_of(form.request.client)
-            # No user is passed, so that no event is recorded. The viewer does not try to sign in as the owner.
+            # Pass no user, so that no event is recorded: the viewer is not trying to sign in as the owner.
             matches = await self._passwords.is_correct(
                 f"share {share.id} {own_network}",
                 share.password_hash,
@@ -266,7 +266,10 @@ def viewer_token(share_id: str, password_hash: str, expires_at_s: int) -> str:
 
 
 def _allowed(query: api.SharedReportQuery, share: Share) -> api.SharedReportQuery:
-    """Return the query with the share's default period. Raises Invalid if the share does not offer this query."""
+    """Return the query, with the share's default period if it has none.
+
+    Raises Invalid if the share does not offer this query.
+    """
     if query.breakdowns is not None and not share.lists:
         raise Invalid([Issue("breakdowns", "is not offered by this share", "not_offered")])
     if share.periods is None:

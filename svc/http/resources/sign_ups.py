@@ -58,7 +58,7 @@ class SignUps:
         address become invalid, because a person who did not choose these passwords may open the links in the earlier
         emails.
 
-        Raises Forbidden sign_up_closed. This takes the same time for every address.
+        Raises Forbidden sign_up_closed. The method takes the same time for every address.
         """
         if form.body.invitation is not None:
             await self._sign_up_with_invitation(form, form.body.invitation)
@@ -145,7 +145,7 @@ def _sign_up_invited(
 ) -> Tx[User]:
     """Redeem an invitation and add its user.
 
-    Raises Forbidden if the invitation is no longer valid or the address has a user.
+    Raises Forbidden if the invitation is no longer valid or the address already belongs to a user.
     """
     used = yield from invitations.use_invitation(invitation.id, now)
     if used is None:

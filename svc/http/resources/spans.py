@@ -68,7 +68,7 @@ class Span:
 
 
 def span_of(period: Period, now: int) -> Span:
-    """Return the days of one of the periods of version 0.8.0, all of which end today."""
+    """Return the days of a period that version 0.8.0 supports. All of these periods end today."""
     today = day_of(now)
     return Span(period, today - DAYS[period] + 1, today, today, "hour" if period == "today" else "day", today)
 
@@ -110,7 +110,7 @@ def compared_span(span: Span, compare: Compare) -> Span:
     if span.period == "all":
         because = "must not be used with all, because nothing was counted before"
         raise Invalid([Issue("compare", because, "not_combinable")])
-    # A period that ends today ends in the middle of a month, even if today is the month's last day.
+    # A period that ends today does not consist of whole months, because today is not over.
     whole = (
         not span.has_today
         and span.first_day == _month_start(span.first_day)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 DEVICE_COOKIE = "svc_device"
 
-# A header of the response that ends a browser's session. Otherwise, the back/forward cache would still show the user's
-# pages.
+# A header of the response that ends a browser's session. Without this header, the back/forward cache would still show
+# the user's pages.
 SIGNED_OUT = {"Clear-Site-Data": '"cache"'}
 
 
@@ -25,8 +25,8 @@ class Cookies:
     Over https, each name begins with `__Host-`, which requires the path `/`. The prefix prevents other hosts, even
     sibling subdomains, from setting a cookie that signs a user in as another user.
 
-    Over http, browsers reject the prefix, so it is omitted. Browsers also send cookies to servers on other ports of the
-    same host. The cookies' path is therefore /auth.
+    Over http, browsers reject the prefix, so it is omitted. The cookies' path is then /auth, because browsers also send
+    cookies to servers on other ports of the same host.
     """
 
     def __init__(self, base_url: str) -> None:

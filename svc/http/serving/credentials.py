@@ -143,7 +143,7 @@ def admit(limit: SlidingLimit, name: str, now: int) -> Verdict:
 
 
 def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> None:
-    """Check the caller's scopes. If `scopes` is empty, every credential passes.
+    """Check that the caller has one of `scopes`, unless `scopes` is empty. `session_only`: reject API keys.
 
     Raises Forbidden with the code session_required or scope_required.
     """

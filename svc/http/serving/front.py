@@ -49,8 +49,8 @@ class RequestRecord:
     """The measurements of a request, for the metrics and the log.
 
     `answered`: the HTTP status of the response, or None if no response was started. `route`: the template of the path.
-    `status`: the class of the HTTP status such as "2xx", "gone" without a response, or "broken" if the response was not
-    completed. `code`: the error code. `received`, `sent`: the sizes of the bodies in bytes.
+    `status`: the class of the HTTP status, such as "2xx"; "gone" if no response was started; "broken" if the response
+    was not completed. `code`: the error code. `received`, `sent`: the sizes of the bodies in bytes.
     """
 
     request_id: str

@@ -80,7 +80,7 @@ class Form(Generic[B]):
 
 
 class AccountPart(NamedTuple):
-    """The changes of a request in one account: its id, its id at Cloudflare, and the number of changes."""
+    """A request's changes in one account: the account's id, its id at Cloudflare, and the number of changes."""
 
     account_id: str
     edge_account_id: str
@@ -122,11 +122,11 @@ class Write(Generic[B]):
         `target`: the id of the object in the event. The default is the id in the path. If the path contains no id, the
         default is the id of the transaction's value.
 
-        `count`: the number of changes, if not 1. If the endpoint's action needs an account, raises ValueError without
-        an account.
+        `count`: returns the number of changes. The default is 1. If the endpoint's action needs an account, but there
+        is none, raises ValueError.
 
-        `parts`: the accounts that the request changed. Each of them gets an event; the other arguments about the event
-        are then ignored.
+        `parts`: returns the changes in each account. Each of these accounts gets an event; the other arguments about
+        the event are then ignored.
         """
         action = self._endpoint.action
         if action is None:

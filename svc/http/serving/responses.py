@@ -71,7 +71,7 @@ def stream_response(streamed: Streamed, status: int, *, head_only: bool) -> Resp
     """Convert a stream to the framework's response object. `head_only`: omit the body, for HEAD."""
     body = b"" if head_only else _logged_chunks(streamed.chunks)
     response = Response(body, status, headers=dict(streamed.headers), content_type=streamed.content_type)
-    # the framework sets it for HEAD, but the length of a stream is unknown
+    # the framework sets this header for HEAD, but the length of a stream is unknown
     response.headers.pop("Content-Length", None)
     response.timeout = None
     return response

@@ -203,7 +203,7 @@ def load_web(
 def _shell(identity: Identity, demonstration: str, page: str) -> str:
     """Return the shell with the operator's identity.
 
-    In a demonstration, it also has the values that the connect page offers.
+    In a demonstration, the shell also contains the values that the connect page offers.
     """
     if demonstration:
         mark = f'<meta name="demonstration" content="{html.escape(demonstration)}" />\n    <title>'
