@@ -13,12 +13,12 @@ PAGE = Path(__file__).parents[1] / "docs/use/errors.md"
 BEGIN, END = "<!-- made by python -m tools.error_tables -->", "<!-- end -->"
 
 _RESPONSES = ("| status | code | meaning | remedy |", "| --- | --- | --- | --- |")
-_STORED = ("| code | meaning | remedy | a request gets |", "| --- | --- | --- | --- |")
+_STORED = ("| code | meaning | remedy | error of a request |", "| --- | --- | --- | --- |")
 _BETWEEN = """\
 ## Errors of accounts, operations, sites and link hosts
 
-These codes appear in the `error` field of an object. If a request fails for one of these reasons, it gets the code in
-the last column, and `details.reason` contains the code in the first column."""
+These codes appear in the `error` field of an object. If a request fails for one of these reasons, its error has
+the code in the last column, and `details.reason` contains the code in the first column."""
 
 
 def tables() -> str:
