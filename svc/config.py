@@ -189,7 +189,7 @@ class StoreConfig(_Section):
 
     @property
     def engine(self) -> Literal["sqlite", "postgres"]:
-        """The store's database engine. Raises ConfigError if the URL's scheme is not that of an engine."""
+        """The store's database engine. Raises ConfigError if no engine has the URL's scheme."""
         url = self.url.get_secret_value()
         if url.startswith("sqlite:///"):
             return "sqlite"
@@ -268,7 +268,7 @@ class AuthConfig(_Section):
 
 
 class MetricsConfig(_Section):
-    """Settings of the metrics endpoint. An empty `bind` turns it off."""
+    """Settings of the metrics endpoint. An empty `bind` turns the endpoint off."""
 
     bind: BindOrOff = ""
 
@@ -391,7 +391,7 @@ class Config(_Section):
 
 
 def public_url_problem(url: str) -> str | None:
-    """Return the reason why Cloudflare and clients cannot use this URL of the service, or None if none is known."""
+    """Return the reason why Cloudflare and clients cannot use this URL of the service; None if no reason is known."""
     parts = urlsplit(url)
     host = (parts.hostname or "").removesuffix(".")
     if not host:

@@ -9,6 +9,7 @@
       StoreUnavailable                the service's own store failed: retry
       EdgeError                       a call to Cloudflare's API
         EdgeRefused                   refused; a retry will also fail
+          EdgeGone                    the object does not exist
         EdgeUnavailable               failed or unreachable: nothing was changed, or the call can be repeated
           EdgeUnknown                 no response: the change may have happened; check before repeating
       CannotUnseal                    a stored token cannot be decrypted
@@ -424,8 +425,9 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_host_challenged": _not_ready(
         "The link host shows a challenge page of Cloudflare.",
-        "Open a short link in a private window. If you see the page too, exclude the host from the security rules in"
-        " the Cloudflare dashboard. If not, Cloudflare's bot protection blocks only programs, such as this service.",
+        "Open a short link in a private window. If you also see the challenge page, exclude the host from the security"
+        " rules in the Cloudflare dashboard. If not, Cloudflare's bot protection blocks only programs, such as this"
+        " service.",
     ),
     "link_host_other_answer": _not_ready(
         "The link host's response does not come from the Worker.",

@@ -17,10 +17,10 @@ from svc.model import Location
 from svc.security.token_page import TOKEN_PAGE
 
 _BOOTSTRAP_FIELD = (
-    "An API token of the Cloudflare account that is valid for one day and has the permissions *Account Settings: Read*"
-    " and *Account API Tokens: Edit*. `x-token-page` in `/openapi.json` is the URL of Cloudflare's form with these"
-    " permissions already filled in. The service uses the token only for this request. It never stores the token, and"
-    " deletes it after the request."
+    "An API token of the Cloudflare account, with the permissions *Account Settings: Read* and *Account API Tokens:"
+    " Edit*. Let the token expire after one day. `x-token-page` in `/openapi.json` is the URL of Cloudflare's form with"
+    " these permissions already filled in. The service uses the token only for this request. It never stores the token,"
+    " and deletes it after the request."
 )
 # Error codes of endpoints that accept a bootstrap token.
 _BOOTSTRAP_CODES: tuple[Code, ...] = (

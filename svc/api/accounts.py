@@ -126,7 +126,7 @@ class Account(ResponseBody):
     def from_model(cls, account: model.Account, bundle: str) -> Account:
         """Return the response object for an account.
 
-        `bundle`: SHA-256 of the Worker code that an install uploads now.
+        `bundle`: SHA-256 of the Worker code that an install would upload now.
         """
         return cls(**_fields(account, bundle))
 

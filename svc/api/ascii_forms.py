@@ -1,4 +1,4 @@
-"""Converts hosts, URLs and paths with non-ASCII characters to the ASCII form that the service stores. No I/O.
+"""Conversion of hosts, URLs and paths with non-ASCII characters to the ASCII form that the service stores. No I/O.
 
 ASCII input is returned unchanged. A host is mapped by UTS 46 (non-transitional, as in browsers) and then encoded label
 by label under the registration rules of IDNA 2008. Other non-ASCII characters of a URL are percent-encoded in UTF-8.

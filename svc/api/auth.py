@@ -25,7 +25,7 @@ class SignUp(Body):
     email: Email
     password: NewPassword
     invitation: MailToken | None = optional_field(
-        "The token from the link of an invitation for this address. The sign-up then needs no confirmation email."
+        "The token from an invitation link for this address. With this token, the sign-up needs no confirmation email."
         " Default: no invitation."
     )
 
@@ -116,7 +116,7 @@ SIGN_UP = Endpoint(
     tag="sign-in",
     summary="Sign up and receive a confirmation email",
     description=f"{_SAME_ANSWER} The operator can restrict sign-up to invited addresses, or close it. Refused sign-ups"
-    " get 403 `sign_up_closed`. A sign-up with an invitation confirms the address immediately, without"
+    " fail with 403 `sign_up_closed`. A sign-up with an invitation confirms the address immediately, without"
     " an email. Emails to the user are in English or German, depending on the"
     " `Accept-Language` header. `PATCH /v1/me` changes the language.",
     access="anybody",

@@ -64,8 +64,8 @@ class Result(ResponseBody):
 
     link: Link | None = optional_field("The created link.")
     error: ErrorObject | None = optional_field(
-        "The reason why the link was not created: `link_exists`, or `invalid_request` with the `details.issues` that"
-        " POST /v1/links would return."
+        "The reason why the link was not created: `link_exists`, `link_disabled`, or `invalid_request` with the"
+        " `details.issues` that POST /v1/links would return."
     )
 
 
@@ -90,7 +90,7 @@ ADD_MANY = Endpoint(
     action="link.create",
     summary="Create many short links",
     description="The service creates all valid links in one transaction. For every other link, the result contains an"
-    " error. If the account has no link host, or the links would exceed the limit, the service rejects the whole"
+    " error. If the account has no link host, or the new links would exceed your limit, the service rejects the whole"
     " request and creates no links. The body can have at most 1 MiB, and at most 85,000 fields and list items in"
     " total.",
     scopes=("links",),

@@ -47,7 +47,7 @@ class LinkSelector(Body):
 
 
 class LinkSelection(Body):
-    """The links to change or delete. It has exactly one of `ids` and `filter`."""
+    """The links to change or delete. The body has exactly one of `ids` and `filter`."""
 
     most_bytes: ClassVar[int] = LINK_BYTES + LARGE_BYTES
     most_values: ClassVar[int] = 6_000
@@ -56,7 +56,9 @@ class LinkSelection(Body):
         None, description=f"The ids of 1 to {MAX_LINK_IDS:,} links."
     )
     filter: LinkSelector | None = Field(
-        None, description=f"All links that match this filter when the request runs, at most {MAX_LINKS_SELECTED:,}."
+        None,
+        description="All links that match this filter when the request runs. The request fails if more than"
+        f" {MAX_LINKS_SELECTED:,} links match.",
     )
     dry_run: bool = Field(False, description="Only return what the request would do. Default: `false`.")
 
@@ -101,8 +103,8 @@ class LinkOutcomes(ResponseBody):
 
 
 _ALL_OR_NOTHING = (
-    " The request has one transaction: if it fails, no link is changed. If one of the links cannot be changed, its"
-    " result contains an error, and the request changes the other links."
+    " The request runs in one transaction: if the whole request fails, no link is changed. If only some of the links"
+    " cannot be changed, their results contain errors, and the request changes the other links."
 )
 CHANGE_MANY = Endpoint(
     method="PATCH",

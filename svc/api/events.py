@@ -26,7 +26,7 @@ class EventQuery(Query):
     """Order and page of the list of events."""
 
     after: Id | None = optional_field(
-        "The id of the last event that you received, or `next_cursor`. The response contains the events after this one,"
+        "The id of the last event that you received, or `next_cursor`. The response contains the events that follow it"
         " in the requested order."
     )
     order: EventOrder = Field("newest", description="Sort order. Use `oldest` to poll for new events.")
@@ -55,8 +55,8 @@ class Event(ResponseBody):
         description="The Cloudflare account that was changed. Null if the event concerns only the user."
     )
     count: Count = Field(
-        description="The number of changes that the event records: links for `POST /v1/links/bulk`, repairs for"
-        " `account.check`, and days for `totals.import`; otherwise 1."
+        description="The number of changes that the event records: links for requests to `/v1/links/bulk`, repairs"
+        " for `account.check`, and days for `totals.import`; otherwise 1."
     )
 
     @classmethod
@@ -76,12 +76,12 @@ class Event(ResponseBody):
 
 
 class NamedEvent(Event):
-    """A recorded change with the names of objects. Exports do not contain the names, because these can be any text."""
+    """A recorded change with the names of objects. Exports omit the names, because names can contain any text."""
 
     target_name: str | None = optional_field(
         "The current name of the object `target`: the host of a site, the code of a link, or the name of an account, an"
-        " API key or a share. Absent if the object no longer exists, or if your API key lacks a scope or is limited to"
-        " specific accounts."
+        " API key or a share. Absent if the object no longer exists, or if your API key lacks the scope for it or is"
+        " limited to specific accounts."
     )
     via_name: str | None = optional_field(
         "The current name of the API key `via`. Absent if `via` is not an API key, or for the same reasons as"

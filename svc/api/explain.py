@@ -34,7 +34,7 @@ class AskedClick(Body):
     bucket: Annotated[int, Field(ge=0, le=99)] | None = Field(
         None,
         description="The visitor's bucket for the link's split. The Worker assigns each visitor to one of 100 buckets,"
-        " and to another one every day (UTC). The service cannot know a visitor's bucket. Default: 0.",
+        " and to a different one every day (UTC). The service cannot know a visitor's bucket. Default: 0.",
     )
     query: QueryText | None = Field(
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
@@ -102,7 +102,7 @@ EXPLAIN = Endpoint(
     summary="Explain where a click leads and how it is counted",
     description="The service evaluates the click exactly as the Worker does once it has the current version of the"
     " link (`config` is `synced`). The request itself is not counted. Other headers cannot be specified, so you cannot"
-    " use this request to explain prefetches or clicks on links in other websites (`Referer`).",
+    " use this request to explain prefetches or clicks on links on other websites (`Referer`).",
     scopes=("links",),
     body=AskedClick,
     response=ExplainedClick,

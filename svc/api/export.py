@@ -77,7 +77,7 @@ class Account(ResponseBody):
     location: Location | None = optional_field()
     link_host: str | None = optional_field()
     root_url: str | None = optional_field("The URL to which the Worker redirects `/` of the link host.")
-    not_found_url: str | None = optional_field("The URL to which the Worker redirects codes without a link.")
+    not_found_url: str | None = optional_field("The URL to which the Worker redirects requests for unknown codes.")
     created_at: Moment | None = optional_field()
     disconnected_at: Moment | None = optional_field()
 
@@ -248,7 +248,7 @@ class Share(ResponseBody):
 
 
 class Mailings(ResponseBody):
-    """An item of mailings.json: the email reports about a site, or about an account if it has no `site_id`."""
+    """An item of mailings.json: the email reports about a site, or about an account if there is no `site_id`."""
 
     account_id: str
     site_id: str | None = optional_field()
@@ -334,7 +334,7 @@ sites.csv          The sites as a table; each list of exclusions is a JSON list 
 links.json         Short links: code, target (url), rules, title, note, tags, split,
                    forward_query, and the period (starts_at, ends_at and after_url). Links
                    with the state "deleted" no longer redirect, and other links may use
-                   their codes. broken_targets lists the targets that no longer exist.
+                   their codes. broken_targets lists the targets that do not work.
 links.csv          The links as a table; each list is a JSON list in its cell. An
                    apostrophe precedes a title or note that begins with =, +, - or @, so
                    that spreadsheets do not treat it as a formula.
@@ -343,8 +343,8 @@ notes.json         Notes on days. A note with site_id or link_id is on that site
 shares.json        Public pages with your counts: name, settings, and whether the page has a
                    password. A share with site_id or link_id shows that site or link, any
                    other share shows the sites of the whole account.
-mailings.json      Email reports and alerts, with their recipients. One with site_id is about that site,
-                   any other is about all sites of the account.
+mailings.json      Email reports and alerts, with their recipients. An item with site_id is
+                   about that site, any other item is about all sites of the account.
 daily_totals.csv   Counts, with one line per day for each site or link. target is the id,
                    kind is site or link, and name is the host or code. views and visitors
                    count people, and visitors are unique per day. bots counts everything

@@ -223,7 +223,7 @@ def _color_or_transparent(value: str) -> str:
 
 
 def without_duplicates(values: tuple[T, ...]) -> tuple[T, ...]:
-    """Return the values without repetitions, in their order."""
+    """Return the values without repetitions, in their original order."""
     return tuple(dict.fromkeys(values))
 
 
@@ -483,11 +483,11 @@ ExcludedAsns = Annotated[tuple[Asn, ...], Field(max_length=20, fail_fast=True), 
 
 # ----------------------------------------------------------------------------------------------------- response fields
 
-# A time. It is stored as epoch ms, and is ISO 8601 in UTC in JSON.
+# A time. It is stored as epoch ms. JSON contains it in ISO 8601 format, in UTC.
 Moment = Annotated[
     int, PlainSerializer(iso, return_type=str), _string(format="date-time", examples=["2026-11-21T04:00:00.000Z"])
 ]
-# A day. It is stored as an epoch day, and is YYYY-MM-DD in JSON.
+# A day. It is stored as an epoch day. JSON contains it as YYYY-MM-DD.
 Day = Annotated[int, PlainSerializer(day_text, return_type=str), _string(format="date", examples=["2026-11-21"])]
 Count = Annotated[int, Field(ge=0)]
 
@@ -495,6 +495,6 @@ Count = Annotated[int, Field(ge=0)]
 def config_state(version: int, synced_version: int, error: ErrorNote | None = None) -> ConfigState:
     """Return "synced" if the Worker has this configuration version and `error` is None, otherwise "pending".
 
-    `error`: the reason why this version could not be synced.
+    `error`: the reason why this version could not be synced, or None.
     """
     return "synced" if version <= synced_version and error is None else "pending"

@@ -71,18 +71,18 @@ class ImportedTotals(ResponseBody):
     added: Count = Field(
         description="The number of days that were added. In a dry run, the number of days that an import would add."
     )
-    first_day: Day | None = Field(description="The first day that was added. Null if there is none.")
-    last_day: Day | None = Field(description="The last day that was added. Null if there is none.")
+    first_day: Day | None = Field(description="The first day that was added. Null if no day was added.")
+    last_day: Day | None = Field(description="The last day that was added. Null if no day was added.")
     views: Count = Field(description="The views of all days that were added.")
     breakdown_months: Count = Field(
         description="The number of months whose breakdowns were imported, or would be imported. This number includes"
-        " only months before the month in which the site was added, and only months that `months_kept` of the account"
-        " keeps."
+        " only months before the month in which the site was added, and only months that the account's `months_kept`"
+        " covers."
     )
     unchanged: Count = Field(description="The number of days that an earlier import added with the same numbers.")
     different: Count = Field(
-        description="The number of days that an earlier import added with different numbers. They are overwritten only"
-        " with `replace`."
+        description="The number of days that an earlier import added with different numbers. The service overwrites"
+        " them only if `replace` is true."
     )
     counted_here: Count = Field(
         description="The number of days that were skipped, because this service counted the site or link on these days."
@@ -114,7 +114,7 @@ SITE = Endpoint(
     action="totals.import",
     summary="Import daily totals of a site from another product",
     description=f"{_DESCRIPTION} Each read of Cloudflare Web Analytics counts as one of the user's 30 report reads per"
-    " minute. The service stores breakdowns in the Worker's database. If this fails, it imports nothing.",
+    " minute. The service stores breakdowns in the Worker's database. If this fails, the service imports nothing.",
     scopes=("sites",),
     codes=("account_not_ready", "cloudflare_unavailable"),
     body=SiteTotals,

@@ -90,8 +90,8 @@ ISSUE = Endpoint(
     tag="keys",
     action="key.issue",
     summary="Create an API key",
-    description="Only this response contains the key's value. A repeated request with the same Idempotency-Key gets"
-    " `key_already_issued`.",
+    description="Only this response contains the key's value. A repeated request with the same Idempotency-Key fails"
+    " with `key_already_issued`.",
     access="session",
     body=NewKey,
     response=IssuedKey,
@@ -118,8 +118,8 @@ REVOKE = Endpoint(
     tag="keys",
     action="key.revoke",
     summary="Revoke an API key",
-    description="The key stops working immediately. New requests with the key get `unauthorized`, and so do write"
-    " requests whose body has not arrived yet. The service aborts streamed responses (exports and totals), but"
+    description="The key stops working immediately. New requests with the key fail with `unauthorized`, and so do"
+    " write requests whose body has not arrived yet. The service aborts streamed responses (exports and totals), but"
     " completes all other requests that are in progress.",
     access="session",
     body=EmptyBody,

@@ -32,7 +32,7 @@ class EventCounts(ResponseBody):
 
     @classmethod
     def from_model(cls, events: Events | None) -> EventCounts | None:
-        """Return the response for event counts, or None."""
+        """Return the response for event counts, or None if they are unknown."""
         return None if events is None else cls(views=events.views, bots=events.bots)
 
 
@@ -115,7 +115,7 @@ class Ledger(ResponseBody):
     queued_parts: Count | None = Field(
         description="The number of parts (messages with new totals) of this day that the Worker has not sent yet."
     )
-    targets: tuple[LedgerTarget, ...] = Field(description="The sites and links with events on this day, by id.")
+    targets: tuple[LedgerTarget, ...] = Field(description="The sites and links with events on this day, ordered by id.")
     dropped: dict[DropReason, Count] | None = Field(
         description="Events of this day that were not counted, by reason. `invalid` events do not belong to a site or"
         " link."

@@ -18,8 +18,8 @@ _ROOT_URL = (
     " visitors get a short page in their language, with status 404."
 )
 _NOT_FOUND_URL = (
-    "The URL to which the Worker redirects codes and paths that do not exist. It cannot be on the link host. If it is"
-    " not set, visitors get a short page in their language, with status 404."
+    "The URL to which the Worker redirects requests for codes and paths that do not exist. It cannot be on the link"
+    " host. If it is not set, visitors get a short page in their language, with status 404."
 )
 _FALLBACKS: tuple[model.Fallback, ...] = get_args(model.Fallback)
 
@@ -48,7 +48,7 @@ class PutLinkHost(_FallbackBody):
     replace_website: bool = Field(
         False,
         description="Use the host even if it serves a website, for example the zone's apex or `www`. The website is"
-        " unreachable while the host is the link host, and reachable again afterwards, because the service does not"
+        " unreachable while the host is the link host. It is reachable again afterwards, because the service does not"
         " change DNS records. Default: `false`.",
     )
     has_certificate: bool = Field(
@@ -80,8 +80,8 @@ class LinkHost(ResponseBody):
         description="The URL to which the Worker redirects `/`. Null if the Worker shows a page instead."
     )
     not_found_url: str | None = Field(
-        description="The URL to which the Worker redirects codes and paths that do not exist. Null if the Worker shows"
-        " a page instead."
+        description="The URL to which the Worker redirects requests for codes and paths that do not exist. Null if the"
+        " Worker shows a page instead."
     )
     error: ErrorObject | None
 
@@ -167,10 +167,10 @@ PUT = Endpoint(
     tag="accounts",
     action="link_host.set",
     summary="Set or replace the host of the account's links",
-    description="First create a proxied DNS record for the host. If the host serves only links, use `AAAA 100::`. A new"
-    " host replaces the old one. Links keep their codes, but short links and QR codes with the old host stop working. A"
-    " website on the host is unreachable while the host is the link host. The service therefore rejects a host that"
-    " serves a website, unless you send `replace_website: true`.",
+    description="First create a proxied DNS record for the host. If the host serves only links, create an AAAA"
+    " record with the address `100::`. A new host replaces the old one. Links keep their codes, but short links and QR"
+    " codes with the old host stop working. A website on the host is unreachable while the host is the link host. The"
+    " service therefore rejects a host that serves a website, unless you send `replace_website: true`.",
     scopes=("sites",),
     body=PutLinkHost,
     response=OneLinkHost,

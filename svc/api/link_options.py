@@ -35,7 +35,7 @@ class NewVariant(Body):
     """One of the targets of a split link."""
 
     url: HttpsUrl
-    share: Annotated[int, Field(ge=1, le=99)] = Field(description="The percentage of visitors.")
+    share: Annotated[int, Field(ge=1, le=99)] = Field(description="The percentage of visitors who get this variant.")
 
 
 def _split(variants: tuple[NewVariant, ...]) -> tuple[NewVariant, ...]:
@@ -53,7 +53,7 @@ class Variant(ResponseBody):
     """One of the targets of a split link."""
 
     url: str
-    share: Annotated[int, Field(ge=1, le=99)] = Field(description="The percentage of visitors.")
+    share: Annotated[int, Field(ge=1, le=99)] = Field(description="The percentage of visitors who get this variant.")
 
 
 def split_of(variants: Sequence[NewVariant]) -> tuple[model.Variant, ...]:

@@ -37,7 +37,7 @@ TAG_SCHEMA: dict[str, object] = {
 
 
 def parse_tag(value: str) -> str:
-    """Return the normalized tag. Raises Wrong."""
+    """Return the normalized tag. Raises Wrong if the tag is not valid."""
     if not value:
         raise Wrong("must not be empty", "too_short", 1)
     if re.fullmatch(TAG_PATTERN, value) is None or value.endswith("\n"):

@@ -159,7 +159,7 @@ class BrokenTarget(ResponseBody):
         description="The target responds with the status 404 or 410, the service cannot establish a secure connection"
         " to its host, or the host does not exist."
     )
-    since: Moment = Field(description="The time of the service's first request to the target that had a problem.")
+    since: Moment = Field(description="The time of the service's first request that found the target to be broken.")
     checked_at: Moment = Field(description="The time of the service's last request to the target.")
 
 
@@ -220,8 +220,7 @@ class Link(ResponseBody):
         " `reports`."
     )
     broken_targets: tuple[BrokenTarget, ...] | None = optional_field(
-        "Present if the service has found targets of the link that no longer exist. The service requests each target"
-        " once a week."
+        "Present if targets of the link are broken. The service requests each target once a week."
     )
 
     @classmethod
@@ -254,7 +253,7 @@ class Link(ResponseBody):
 
 
 class LinkList(ResponseBody):
-    """A page of links. A link that exists during your requests for all pages appears on exactly one of them."""
+    """A page of links. A link that exists from your first page request to the last appears on exactly one page."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field("Present if there may be more links. The next page can be empty.")

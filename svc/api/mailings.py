@@ -37,8 +37,8 @@ class PutMailings(Body):
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
-    weekly: bool = Field(description="Send a report every Monday about the week before (UTC).")
-    monthly: bool = Field(description="Send a report on the first day of each month about the month before (UTC).")
+    weekly: bool = Field(description="Send a report every Monday about the previous week (UTC).")
+    monthly: bool = Field(description="Send a report on the first day of each month about the previous month (UTC).")
     alerts: bool = Field(
         default=False,
         description="Send an email when a site has far more or far fewer views than usual, or no views at all."

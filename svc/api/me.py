@@ -25,8 +25,8 @@ class User(ResponseBody):
     email: str
     email_confirmed: bool
     notify: bool = Field(
-        description="Send an email when an account needs attention and when it has recovered, and at most one email a"
-        " day about broken targets of links."
+        description="True if the service sends the user an email when an account needs attention and when it has"
+        " recovered, and at most one email a day about broken targets of links."
     )
     language: Language | None = Field(
         description="The language of emails to the user. Null if the user has not chosen one. Each email is then in"

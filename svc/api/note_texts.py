@@ -25,7 +25,7 @@ class Words(NamedTuple):
 
 
 WORDS: Mapping[NoteKind, Words] = {
-    "imported": Words("Imported from another product until {until}; counted by this service afterwards."),
+    "imported": Words("Counts up to {until} were imported from another product. This service counted the later days."),
     "snippet_rotated": Words("Snippet replaced. Views with the old snippet are counted until {until}."),
     "worker_updated": Words("Worker updated."),
     "hours_refused": Words(
@@ -34,12 +34,12 @@ WORDS: Mapping[NoteKind, Words] = {
     ),
     "route_missing": Words(
         "The site's route was found missing on {since}. Views are not counted until it is restored.",
-        "The site's route was found missing on {since} and restored on {until}. Views in between, and since shortly"
-        " before, were not counted.",
+        "The site's route was found missing on {since} and restored on {until}. Views in between, and"
+        " shortly before, were not counted.",
     ),
     "link_host_route_missing": Words(
         "The route of the link host {host} was found missing on {since}. Links do not work until it is restored.",
-        "The route of the link host {host} was found missing on {since} and restored on {until}. In between, and since"
+        "The route of the link host {host} was found missing on {since} and restored on {until}. In between, and"
         " shortly before, links did not work.",
     ),
 }

@@ -209,7 +209,7 @@ def _may_be_empty(body: type[BaseModel]) -> bool:
 def _description(endpoint: Endpoint[Any, Any]) -> str:
     texts = [endpoint.description]
     if endpoint.access == "session":
-        texts.append("This request requires a sign-in session. API keys get `session_required`.")
+        texts.append("This request requires a sign-in session. Requests with an API key fail with `session_required`.")
     if endpoint.scopes:
         texts.append(f"Required scope of an API key: {' or '.join(f'`{scope}`' for scope in endpoint.scopes)}.")
     return " ".join(text for text in texts if text)
@@ -286,7 +286,7 @@ def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error
 
 
 def _shared(refusal: Json, refusals: dict[str, Json]) -> Json:
-    """Add an error response to `refusals`, where operations with equal responses share it, and return a reference."""
+    """Add an error response to `refusals`, where operations with equal responses share it. Return a reference."""
     parts = ["-".join(refusal["content"][JSON_TYPE]["examples"])]
     if "Idempotent-Replayed" in refusal["headers"]:
         parts.append("replayable")
@@ -321,8 +321,8 @@ _IDEMPOTENCY_KEY: Json = {
     " Idempotency-Key for 24 hours: you get the same response, and the effect does not happen again. If a request"
     " failed without an effect, the error is not stored: follow the remedy and send the request again with the same"
     " Idempotency-Key. While a response is stored or the first request is in progress, a request with the same"
-    " Idempotency-Key and a different body gets `idempotency_conflict`. The value consists of printable characters in"
-    " UTF-8.",
+    " Idempotency-Key and a different body fails with `idempotency_conflict`. The value consists of printable"
+    " characters in UTF-8.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PRINTABLE},
     "example": "0d5f8a1e-8c0b-4f57-9a52-0f6d1a7c1a55",
 }

@@ -63,7 +63,7 @@ class Dropped(_FromWorker):
 
 
 class PushHead(_FromWorker):
-    """The head of a push, with the parts before they are validated."""
+    """The head of a push, with parts that are not validated yet."""
 
     v: Annotated[int, Field(ge=1, le=1, strict=True)]
     install: TargetId

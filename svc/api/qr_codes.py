@@ -19,8 +19,8 @@ MAX_IDS = 200
 MAX_IN_ZIP = 500
 MAX_ON_SHEET = 200
 _MAX_MARGIN = 20
-# The minimum image size in a ZIP file, in pixels. The largest QR code with the widest margin has 129 modules, each with
-# at least 2 pixels.
+# The minimum image size in a ZIP file, in pixels. The largest QR code with the widest margin is 129 modules wide, and
+# each module is at least 2 pixels wide.
 _MIN_SIZE_IN_ZIP = 300
 _DEFAULT_PNG_SIZE = 1024
 _NOT_IN_SPECIFICATION = "This operation is not part of the original API specification."
@@ -49,9 +49,9 @@ class StyleQuery(Query):
 
     dark: Color = Field(
         "#000000",
-        description="The color of the modules, with 3 or 6 hexadecimal digits. `#` is optional, and is `%23` in a URL."
-        " It must be darker than `light` by at least 50 % of the difference in brightness between white and black, so"
-        " that scanners can read the QR code.",
+        description="The color of the modules, with 3 or 6 hexadecimal digits. `#` is optional. In a URL, write `#` as"
+        " `%23`. The color must be darker than `light` by at least 50 % of the difference in brightness between white"
+        " and black, so that scanners can read the QR code.",
     )
     light: ColorOrTransparent = Field(
         "#ffffff",
@@ -124,8 +124,9 @@ class SheetQuery(SelectionQuery):
 
 
 _STYLED = (
-    "The QR code contains the short URL with `?q`, so that scans are counted with the source `qr`. Colors without"
-    " enough contrast get the issue `low_contrast`. `logo=1` gets `not_offered` if the service has no logo{more}."
+    "The QR code contains the short URL with `?q`, so that scans are counted with the source `qr`. If the"
+    " colors do not have enough contrast, the request fails with the issue `low_contrast`. A request with `logo=1`"
+    " fails with the issue `not_offered` if the service has no logo{more}."
 )
 SVG = Endpoint(
     method="GET",
@@ -165,7 +166,8 @@ ZIP = Endpoint(
     summary="Get the QR codes of several links as a ZIP file",
     description=_SELECTED.format(most=MAX_IN_ZIP)
     + "The names of the files contain the codes of the links, such as `qr-spring-sale.svg`. If two names differ only in"
-    " case or are equal, a number is added to the second. The service sends the ZIP file while it creates it, so an"
+    " case or are equal, the service adds a number to the second. The service sends the ZIP file while it creates it,"
+    " so an"
     f" interrupted download is incomplete. {_LIMITED}",
     scopes=("links",),
     query=ZipQuery,

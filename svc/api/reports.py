@@ -160,7 +160,7 @@ class Breakdowns(ResponseBody):
     )
     outside: tuple[Top, ...] | None = optional_field(
         "Only for a link: the clicks by people before its `starts_at` (`early`) and from its `ends_at` on (`ended`)."
-        " They are not views. Absent if there were none."
+        " They are not counted as views. Absent if there were none."
     )
 
 

@@ -98,7 +98,7 @@ def optional_field(description: str | None = None, alias: str | None = None) -> 
     """Declare a field of a query or response that can be absent but is never null.
 
     Example: `cursor: str | None = optional_field()`. Pass `alias` if the field's name is a Python keyword. Request
-    bodies rarely need this function, because null means the same as absent in them.
+    bodies rarely need this function, because a null field in a body means the same as an absent one.
     """
     return Field(None, exclude_if=_is_none, json_schema_extra=_never_null, description=description, alias=alias)
 

@@ -85,15 +85,13 @@ class SharedSites(ResponseBody):
 
 
 class SharedReport(ResponseBody):
-    """The counts that a share shows. It has a `report` for a site or link, and `account` for the list of sites of an
-    account.
-    """
+    """The counts that a share shows: `report` for a site or link, or `account` for an account."""
 
     share: Shared
     report: Report | None = optional_field(
         "The report, with the counts that the Worker has sent. `statement` is always absent."
     )
-    account: SharedSites | None = optional_field()
+    account: SharedSites | None = optional_field("The account's sites with their counts.")
     lists_at: Moment | None = optional_field(
         "The time from which breakdowns can be requested again. Present if `unavailable` is `rate_limited`."
     )
@@ -114,7 +112,7 @@ PAGE = Endpoint(
     path="/s/{secret}",
     tag="shares",
     summary="Show the page of a share",
-    description=f"If the request fails, browsers also get a page, and other clients get JSON. {_WRONG}",
+    description=f"If the request fails, browsers get an error page, and other clients get JSON. {_WRONG}",
     access="anybody",
     query=PageQuery,
     response=None,
@@ -140,7 +138,7 @@ SITE_PAGE = Endpoint(
     path="/s/{secret}/sites/{site_id}",
     tag="shares",
     summary="Show the page of a site of a shared account",
-    description=f"If the request fails, browsers also get a page, and other clients get JSON. {_SITE} {_WRONG}",
+    description=f"If the request fails, browsers get an error page, and other clients get JSON. {_SITE} {_WRONG}",
     access="anybody",
     query=PageQuery,
     response=None,

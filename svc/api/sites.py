@@ -41,7 +41,7 @@ _ASNS = "Autonomous systems (networks of internet providers and companies) whose
 _OPT_OUT = (
     "Offer visitors a page at `https://<host><path>/off` on which they can turn counting off for their browser. The"
     " browser stores a cookie only for visitors who do so. If the site's path is rotated, the address of the page"
-    " changes, and existing cookies have no effect any more."
+    " changes, and existing cookies no longer have an effect."
 )
 
 
@@ -83,13 +83,13 @@ class SiteChange(Body):
         None, description="The new paths, which replace all existing paths. `[]` removes all paths."
     )
     excluded_networks: ExcludedNetworks | None = Field(
-        None, description=f"{_NETWORKS} They replace all existing networks. `[]` removes all networks."
+        None, description=f"{_NETWORKS} The list replaces the existing list. `[]` removes all networks."
     )
     excluded_countries: ExcludedCountries | None = Field(
-        None, description=f"{_COUNTRIES} They replace all existing countries. `[]` removes all countries."
+        None, description=f"{_COUNTRIES} The list replaces the existing list. `[]` removes all countries."
     )
     excluded_asns: ExcludedAsns | None = Field(
-        None, description=f"{_ASNS} They replace all existing numbers. `[]` removes all numbers."
+        None, description=f"{_ASNS} The list replaces the existing list. `[]` removes all numbers."
     )
     respect_gpc: bool | None = None
     visitor_opt_out: bool | None = Field(None, description=_OPT_OUT)

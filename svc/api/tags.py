@@ -24,24 +24,24 @@ class Tag(ResponseBody):
     """A tag, and the links that have it."""
 
     tag: str
-    links: Count = Field(description="The number of links with this tag. Deleted links do not count.")
+    links: Count = Field(description="The number of links with this tag. Deleted links are not included.")
     clicks_7d: Count | None = optional_field(
         "Clicks on these links by people in the last seven complete UTC days. Present only with the scope `reports`."
     )
 
 
 class TagList(ResponseBody):
-    """The tags of your links. The tags of most links come first."""
+    """The tags of your links. The tag with the most links comes first."""
 
     tags: tuple[Tag, ...] = Field(json_schema_extra={"maxItems": MAX_TAGS})
     truncated: bool = Field(description=f"True if there are more than {MAX_TAGS:,} tags. Use `q` to find the others.")
 
 
 class TagReport(ResponseBody):
-    """The sums of the counts of all links that have a tag now, from the counts that the Workers have sent."""
+    """The counts of all links that have the tag now, added up. Counts that Workers have not sent yet are missing."""
 
     tag: str
-    links: Count = Field(description="The number of these links. Deleted links do not count.")
+    links: Count = Field(description="The number of links with this tag. Deleted links are not included.")
     period: ShownPeriod = Field(description="`custom` if the request has `from` or `to`.")
     from_: Day = Field(serialization_alias="from")
     to: Day

@@ -48,7 +48,9 @@ REPORT = ReportWords(
     " this link:",
     unsubscribe="Unsubscribe",
     note_texts={
-        "imported": NoteText("Imported from another product until {until}; counted by this service afterwards."),
+        "imported": NoteText(
+            "Counts up to {until} were imported from another product. This service counted the later days."
+        ),
         "snippet_rotated": NoteText("Snippet replaced. Views with the old snippet are counted until {until}."),
         "worker_updated": NoteText("Worker updated."),
         "hours_refused": NoteText(
@@ -57,13 +59,13 @@ REPORT = ReportWords(
         ),
         "route_missing": NoteText(
             "The site's route was found missing on {since}. Views are not counted until it is restored.",
-            "The site's route was found missing on {since} and restored on {until}. Views in between, and since shortly"
+            "The site's route was found missing on {since} and restored on {until}. Views in between, and shortly"
             " before, were not counted.",
         ),
         "link_host_route_missing": NoteText(
             "The route of the link host {host} was found missing on {since}. Links do not work until it is restored.",
             "The route of the link host {host} was found missing on {since} and restored on {until}. In between, and"
-            " since shortly before, links did not work.",
+            " shortly before, links did not work.",
         ),
     },
 )

@@ -161,7 +161,7 @@ def test_title_is_suggested_only_on_request(visit: Visit, link_host: LinkHost, w
     assert asked == []
     suggest.press("Enter")
     expect(page.get_by_label("Title")).to_have_value("Autumn & winter")
-    page.get_by_role("status").filter(has_text="The title of the destination is filled in.").wait_for()
+    page.get_by_role("status").filter(has_text="The title of the destination was filled in.").wait_for()
     page.get_by_label("Destination", exact=True).fill("shop.example/untitled")
     suggest.click()
     page.get_by_role("status").filter(has_text="The destination has no title, or cannot be read.").wait_for()

@@ -65,7 +65,7 @@ def save(tab: Page, text: str, day: str | None = None) -> None:
 
 def test_note_is_added_changed_and_deleted(furnished: Place, tab: Page) -> None:
     notes = opened(tab, furnished)
-    expect(notes).to_contain_text("Explain a day")
+    expect(notes).to_contain_text("Explain what happened on a day")
     notes.get_by_role("button", name="Add note").click()
     expect(tab.get_by_role("dialog").get_by_label("Day (UTC)")).to_have_value(days_ago(0))
     save(tab, "Newsletter sent", days_ago(3))

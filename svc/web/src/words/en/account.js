@@ -42,7 +42,7 @@ export default {
     submit: "Connect",
     asking: "Checking with Cloudflare…",
     settling:
-      "Cloudflare does not accept the token yet. New tokens can take a few seconds, so the service keeps trying.",
+      "Cloudflare does not accept the token yet. New tokens can take a few seconds to work, so the service keeps trying.",
     creating: "Cloudflare has accepted the token. The service is creating its own token for this account.",
     goOn: "Continue",
     kept: "Your input is still here. “Continue” sends the same request again.",
@@ -167,7 +167,7 @@ export default {
     hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns exist only for these days, and as sums of whole months.",
     title: "Change breakdown retention",
     explain:
-      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) exist only for this number of days, and then as sums of whole months. If you reduce a number, older breakdowns are deleted permanently, and the database shrinks over the following nights.",
+      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) are kept for this number of days, and after that only as sums of whole months. If you reduce a number, older breakdowns are deleted permanently, and the database shrinks over the following nights.",
     days: "Days",
     range: (/** @type {number} */ least, /** @type {number} */ most) => `${least} to ${most} days.`,
     months: "Months before the current month",

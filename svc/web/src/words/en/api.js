@@ -48,7 +48,7 @@ const issues = {
   end_before_start: () => "Enter a later end.",
   too_early: () => "Enter a later first day. A report covers at most 100 years.",
   too_many_points: (limit) => `Select a longer interval. The chart would have more than ${limit} points.`,
-  hours_not_stored: () => "Hours of these days are no longer stored. Select another interval or later days.",
+  hours_not_stored: () => "Hourly counts for these days are no longer stored. Select another interval or later days.",
   not_combinable: () => "This value cannot be combined with the other values.",
   low_contrast: () => "Choose colors that differ more in brightness, with a code that is darker than its background.",
   not_readable: (_, message) => `This file cannot be imported: ${message}.`,
@@ -58,8 +58,7 @@ const issues = {
   used_token: () => "This link is not valid, has expired, or was already used. Request a new email.",
   on_link_host: () => "The destination cannot be on the link host. Enter another URL.",
   target_of_link: () => "A link in this account points to this host. Delete the link or change its destination first.",
-  target_of_fallback: () =>
-    "The link host redirects visitors without a valid link to this host. Change the redirect first.",
+  target_of_fallback: () => "A redirect of the link host points to this host. Change the redirect first.",
   other: () => "This value is not valid.",
 };
 

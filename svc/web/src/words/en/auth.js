@@ -51,7 +51,7 @@ export default {
   },
   forgot: {
     title: "Reset your password",
-    explain: "We will email you a link. Your password does not change until you use it.",
+    explain: "We will email you a link. Your password does not change until you set a new one.",
     submit: "Send link",
     sent: "Check your inbox",
     sentTo: (/** @type {string} */ email) =>
@@ -69,7 +69,7 @@ export default {
   },
   newEmail: {
     title: "Confirm your new email address",
-    explain: "You then sign in with this address. Your other sessions end, and API keys keep working.",
+    explain: "After you confirm, you sign in with this address. Your other sessions end, and API keys keep working.",
     submit: "Change email address",
     done: "Email address changed",
     doneText: "From now on, sign in with your new email address.",

@@ -55,8 +55,8 @@ const actions = {
   "share.change": "Share changed",
   "share.delete": "Share ended",
   "mailing.change": "Email reports changed",
-  "mailing.confirm": "Email reports confirmed by a recipient",
-  "mailing.unsubscribe": "Email reports unsubscribed by a recipient",
+  "mailing.confirm": "Recipient confirmed email reports",
+  "mailing.unsubscribe": "Recipient unsubscribed from email reports",
 };
 
 /** @type {Record<string, string | undefined>} labels by an event's `via`, except if it is the id of an API key */

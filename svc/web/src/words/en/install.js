@@ -43,7 +43,7 @@ export default {
   },
   notes: {
     html: "",
-    wordpress: "If a plugin delays or combines scripts, exclude the snippet from this.",
+    wordpress: "If a plugin delays or combines scripts, configure the plugin to skip the snippet.",
     nextjs:
       "The snippet also counts navigation within the app. If your Content-Security-Policy uses nonces, pass the nonce.",
     shopify:

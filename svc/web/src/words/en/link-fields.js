@@ -6,7 +6,7 @@ const linkFields = {
   title: "Title",
   titleHint: "Lists show it instead of the code. Visitors do not see it.",
   suggest: "Suggest a title",
-  suggested: "The title of the destination is filled in.",
+  suggested: "The title of the destination was filled in.",
   noTitle: "The destination has no title, or cannot be read.",
   urlFirst: "Enter the destination first.",
   tags: "Tags",

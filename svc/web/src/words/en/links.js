@@ -82,7 +82,7 @@ const links = {
     },
     seen: (/** @type {string} */ since, /** @type {string} */ checked) => `Since ${since}, last checked ${checked}.`,
     remedy:
-      "Open the destination in a browser. If it does not work, edit the link or fix the page. If it works, its server rejects the requests of this service, and you can ignore this note. The service checks again within a week.",
+      "Open the destination in a browser. If it does not work, edit the link or fix the page. If it works, its server rejects requests from this service, and you can ignore this warning. The service checks again within a week.",
   },
   rules: {
     title: "Rules",

@@ -5,25 +5,26 @@
 
 /** @type {Record<Kind, (facts: Facts) => string>} */
 const automatic = {
-  imported: ({ until }) => `Imported from another product until ${until}; counted by this service afterwards.`,
+  imported: ({ until }) =>
+    `Counts up to ${until} were imported from another product. This service counted the later days.`,
   snippet_rotated: ({ until }) => `Snippet replaced. Views with the old snippet are counted until ${until}.`,
   worker_updated: () => "Worker updated.",
   hours_refused: ({ hours }) =>
     `Cloudflare's daily limit was almost reached. Counts per hour are missing for ${hours} h; the day's total is complete.`,
   route_missing: ({ since, until }) =>
     until
-      ? `The site's route was found missing on ${since} and restored on ${until}. Views in between, and since shortly before, were not counted.`
+      ? `The site's route was found missing on ${since} and restored on ${until}. Views in between, and shortly before, were not counted.`
       : `The site's route was found missing on ${since}. Views are not counted until it is restored.`,
   link_host_route_missing: ({ host, since, until }) =>
     until
-      ? `The route of the link host ${host} was found missing on ${since} and restored on ${until}. In between, and since shortly before, links did not work.`
+      ? `The route of the link host ${host} was found missing on ${since} and restored on ${until}. In between, and shortly before, links did not work.`
       : `The route of the link host ${host} was found missing on ${since}. Links do not work until it is restored.`,
 };
 
 export default {
   title: "Notes",
   add: "Add note",
-  none: "Explain a day, for example a newsletter or a relaunch. Notes are marked on the chart.",
+  none: "Explain what happened on a day, such as a newsletter or a relaunch. Notes are marked on the chart.",
   addTitle: "Add a note",
   editTitle: "Change the note",
   deleteTitle: "Delete this note?",

@@ -16,7 +16,7 @@ export default {
   notify: "Notifications",
   notifyLabel:
     "Email me when an account needs attention, when the problem is resolved, and when destinations of my links are broken",
-  notifyHint: "While this is off, emails are not sent, and they are not sent later either.",
+  notifyHint: "Emails that become due while this is off are never sent.",
   look: "This browser",
   theme: "Theme",
   language: "Language",
@@ -29,7 +29,7 @@ export default {
   changeEmail: "Change email address",
   newEmail: "New email address",
   pendingEmail: (/** @type {string} */ email, /** @type {string} */ moment) =>
-    `Waiting for confirmation: your email address changes to ${email} when you open the link in the email to this address. The link works until ${moment}.`,
+    `Waiting for confirmation: your email address changes to ${email} when you open the link that we sent there. The link works until ${moment}.`,
   cancelEmail: "Cancel change",
   yourPassword: "Your password",
   sendLink: "Send link",

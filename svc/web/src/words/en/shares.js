@@ -7,7 +7,7 @@ export default {
     link: "Share this link's numbers",
     account: "Share the numbers of all sites of this account",
   },
-  intro: "Anyone who has the link can see these numbers, without an account.",
+  intro: "Anyone who has the link can see these numbers, even without an account.",
   none: "Not shared yet.",
   name: "Name",
   nameHint: "Viewers see the name.",
