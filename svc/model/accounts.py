@@ -132,8 +132,8 @@ class Account:
         """The setting to change so that the database becomes smaller; None if the advice does not suggest this.
 
         Only the sums of months make a database grow, because the number of kept days is constant. A setting that is
-        already at its minimum is not suggested. Fewer months are not suggested if the account does not have more months
-        yet.
+        already at its minimum is not suggested. Keeping fewer months is not suggested until the account has more months
+        than the minimum.
         """
         if self.advice is None or self.advice.suggest is None:
             return None
@@ -168,7 +168,7 @@ class FormerAccount:
 
     @property
     def has_all_counts(self) -> bool:
-        """True if all counts until the disconnect are stored, because the disconnect read the Worker's last counts."""
+        """True if the store has all counts up to the disconnect, including the Worker's last counts."""
         return self.counted_until is not None and self.counted_until >= self.disconnected_at
 
     @property

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model.reports import UnavailableReason
 
-# The names of the fallback URLs. The link host redirects `/` to `root_url`, and paths of no link to `not_found_url`.
+# The names of the fallback URLs. The link host redirects `/` to `root_url`, and paths without a link to
+# `not_found_url`.
 Fallback = Literal["root_url", "not_found_url"]
 # New URLs for the given fallbacks. None removes the fallback.
 FallbackChanges = Mapping[Fallback, str | None]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from svc.model.disabled import Disabled
 
 LinkState = Literal["active", "deleted"]
-# Why a target of a link is broken: the response has status 404 or 410, there is no secure connection, or its host does
-# not exist.
+# Why a target of a link is broken: the response has status 404 or 410, no secure connection is possible, or the host
+# does not exist.
 TargetProblem = Literal["http_404", "http_410", "tls_failed", "unknown_host"]
 TARGET_PROBLEMS: tuple[TargetProblem, ...] = get_args(TargetProblem)
 LinkOrder = Literal["newest", "oldest", "clicks", "code"]
@@ -81,7 +81,8 @@ class Rule:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Rule:
         """Return the rule that was stored as JSON. Conditions that only newer versions know are ignored."""
-        # The same few texts, such as country codes, occur in many rules. Equal texts share their memory.
+        # The same few texts, such as country codes, occur in many rules. With `intern`, equal texts are stored only
+        # once.
         lists: dict[str, Any] = {name: tuple(map(intern, fields[name])) for name in _LISTS if name in fields}
         return cls(fields["url"], **lists, query=Parameter(**fields["query"]) if "query" in fields else None)
 
@@ -166,7 +167,7 @@ class LinkChange(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class BrokenTarget:
-    """A link's target that has had a problem with every request for at least a day.
+    """A broken target of a link: all requests to the target had a problem, for at least a day.
 
     `problem`: the problem of the last request. `since`: the first request with a problem. `checked_at`: the last
     request. Times are epoch ms.
@@ -207,7 +208,7 @@ class Link:
     # The period in which clicks go to the targets (epoch ms). `ends_at` is the first moment after the period.
     starts_at: int | None = None
     ends_at: int | None = None
-    after_url: str | None = None  # target of clicks outside of the period; None: treat them like unknown codes
+    after_url: str | None = None  # target of clicks outside of the period; None: treat such clicks like unknown codes
     split: tuple[Variant, ...] = ()  # if not empty, replaces `url` for clicks that match no rule
 
     @property

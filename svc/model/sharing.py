@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from svc.model.users import Language
 
 TargetKind = Literal["site", "link", "account"]
-NoteTarget = TargetKind  # the object whose reports show a note
+NoteTarget = TargetKind  # the kind of object whose reports show a note
 # Kinds of notes that the service writes; see `svc.api.note_texts`.
 NoteKind = Literal[
     "imported", "snippet_rotated", "worker_updated", "hours_refused", "route_missing", "link_host_route_missing"
 ]
-MailingTarget = Literal["site", "account"]  # the object that an email report is about
+MailingTarget = Literal["site", "account"]  # the kind of object that an email report is about
 AlertKind = Literal["spike", "drop", "silence"]
 SnippetOnPage = Literal["present", "absent", "unread"]  # unread: the page could not be read
 MailingKind = Literal["weekly", "monthly"]

@@ -20,7 +20,7 @@ SiteOrder = Literal["oldest", "newest", "host"]
 
 @dataclass(frozen=True)
 class Retiring:
-    """A former path of a site. Views on it are counted until the time `until`. `route_id`: None if it has no route."""
+    """A former path of a site. Views on it are counted until `until`. `route_id`: None if the path has no route."""
 
     path: str
     route_id: str | None

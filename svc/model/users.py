@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Plan = Literal["free", "api"]  # a user's plan in this service
-# The objects whose number is limited for each user.
+# The kinds of objects whose number is limited for each user.
 LimitedKind = Literal["accounts", "sites", "links", "keys"]
 LIMITED_KINDS: tuple[LimitedKind, ...] = get_args(LimitedKind)
 Language = Literal["en", "de"]  # the languages of emails and of the web application

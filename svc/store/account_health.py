@@ -24,7 +24,7 @@ def suspect(account_id: str, now: int) -> Tx[None]:
 
 
 def record_health_check(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
-    """Record that a health check has ended. If the check became due at `suspected_at`, it is no longer due.
+    """Record that a health check has ended. A check that became due at `suspected_at` is no longer due.
 
     `well_at`: the time of the check if it found no problems, otherwise None.
     """
@@ -83,7 +83,7 @@ def crashed_edge_accounts() -> Tx[list[str]]:
 def _is_crash_note(note: str) -> bool:
     """Return True if `record_crash` stored this error.
 
-    This compares the code in the JSON text, because `note_from_json` also maps unknown codes to `internal`.
+    The function compares the code in the JSON text, because `note_from_json` also maps unknown codes to `internal`.
     """
     return bool(from_json(note)["code"] == "internal")
 

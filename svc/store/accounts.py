@@ -31,7 +31,7 @@ _ERRORS: Mapping[AccountState, Code] = {
     "resource_drift": "resource_drift",
     "no_connection": "worker_silent",
 }
-# For each state that refuses requests but is not an error: the remedy.
+# The remedies for states in which requests are rejected although the account has no error.
 _REMEDIES: Mapping[AccountState, str] = {
     "pending": "Wait until the account is connected. If it stays `pending`, repeat the request POST /v1/accounts.",
     "connected": "Install the Worker: POST /v1/accounts/{id}/install.",

@@ -1,8 +1,8 @@
 """Transactions on alerts: sites with hours to check, their views by hour, and the emails with alerts.
 
-A site is checked if alerts are turned on in its own email reports or in those of its account. The transaction that
-queues the emails also stores the state after the check, unless another task has already checked the same hours. No
-alert is therefore lost or sent twice.
+A site is checked if alerts are turned on in its own email reports or in those of its account. A single transaction
+queues the emails and stores the state after the check. It does nothing if another task has already checked the same
+hours. No alert is therefore lost or sent twice.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class WatchedSite:
     `as_of`: the end of the last pushed hour. `alerts_from`: hours from this time on can raise alerts.
     `comparable_from`: hours from this time on can be compared with each other. It is the time of the site's first view,
     or of the last change of its settings or snippet, whichever is later. `has_problem`: True if an error of the site,
-    its account or its Worker can affect the counts. `is_complete`: True if no part of the last push is missing.
-    `state`: None if the site was never checked.
+    its account or its Worker can affect the counts. `is_complete`: True if the Worker's queue was empty after the last
+    push. `state`: None if the site was never checked.
     """
 
     id: str
@@ -60,7 +60,7 @@ class WatchedSite:
 
     @property
     def was_punctual(self) -> bool:
-        """Return True if the Worker has pushed in time each hour since the last check, and the site has no problem."""
+        """Return True if the Worker has pushed each hour since the last check in time, and the site has no problem."""
         state = self.state
         return state is not None and not self.has_problem and self.as_of - state.checked_until <= PUNCTUAL_MS
 
@@ -119,7 +119,7 @@ def views_between(site_id: str, from_ms: int, to_ms: int) -> Tx[dict[int, int]]:
 
 
 def advance(sites: Sequence[WatchedSite]) -> Tx[None]:
-    """Record that the pushed hours of these sites raise no alert. A site that another task has checked is skipped.
+    """Record that the pushed hours of these sites raise no alert. Skip sites that another task has checked.
 
     Also record whether the hours arrived in time. They count as late if they cover more than `PUNCTUAL_MS`, or if the
     site has a problem.
@@ -152,8 +152,8 @@ def advance(sites: Sequence[WatchedSite]) -> Tx[None]:
 def send(site: WatchedSite, state: CheckState, alerts: Sequence[JsonObject], now: int) -> Tx[int]:
     """Store the state of a site after a check, and queue its alerts. Returns the number of emails.
 
-    Nothing is queued if another task has checked the site. Each confirmed address gets an alert once, even if it gets
-    the email reports of both the site and the account.
+    Nothing is queued if another task has checked the site in the meantime. Each confirmed address gets an alert once,
+    even if it gets the email reports of both the site and the account.
     """
     stored = yield sql(
         "update alert_states set checked_until = $2, punctual_from = $3, lasting = $4, alert_day = $5, alerts_sent = $6"

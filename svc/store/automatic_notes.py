@@ -69,19 +69,19 @@ def hours_refused(hours: Iterable[tuple[str, int]], now: int) -> Tx[None]:
 
 
 def route_missing(site: Site, now: int) -> Tx[None]:
-    """Write a note that a health check has found that the site's route is missing or used by another Worker."""
+    """Write a note about a health check's finding: the site's route is missing, or another Worker uses it."""
     facts = {"since": day_text(day_of(now))}
     yield from _write(site.account_id, "site", site.id, "route_missing", _OPEN, facts, day_of(now), now)
 
 
 def link_host_route_missing(account_id: str, host: str, now: int) -> Tx[None]:
-    """Write a note that a health check has found that the link host's route is missing or used by another Worker."""
+    """Write a note about a health check's finding: the link host's route is missing, or another Worker uses it."""
     facts = {"host": host, "since": day_text(day_of(now))}
     yield from _write(account_id, "account", account_id, "link_host_route_missing", _OPEN, facts, day_of(now), now)
 
 
 def route_restored(target: str, kind: NoteKind, now: int) -> Tx[None]:
-    """If there is an open note about a missing route, add the time at which the route was restored.
+    """If there is an open note about a missing route, add the day on which the route was restored.
 
     `target`: the id of the site, or of the account for a link host.
     """

@@ -91,7 +91,7 @@ def count_links(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[
 
 
 def users_to_notify(day: int) -> Tx[list[int]]:
-    """Return the ids of users who have newly broken targets and got no email about targets on this epoch day."""
+    """Return the ids of users with newly broken targets who got no email about broken targets on this epoch day."""
     # SQLite uses the index `link_targets_broken` only if a query contains its condition `broken > 0`.
     rows = yield sql(
         "select distinct l.user_id from link_targets l left join target_notices n on n.user_id = l.user_id"

@@ -124,8 +124,8 @@ def finish_connect(
 ) -> Tx[Account]:
     """Store the working token and begin the install. Returns the account, still `pending`, for the response.
 
-    The service deletes the bootstrap token and the tokens of failed attempts only after this transaction. The returned
-    account therefore has no warnings about them.
+    The returned account omits the warnings about the bootstrap token and the tokens of failed attempts, because the
+    service deletes these tokens directly after this transaction.
     """
     yield from working_tokens.put_token(account_id, operation_id, token, now)
     yield sql("update accounts set error = null where id = $1", account_id)

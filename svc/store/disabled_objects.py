@@ -1,8 +1,8 @@
 """Checks that prevent the owner of a site or link from changing or recreating it after the operator has disabled it.
 
-A disabled site or link is not in the Worker's configuration. Its row, totals and reports are kept. A check includes
-sites and links from before the Cloudflare account was last connected, so that the owner cannot bypass the check by
-reconnecting the account.
+A disabled site or link is not in the Worker's configuration. Its row, totals and reports are kept. The checks also
+cover sites and links that were created before the Cloudflare account was last connected, so that the owner cannot
+bypass the checks by reconnecting the account.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_enabled(target: Site | Link) -> None:
 
 
 def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disabled]]:
-    """Return the codes that the account's owner cannot use, because the operator has disabled their links."""
+    """Return when and why the operator disabled links with these codes, by code. The owner cannot use them."""
     wanted = sorted(set(codes))
     by_code: dict[str, Disabled] = {}
     for first in range(0, len(wanted), _CODES_A_STATEMENT):

@@ -62,9 +62,10 @@ def _operation_to_end(account_id: str) -> Tx[Operation | None]:
 def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operation]:
     """Begin a disconnect, or continue a running disconnect.
 
-    Ends an operation that is only waiting for its user or its Worker.
+    Ends an operation that is only waiting for its user or its Worker, or any operation if the user is being deleted.
 
-    Raises NotFound; Conflict operation_in_progress if another operation is being carried out.
+    Raises NotFound. Raises Conflict operation_in_progress if another operation is being carried out and the user is not
+    being deleted.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
     busy = yield from _operation_to_end(account_id)

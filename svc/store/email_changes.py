@@ -122,7 +122,8 @@ def add_token(change_id: str, purpose: Purpose, digest: str) -> Tx[None]:
 def confirm_change(digest: str, now: int) -> Tx[User]:
     """Give the user the new address. Ends all of the user's sessions except the session that requested the change.
 
-    Raises NotFound if the token is unknown or used, has expired, or another user has the new address.
+    Raises NotFound if the token is unknown, used or expired, if another user has the new address, or if the user is
+    disabled, is being deleted or no longer has the old address.
     """
     change = yield from _find(digest, "confirm")
     yield from lock_user(change.user_id)
@@ -149,7 +150,7 @@ def revert_change(digest: str, password_hash: str, now: int) -> Tx[User]:
     """Keep or restore the old address, set a new password, and end all sessions.
 
     Also reverts all later changes, because the same attacker may have made them. Links in emails about earlier changes
-    stay valid. Raises NotFound if the token is unknown or used, has expired, or another user has the address.
+    stay valid. Raises NotFound if the token is unknown, used or expired, or if another user has the old address.
     """
     change = yield from _find(digest, "revert")
     yield from lock_user(change.user_id)

@@ -23,7 +23,7 @@ _INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "reso
 
 
 def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
-    """Begin an install. The new install replaces a running install that is only waiting for its self-check.
+    """Begin an install. It replaces a running install or update that is only waiting for the Worker's first push.
 
     Raises Conflict account_not_ready, operation_in_progress; NotFound.
     """
@@ -54,7 +54,7 @@ def begin_update(account_id: str, operation_id: str, now: int) -> Tx[Account]:
 
 
 def installing(account_id: str, now: int) -> Tx[None]:
-    """Set the account's state to `installing`."""
+    """Set the state of a pending account to `installing`."""
     yield from states.move(account_id, ("pending",), "installing", None, now)
 
 

@@ -80,7 +80,7 @@ class BatchChange:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result for a selected link. `link`: None if there is no such link. `error`: why it was not changed.
+    """The result for a selected link. `link`: None if there is no such link. `error`: why the link was not changed.
 
     `link` lacks its rules and variants unless the change affects the Worker's configuration.
     """
@@ -110,9 +110,9 @@ def change_links(selection: Selection, change: BatchChange, *, dry_run: bool = F
     """Change the selected links. If `dry_run` is True, only determine which links would be changed.
 
     The outcome has an error if the operator has disabled the link, if the link would have too many tags, if one of its
-    destinations would be on the link host, or if it would end before it starts. Such a link is not changed. Raises
-    Invalid if the filter selects too many links. Also raises Invalid if the rules and variants of the selected links,
-    or the new rules and variants of these links, are too large in total.
+    destinations would be on the link host, or if its period would end before it starts. Such a link is not changed.
+    Raises Invalid if the filter selects too many links. Also raises Invalid if the rules and variants of the selected
+    links, or the new rules and variants of these links, are too large in total.
     """
     selected, edge_accounts = yield from _selected(selection, change)
     hosts = yield sql("select account_id, host from link_hosts where account_id = any($1)", tuple(edge_accounts))

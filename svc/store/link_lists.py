@@ -110,7 +110,7 @@ def list_links(
 
 
 def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
-    """Return the ids of all links in the list. Links with the most clicks in the last 7 closed UTC days come first.
+    """Return the ids of all matching links. Links with the most clicks in the last 7 closed UTC days come first.
 
     Links with the same number of clicks are sorted by age, oldest first.
     """
@@ -138,7 +138,7 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
 
 
 def clicks_of_account(account_id: str, first_day: int, last_day: int) -> Tx[int]:
-    """Return the stored clicks by people on the account's links that are not deleted, on these UTC days."""
+    """Return the stored number of clicks by people on these UTC days, for the account's active links."""
     [row] = yield sql(
         "select cast(coalesce(sum(d.views), 0) as bigint) as n from links l"
         " join days d on d.target = l.id and d.day between $2 and $3"

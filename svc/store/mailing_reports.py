@@ -67,10 +67,10 @@ class StoredReport:
 
 
 def read_report(target: str, period: ReportPeriod, now: int) -> Tx[StoredReport | None]:
-    """Return the content of a report that is read from the store; None if no report is sent.
+    """Return the content of a report that is read from the store; None if no report may be sent.
 
-    No report is sent about a site that was deleted or disabled, for a user who was disabled or is being deleted, or
-    without a recipient that has confirmed.
+    No report may be sent if the site was deleted or disabled, if the user is disabled or is being deleted, or if no
+    recipient has confirmed.
     """
     rows = yield sql("select user_id from mailings where target = $1", target)
     user = (yield from users.get_user(rows[0]["user_id"])) if rows else None

@@ -36,9 +36,9 @@ _NAMES: Mapping[TargetKind, str] = {
 class Target:
     """A link or site that the operator may disable.
 
-    `name`: the short URL without a scheme, the code alone if its account has no link host, or the site's host.
-    `email`: the owner's address; None while the owner is being deleted. `account_state`: None if the account is
-    disconnected.
+    `name`: the host of a site, or the short URL of a link without a scheme. If the link's account has no link host, the
+    name is only the code. `email`: the owner's address; None while the owner is being deleted. `account_state`: None if
+    the account is disconnected.
     """
 
     kind: TargetKind

@@ -38,7 +38,7 @@ MailKind = Literal[
     "broken_targets",
 ]
 
-# The service tries to send a notification about a problem for this time. Afterwards, the user has probably seen the
+# The service tries for this long to send a notification about a problem. Afterwards, the user has probably seen the
 # problem in the web application, or the notification is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
 # The maximum number of expired emails that one transaction deletes. The limit keeps the transaction short for other
@@ -158,7 +158,8 @@ def forget(user_id: int, address: str) -> Tx[None]:
 def due(now: int, most: int) -> Tx[list[Waiting]]:
     """Return at most `most` due emails. Emails that users are waiting for come first, email reports last.
 
-    Only the oldest email about an account can be due, so that a problem is reported before its resolution.
+    Of the queued emails about an account, only the oldest can be due, so that a problem is reported before its
+    resolution.
     """
     asked = yield sql(
         "select * from outbox where account_id is null and kind <> 'report' and due_at <= $1"

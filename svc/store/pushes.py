@@ -27,9 +27,9 @@ def record_pushes(
     A push ends the account's `no_connection` state, and the self-check of the upload that installed the Worker. If the
     status contains a cron error, a health check becomes due.
 
-    `parts`: for each account that sent parts (the totals of one day), the numbers of the first and the last part that
-    the transaction accepts or rejects. If the store does not have the parts before the first one, it has lost commits.
-    The service then reads these totals from the Worker's database, as after a restore.
+    `parts`: for each account that sent parts (each contains the totals of one day), the numbers of the first and the
+    last part that the transaction accepts or rejects. If the parts before the first one are missing in the store, the
+    store has lost commits. The service then reads these totals from the Worker's database, as after a restore.
     """
     latest = dict(pushes)
     numbers = parts or {}

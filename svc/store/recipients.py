@@ -1,8 +1,8 @@
 """Transactions on the recipients of email reports.
 
 An address gets reports only after its owner has confirmed with the link in an email. An address that has unsubscribed
-gets no reports until its owner subscribes again with a link in an email. If the user removes such an address, its row
-therefore stays.
+gets no reports until its owner subscribes again with a link in an email. The row of such an address therefore remains
+in the store when the user removes the address.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def subscription_of_token(digest: str) -> Tx[Subscription | None]:
 
 
 def subscribe(digest: str, now: int) -> Tx[Subscription | None]:
-    """Let the recipient with this token get reports, unless the user has removed it.
+    """Let the recipient with this token get reports, unless the user has removed the recipient.
 
     Returns the recipient; None if the token is unknown.
     """

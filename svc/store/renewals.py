@@ -50,8 +50,8 @@ def finish_renew(
     """Replace the old token with the new one. Returns the account for the response.
 
     `state`: the account's state and error according to the checks with the new token. They are stored only if the
-    account's state has not changed since `before` was read. The service deletes the old token and the bootstrap token
-    only after this transaction, so the returned account has no warnings about them.
+    account's state has not changed since `before` was read. The returned account omits the warnings about the old token
+    and the bootstrap token, because the service deletes both directly after this transaction.
     """
     yield from working_tokens.put_token(before.id, operation_id, token, now)
     yield from operations.finish(operation_id, now)

@@ -115,7 +115,7 @@ def _check_target(user_id: int, kind: TargetKind, target: str) -> Tx[None]:
 
 
 def change_share(user_id: int, share_id: str, changes: Mapping[str, object]) -> Tx[Share]:
-    """Change a share. `changes`: new values by field name, but not of the secret or the target. Raises NotFound."""
+    """Change a share. `changes`: new values by field name, except the secret and the target. Raises NotFound."""
     yield from lock_user(user_id)
     share = yield from get_share(user_id, share_id)
     if share is None:

@@ -98,7 +98,8 @@ def sync_again_after(account_id: str, version: int) -> Tx[None]:
 def begin_sync(account_id: str, version: int) -> Tx[None]:
     """Record that the configuration up to `version` is about to be written.
 
-    If a Worker's database has a version higher than the recorded one, it was synced from a newer state of the store.
+    If a Worker's database has a higher version than the recorded one, a newer state of the store was synced to this
+    database.
     """
     yield sql("update accounts set asked_version = $2 where id = $1 and asked_version < $2", account_id, version)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TagUse:
-    """A tag, the number of links that have it, and the clicks on them by people in the last 7 closed UTC days."""
+    """A tag, the number of links with this tag, and their clicks by people in the last 7 closed UTC days."""
 
     tag: str
     links: int
@@ -71,7 +71,7 @@ def tagged(which: LinkFilter) -> Tx[Tagged | None]:
 
 
 def first_day(which: LinkFilter) -> Tx[int | None]:
-    """Return the first day with counts of any of the links, including imported counts; None if there are no counts."""
+    """Return the first day with counts of any matching link, including imported counts; None if there are no counts."""
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     rows = yield sql(
@@ -84,7 +84,7 @@ def first_day(which: LinkFilter) -> Tx[int | None]:
 
 
 def day_sums(which: LinkFilter, first: int, last: int) -> Tx[dict[int, tuple[Counts, bool]]]:
-    """Return the sums of the links' counts by day, for days with counts. True means that a sum contains estimates."""
+    """Return the sums of the matching links' counts by day, for days with counts. True: a sum contains estimates."""
     parameters: list[Parameter] = [first, last]
     conditions = which.conditions(parameters)
     rows = yield sql(
@@ -96,7 +96,7 @@ def day_sums(which: LinkFilter, first: int, last: int) -> Tx[dict[int, tuple[Cou
 
 
 def hour_sums(which: LinkFilter, from_ms: int, to_ms: int) -> Tx[dict[int, Counts]]:
-    """Return the sums of the links' counts in each hour that begins in [from_ms, to_ms) and has counts."""
+    """Return the sums of the matching links' counts in each hour that begins in [from_ms, to_ms) and has counts."""
     parameters: list[Parameter] = [from_ms, to_ms]
     conditions = which.conditions(parameters)
     rows = yield sql(

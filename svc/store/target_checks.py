@@ -6,8 +6,8 @@ only such URL is `after_url`. `list_targets` updates the rows of a link after th
 start and end of its period. Transactions that change links therefore do not need to update the two tables.
 
 A URL is requested once a week. After the first request with a problem, the URL is requested again at least a day later.
-If this request has a problem as well, the target is broken. Each request is recorded before it is sent
-(`claim`), so a killed process does not cause a second request.
+If the second request also has a problem, the target is broken. Each request is recorded before it is sent (`claim`), so
+a killed process does not cause a second request.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _checked(link: Link, now: int) -> dict[str, str]:
 
 
 def _remove(gone: Sequence[tuple[str, str]]) -> Tx[None]:
-    """Remove targets from links, and the URLs that are no longer the target of any link."""
+    """Remove targets from links. Also delete the URLs that are no longer the target of any link."""
     yield many("delete from link_targets where link_id = $1 and digest = $2", gone)
     yield from _forget_unused({digest for _, digest in gone})
 
@@ -244,7 +244,7 @@ def correct_times(now: int, wait_ms: Callable[[str], int], most: int) -> Tx[int]
 
 
 def restart_confirmations(now: int) -> Tx[None]:
-    """Forget the problems that have not lasted for a day, and request these URLs again a day after `now`.
+    """Forget the problems that have not lasted for a day, and request the affected URLs again a day after `now`.
 
     Call this after the clock was set, because the time since the first request is then unknown. The targets of links
     with a period are listed again, because the current list may be based on a wrong time.

@@ -99,7 +99,7 @@ def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
 
 
 def constant(value: T) -> Tx[T]:
-    """Return a transaction that does nothing and returns `value`. Use it to store a response without an effect."""
+    """Return a transaction that does nothing and returns `value`. Use it if a request only stores its response."""
     yield from ()
     return value
 

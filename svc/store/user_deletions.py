@@ -33,9 +33,9 @@ def begin(user_id: int, verified: str, access_digest: str, now: int, language: L
     """Begin the deletion of a user. Does nothing if the deletion has already begun.
 
     `verified`: the stored hash against which the password was verified. `access_digest`: the digest of the access token
-    with which the deletion was requested. `language`: the request's language, for the final email to a user who has
-    not chosen a language. Raises Unauthorized if the user does not exist. Raises Forbidden if the password has changed
-    since it was verified.
+    with which the deletion was requested. `language`: the request's language, for the final email to a user who has not
+    chosen a language. Raises Unauthorized if the user does not exist. Raises Forbidden if the user is disabled, or if
+    the password has changed since it was verified.
     """
     yield from lock_user(user_id)
     user = yield from get_user(user_id)
@@ -115,7 +115,10 @@ def asking_user(access_digest: str) -> Tx[User | None]:
 
 
 def mark_for_result(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
-    """Run a disconnect and include its outcome in the deletion's result, even if another request completed it."""
+    """Run a disconnect and include its outcome in the result of the user's deletion.
+
+    The outcome is included even if another request completed the disconnect.
+    """
     former = yield from disconnect
     yield sql("update former_accounts set told_with_user = 1 where id = $1", former.id)
     return former

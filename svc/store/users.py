@@ -190,10 +190,10 @@ def put_confirm_token(
 ) -> Tx[tuple[User | None, int]]:
     """Store a token that confirms the address. Returns the newest sign-up and the number of sign-ups.
 
-    If there are several sign-ups, the token also sets a new password, because the service cannot know which of them was
-    made by the owner of the address. If mail servers refuse a confirmed address, the user can confirm the address
-    again. If there is nothing to confirm, the function returns (None, 0) after the same time, so that the duration does
-    not reveal this.
+    If there are several sign-ups, the token also sets a new password, because the service cannot know which sign-up the
+    owner of the address made. If mail servers refuse a confirmed address, the user can confirm the address again. If
+    there is nothing to confirm, the function returns (None, 0) after the same time, so that the duration does not
+    reveal this.
     """
     match = yield from find_user(email)
     waiting = yield from _sign_ups(email)

@@ -117,12 +117,12 @@ class PostgresStore:
     async def peek(self, tx: Tx[T]) -> T:
         """Run read-only statements without a transaction.
 
-        This needs three fewer messages to the server than `read`.
+        This method needs three fewer messages to the server than `read`.
         """
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
-        """Run a small transaction on the connection for checks. This returns or raises within `ANSWER_S`."""
+        """Run a small transaction on the connection for checks. The method returns or raises within `ANSWER_S`."""
         await self._cross(lambda crossing: self._check(tx, crossing, writes))
 
     async def size_bytes(self) -> int:
