@@ -236,7 +236,7 @@ class Journey:
         return len(hits)
 
     async def browse(self, ago_s: int) -> None:
-        """Send real page views: open a page with the snippet in Chromium, and go to another one without a reload."""
+        """Send real page views: open a page with the snippet in Chromium, then another page without a reload."""
         snippet = self.site["snippet"]
         policy = f"default-src 'none'; script-src '{snippet['csp_hash']}'; connect-src 'self'"
         head = f'<title>Shop</title><meta http-equiv="content-security-policy" content="{policy}">'

@@ -124,7 +124,7 @@ async def run_program(
 
 
 async def first_line(process: trio.Process | Fork) -> bytes:
-    """Wait for the first line that a program prints. Return it without its end, or b"" if the program ends first.
+    """Wait for a program's first line of output. Return it without its line break, or b"" if the program ends first.
 
     Output after the first line may be lost.
     """

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def put(path: Path, content: bytes, *, owner: os.stat_result, mode: int = 0o600) -> None:
     """Replace the file's content atomically: after a crash, the file has either its old or its new content.
 
-    `owner`: the stat result of a file or folder whose owner the file will get; only root can change a file's owner.
-    `mode`: the file's permissions, if the file system supports them. Raises OSError.
+    `owner`: the stat result of an existing file or folder. If this process is root, the file gets the same owner and
+    group. `mode`: the file's permissions, if the file system supports them. Raises OSError.
     """
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)

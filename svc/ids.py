@@ -14,7 +14,7 @@ _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def new_id(prefix: str) -> str:
-    """Return a new id, such as `acc_k3…` (prefixes: acc, site, lnk, note, shr, shs, rcp, mlt, key, ses, op)."""
+    """Return a new id, which begins with a prefix for the kind of object, such as `acc_k3…`."""
     return f"{prefix}_{random_base32(ID_CHARS)}"
 
 

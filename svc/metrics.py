@@ -404,7 +404,7 @@ class Metrics(prometheus.registry.Collector):
 def _library_metric(metric: Metric) -> Any:
     """Return the Prometheus client's metric. If all labels of a counter have fixed values, all its series start at 0.
 
-    Otherwise, the first failure would create a series that starts at 1, and `rate()` in Prometheus would not show it.
+    A series that the first failure creates starts at 1, so `rate()` in Prometheus would not show that failure.
     """
     names = tuple(metric.labels)
     if isinstance(metric, HistogramMetric):

@@ -116,16 +116,17 @@ class Emulator:
     ) -> dict[str, Any]:
         """Fire a cron and return {outcome, error, d1_queries, waited_ms, cron, at} after its waitUntil work has ended.
 
-        In the script, scheduler.wait returns immediately, and its time is added to `waited_ms`. If `waits` is True, it
-        takes real time.
+        In the script, scheduler.wait returns immediately, and its time is added to `waited_ms`. If `waits` is True, the
+        wait takes real time.
         """
         body = {"account_id": account_id, "script": script, "at": at, "cron": cron, "waits": waits}
         response: dict[str, Any] = await self.call("POST", "/cron", body)
         return response
 
     async def crons(self, fired: Sequence[tuple[str, int]], script: str) -> list[dict[str, Any]]:
-        """Fire the first cron of the script `name` in several accounts concurrently. `fired`: (account id, epoch ms)
-        pairs.
+        """Fire the first cron of the script with this name in several accounts concurrently.
+
+        `fired`: (account id, epoch ms) pairs.
 
         Returns their outcomes, in the format of `cron`, after all of them have ended.
         """

@@ -46,7 +46,7 @@ Kind = TypeVar("Kind", bound=Body)
 
 
 async def read(kind: type[Kind]) -> Kind:
-    """Parse the request's body as `model`. Raises ApiError 400."""
+    """Parse the request's body as a `kind`. Raises ApiError 400."""
     try:
         return kind.model_validate(await body_object())
     except ValidationError as error:

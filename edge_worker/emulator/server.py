@@ -71,7 +71,7 @@ CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
 
 
 async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[], Awaitable[Any]], bytes]:
-    """Wait for the whole body. Return a `receive` that replays the body but reports no disconnect, and the body itself.
+    """Wait for the whole body. Return the body, after a `receive` that replays the body but reports no disconnect.
 
     The body is read first because hypercorn 0.18 leaves a connection hanging if the response is sent before the body
     has arrived. This happens if the API rejects a call because of its headers. Disconnects are not reported because the

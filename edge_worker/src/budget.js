@@ -1,8 +1,8 @@
 /**
  * The write budget: the number of database rows that the account may write per day. The level (0 to 3) depends on how
- * many rows have been written today. At level 1, no hourly totals are written. At level 2, the details of events are
- * also omitted. At higher levels, isolates (running instances of the Worker) write less often. Daily totals are always
- * written.
+ * many rows have been written today. From level 1 on, no hourly totals are written. From level 2 on, the details of
+ * events are also omitted. The higher the level, the less often isolates (running instances of the Worker) write. Daily
+ * totals are always written.
  */
 
 /** Rows that an account can write per day (Cloudflare docs: D1 pricing, free plan; enforced since 2026-09-01). */

@@ -45,8 +45,8 @@ const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
 const WAIT_FOR_WRITE_MS = 5 * SECOND_MS;
 
 /**
- * If a request has not begun its write this long after the end of its window, it counts as cancelled. The request of
- * the next event then writes the events.
+ * If a request has not begun its write this long after the end of its window, the request counts as cancelled. The
+ * request of the next event then writes the events.
  */
 const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
 
@@ -356,8 +356,8 @@ async function append(buffer, batch, db) {
     }
     if (isReplaced(buffer, batch, tries)) return undefined;
     if (isFull) {
-      // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can add the batch
-      // any more.
+      // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can still add the
+      // batch.
       useLaterRow(buffer, batch, id + 1);
     } else if (tries === batch.triesBefore + 1) {
       // The clock of this host is slow, so the row was sorted before this batch was added to it.

@@ -62,7 +62,8 @@ const OVERDUE_MS = 10 * MINUTE_MS;
  */
 
 /**
- * @param {number} now @returns {number} epoch hour; hours before it can be closed, because their grace period has ended
+ * @param {number} now @returns {number} epoch hour; all earlier hours can be closed, because their grace period has
+ *   ended
  */
 const hourToClose = (now) => hourOf(now - HOUR_GRACE_MS - SETTLED_MS);
 

@@ -33,7 +33,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  */
 
 /**
- * Maximum number of keys, and their total size in bytes, per target and day, for each dimension.
+ * The maximum number of keys and the maximum total size of these keys in bytes, for one dimension of a target's day.
  * @typedef {{keys: number, bytes: number}} Cap
  */
 const CAPS = vocabulary.dimensions;

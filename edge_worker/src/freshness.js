@@ -25,7 +25,7 @@ export const FRESH_MS = 10 * SECOND_MS;
 export const STALE_MS = vocabulary.live_after_s * SECOND_MS;
 
 /**
- * Maximum time that a visitor waits for a read. A read that takes longer counts as failed, unless it completes later.
+ * Maximum time that a visitor waits for one read. A read that takes longer counts as failed until it completes.
  */
 const WAIT_MS = 2 * SECOND_MS;
 

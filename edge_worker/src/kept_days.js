@@ -26,7 +26,7 @@ const MAX_WAIT_DAYS = 31;
 
 /**
  * A database is nearly full if its size in bytes is within one of these ranges. The limit is 500 MB on the free plan
- * and 10 GB on a paid plan (Cloudflare docs: D1 limits). Users have reported free databases of 513 MB.
+ * and 10 GB on a paid plan (Cloudflare docs: D1 limits). Users of the free plan have reported databases of 513 MB.
  */
 const NEARLY_FULL = [
   [490e6, 530e6],

@@ -22,7 +22,7 @@ const MAX_DROPPED = 500;
 
 /**
  * Maximum size of a day's counts (about 45,000 targets), below Cloudflare's limit of 2 MB per value. When this size is
- * reached, the counts are not changed any more.
+ * reached, the counts no longer change.
  */
 const COUNTS_CHARS = 1_900_000;
 

@@ -40,9 +40,9 @@ export function nextSlot(now, env) {
 }
 
 /**
- * Returns the time at which a cron run has to push. All cron jobs start at the beginning of a minute, so the pushes of
- * all accounts would arrive at the same time. Each account therefore delays its pushes to a different second. This also
- * spreads the pushes after an outage of the service.
+ * Returns the time at which a cron run has to push. Each account delays its pushes to a different second. Otherwise,
+ * the pushes of all accounts would arrive at the same time, because all cron jobs start at the beginning of a minute.
+ * The delays also spread the pushes after an outage of the service.
  * @param {number} now @param {PushEnv} env
  * @returns {number} epoch ms, within this minute
  */

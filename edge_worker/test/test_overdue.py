@@ -13,7 +13,7 @@ async def ran_at(worker: InstalledWorker) -> int:
 
 
 async def view_at(worker: InstalledWorker, offset_s: float) -> int:
-    """Send a view at `at` (epoch ms), wait for its background work, and return `at`."""
+    """Move the clock, send a view, and wait for its background work. Return the time of the view in epoch ms."""
     now = await worker.clock(offset_s)
     assert (await worker.view()).status == 204
     await worker.emulator.settled()

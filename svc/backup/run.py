@@ -88,7 +88,7 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
     The function needs disk space for a temporary copy, next to the store (SQLite) or in the temporary folder
     (PostgreSQL).
 
-    Raises ConfigError for the same reasons as `backup`.
+    Raises ConfigError if there is no store or no key, if the store is damaged, or if the backup cannot be written.
     """
     try:
         if config.store.engine == "sqlite":
@@ -103,9 +103,9 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
 def verify(source: Path | IO[bytes], folder: Path | None = None) -> VerifiedBackup:
     """Verify a backup: its digests, its database pages, references between rows, and its encrypted tokens.
 
-    A file is unpacked in its own folder. A stream is copied to `folder`. If the folder is not writable, the system's
-    temporary folder is used. Raises BadBackup if the backup is damaged. Raises ConfigError if the backup cannot be
-    read, or if a newer version made it.
+    A file is unpacked into a temporary folder next to it, and a stream into a temporary folder in `folder`. If that is
+    not possible, the system's temporary folder is used. Raises BadBackup if the backup is damaged. Raises ConfigError
+    if the backup cannot be read, or if a newer version made it.
     """
     try:
         beside = source.absolute().parent if isinstance(source, Path) and source.is_file() else folder
@@ -157,7 +157,7 @@ def _display_name(source: Path | IO[bytes]) -> str:
 def _work_folder(file: Path) -> Iterator[Path]:
     """Return a context manager for a private folder next to `file`, which only one process can use at a time.
 
-    The function first deletes files that a killed backup left behind.
+    The function first deletes files that an interrupted backup left behind.
     """
     folder = file.with_name(f"{file.name}.part")
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -176,7 +176,8 @@ def _work_folder(file: Path) -> Iterator[Path]:
 
 def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
     store = work / archive.STORE
-    # Read the key file before and after the copy. If the file changes in between, the copy may need both versions.
+    # Read the key file before and after the copy. If the file changes in between, the copy may need the keys of both
+    # versions.
     before = _existing_keys(config)
     copies.copy(config.store, store)
     after = _existing_keys(config)

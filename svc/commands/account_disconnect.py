@@ -116,7 +116,7 @@ async def _all(store: Store, is_free: Look, arguments: argparse.Namespace) -> in
 
 
 async def _request_all(store: Store, *, forced: bool) -> list[str]:
-    """Request the disconnect of all accounts. Return their ids, except those of users who are being deleted."""
+    """Request the disconnect of all accounts, except those whose users are being deleted. Return the accounts' ids."""
     from svc.clock import system_clock
     from svc.store import account_directory, disconnect_requests
 
@@ -207,7 +207,7 @@ def _print(entry: Entry, arguments: argparse.Namespace, progress: str = "") -> N
 
 
 def facts_of(entry: Entry) -> dict[str, Any]:
-    """Return the facts about an account that the commands print as JSON."""
+    """Return the fields of an account in the JSON output of the commands."""
     from svc.clock import iso
 
     facts = {

@@ -34,5 +34,5 @@ def positive_number(most: int) -> Callable[[str], int]:
 
 
 def config_option(config: Path | None) -> str:
-    """Return the option for another command to use the same configuration, " --config PATH"; "" if `config` is None."""
+    """Return " --config PATH", with which another command uses the same configuration, or "" if `config` is None."""
     return "" if config is None else f" --config {shlex.quote(str(config))}"

@@ -52,7 +52,7 @@ async def check(config: Config, file: Path | None = None) -> list[Finding]:
 
 
 async def _together(*checks: Callable[[], Awaitable[Finding]]) -> list[Finding]:
-    """Run checks that wait for the network at the same time. Return their findings in order."""
+    """Run checks concurrently, because each waits for the network. Return their findings in order."""
     findings: dict[int, Finding] = {}
 
     async def run(place: int) -> None:

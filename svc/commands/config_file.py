@@ -58,7 +58,7 @@ def read(path: Path) -> Answers:
     """Return the settings in a configuration file. Raises ConfigError if the file is not valid."""
     load(path, {})
     file = tomllib.loads(path.read_text("utf-8-sig"))
-    # A file may also use the internal name `sender` for this setting.
+    # A file may also set `[mail] from` under its internal name, `sender`.
     names = {("mail", "sender"): "from"}
     return {
         (section, names.get((section, key), key)): value
@@ -96,9 +96,9 @@ def has_exposed_password(path: Path) -> bool:
 
 @contextmanager
 def as_owner(owner: os.stat_result) -> Iterator[None]:
-    """Return a context manager whose block runs as the owner of a folder if this process is root.
+    """Return a context manager that, if this process is root, runs its block as the folder's owner.
 
-    Otherwise, new files in the folder would belong to root, and the service could not open them.
+    As root, the block would create files that belong to root, and the service could not open them.
     """
     if os.geteuid() != 0 or owner.st_uid == 0:
         yield

@@ -44,7 +44,7 @@ def _docs(_: object, arguments: argparse.Namespace) -> int:
 
 
 def _documents() -> dict[str, Path]:
-    """Return all files by their path in the folder."""
+    """Return all files of the folder, by their paths relative to it."""
     found = sorted(path for path in _FOLDER.rglob("*") if path.is_file())
     if not found:
         sys.exit(f"svc: {_FOLDER} does not exist; in a checkout, run: make build")
@@ -67,7 +67,7 @@ def _title(path: Path) -> str:
 
 
 def _find(documents: dict[str, Path], page: str) -> Path:
-    """Return the file with this path or, if there is only one, with this name. `.md` may be omitted.
+    """Return the file with this path, or the only file with this name. `.md` may be omitted.
 
     Raises SystemExit if there is no such file, or more than one.
     """

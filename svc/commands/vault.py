@@ -69,9 +69,9 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
 
 
 async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
-    """Re-encrypt all tokens that are encrypted with an older key, using the first key.
+    """Use the first key to re-encrypt all tokens that are encrypted with an older key.
 
-    Each token has its own transaction.
+    Each token is re-encrypted in its own transaction.
 
     Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. If the call is interrupted,
     it can be repeated.

@@ -461,7 +461,7 @@ class _Run:
     async def _request_once(self, token: SecretStr, exchange: Exchange) -> tuple[JsonValue, bool] | Failed:
         """Send a request once.
 
-        Return the result, and True if the result is one page of a list; or return the failure.
+        Return the failure, or the result and a flag. The flag is True if the result is one page of a list.
         """
         bearer = Bearer(self.plan.edge_account_id, token, None)
         shape: Any = JsonValue

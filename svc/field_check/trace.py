@@ -98,7 +98,7 @@ async def remove(
 async def _access_again(edge: Edge, bootstrap: Access, trace: Trace, clock: Clock) -> Access:
     """Return access with a new token that can remove the resources.
 
-    If no token can be created, use the bootstrap token.
+    If no token can be created, return access with the bootstrap token.
     """
     policies = tokens.policies_for(bootstrap.edge_account_id, await tokens.permission_groups(bootstrap))
     try:

@@ -28,7 +28,7 @@ _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
 
 class NotDrawable(Exception):
-    """The logo cannot be drawn in a PNG image. The message gives the reason, as the end of "The logo …"."""
+    """The logo cannot be drawn in a PNG image. The message ends a sentence that begins with "The logo"."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def logo_raster(logo: Logo) -> Raster:
 # The scaled logo of a large QR code needs up to 4 MB of memory.
 @lru_cache(maxsize=4)
 def scaled(picture: Raster, width: int, height: int) -> Raster:
-    """Return the picture in another size, as the average of the pixels that each new pixel covers.
+    """Return the picture in another size. Each new pixel is the average of the pixels that it covers.
 
-    If the new size is larger, pixels are repeated.
+    If the new size is larger, pixels are repeated instead.
     """
     columns, lines = min(width, picture.width), min(height, picture.height)
     lefts = [column * picture.width // columns for column in range(columns + 1)]

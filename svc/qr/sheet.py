@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc.qr.style import Style
 
 Paper = Literal["a4", "letter"]
-# The number of QR codes in a row. If names are short, four rows fit on a page of either paper size.
+# The number of QR codes per row. If names are short, four rows fit on a page of either paper size.
 COLUMNS = 3
 _STYLE = (
     "@page{size:%s;margin:12mm}"

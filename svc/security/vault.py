@@ -199,7 +199,7 @@ def _is_credential(path: Path) -> bool:
 def changing(path: Path) -> Iterator[None]:
     """Return a context manager that holds a lock on the key file.
 
-    A command holds the lock while it changes the key file and encrypts tokens again. Other commands wait for the lock.
+    A command holds the lock while it changes the key file and re-encrypts tokens. Other commands wait for the lock.
 
     Without the lock, two commands could conflict: one command encrypts tokens with a new key, and the other removes
     this key. Raises OSError.

@@ -170,7 +170,7 @@ def make_token(
 ) -> Token:
     """Create a token of the account from the body of a create call. The control interface can grant any permission.
 
-    Raises ApiError if the platform would reject it.
+    Raises ApiError if the platform would reject the body.
     """
     name = body.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:

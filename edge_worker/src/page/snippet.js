@@ -29,8 +29,8 @@
   // its body.
   if (!doc.$v) {
     show();
-    // One listener covers pushState, replaceState and history navigation. Browsers released before 2026 do not have it,
-    // so the snippet polls the path there.
+    // One listener covers pushState, replaceState and history navigation. Some browsers released before 2026 have no
+    // Navigation API, so the snippet polls the path there.
     self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
     // A page that returns from the back/forward cache must be counted again. "//" is passed as the previous path,
     // because no page has this path. The Worker takes it for a page of this site, because it begins with "/".

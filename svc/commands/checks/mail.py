@@ -88,7 +88,7 @@ async def _dmarc_problems(resolver: dns.asyncresolver.Resolver, domain: str) -> 
 
 
 async def _texts(resolver: dns.asyncresolver.Resolver, name: str, version: str) -> list[str]:
-    """Return the TXT records of a name that begin with `version`. Raises DNSException, but not for missing names."""
+    """Return the name's TXT records that begin with `version`. Raises DNSException, but not for missing names."""
     try:
         answer = await resolver.resolve(name, "TXT", raise_on_no_answer=False, lifetime=_TIMEOUT_S)
     except dns.resolver.NXDOMAIN:

@@ -1,7 +1,7 @@
 """Reads the columns in which other products mark restricted links, such as expired or password-protected links. No I/O.
 
-Of these restrictions, this service has only the period: an imported link starts and ends on the same dates as in the
-other product. Apart from this, an imported link works for all visitors at any time.
+The period is the only restriction that this service supports, too: an imported link starts and ends on the same dates
+as in the other product. Apart from this, an imported link works for all visitors at any time.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ LAST_EPOCH_S = 100_000_000_000  # larger numbers are in milliseconds
 class Restricted(NamedTuple):
     """A link's restrictions.
 
-    `starts_at`, `ends_at`: the link's start and expiry date (epoch ms) if they are in the future. `unreadable`: the
-    value of `--include`, the column and the value of a date that could not be parsed, if any.
+    `starts_at`, `ends_at`: the link's start and expiry date (epoch ms) if they are in the future. `unreadable`: None
+    if all dates could be parsed. Otherwise, the value of `--include` that ignores the unreadable date, and the date's
+    column and text.
     """
 
     kinds: tuple[str, ...] = ()
@@ -100,7 +101,7 @@ class _Unreadable(ValueError):
 
 
 class Restrictions:
-    """The columns of a table that contain link restrictions. `columns`: the names of these columns."""
+    """The columns in which a table contains link restrictions. `columns`: the names of these columns."""
 
     def __init__(self, names: Sequence[str], plain: Sequence[str], now: int) -> None:
         self._now = now

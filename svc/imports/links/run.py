@@ -42,7 +42,8 @@ class NoAccount(ValueError):
 class Report:
     """The number of rows for each result of the import or dry run.
 
-    `created`: rows whose links are created. `existing`: rows whose links already exist.
+    `created`: rows whose links are created. `existing`: rows whose links already exist, or
+    that repeat an earlier row.
 
     `skipped`: rows in an export of this service that contain a deleted link or a link of another Cloudflare account.
     `restricted`: for each restriction, the rows that are skipped because another product restricted the link.
@@ -104,7 +105,7 @@ async def import_links(
     """Create the missing links in batches of one transaction each. Without `apply`, roll back each transaction.
 
     All rows are read into the empty `staging` before the first batch. `limit`: the maximum number of links
-    per user, unless the operator has set another one for this user.
+    per user, unless the operator has set another limit for this user.
     `https`: change http destinations to https. `export_account_id`: if the export contains several Cloudflare accounts,
     the id of the account whose links are imported; None means the id of `account`. `include`: other products'
     restrictions to ignore.

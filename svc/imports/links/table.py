@@ -55,7 +55,8 @@ CODES = (
 )
 SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
 RULES = ("rules",)
-# Only exports of this service have both of these columns. In other exports, the second one is in restrictions.STATES.
+# Only exports of this service have both of these columns. In other exports, the column `state` contains a restriction
+# (restrictions.STATES).
 EDGE_ACCOUNT = "edgeaccountid"
 STATE = "state"
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)

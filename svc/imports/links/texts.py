@@ -38,7 +38,7 @@ _NOT_IN_TAGS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029,/\\\u200e\u200f\u202
 
 
 class Texts(NamedTuple):
-    """The texts of a link, in the form that the service stores. `shortened`: True if a text or tag was left out."""
+    """The texts of a link, in the form that the service stores. `shortened`: True if a part of them was left out."""
 
     title: str | None = None
     note: str | None = None

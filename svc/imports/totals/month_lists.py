@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from svc.model import Dimension
 
-# The number of keys that are returned for each list. A month's row in the Worker's database has fewer keys.
+# The maximum number of keys that are returned for each list. A month's row in the Worker's database has fewer keys.
 _MOST_KEYS = 100
 _OTHER = "(other)"
 

@@ -34,7 +34,7 @@ _INTERNAL = "(internal)"
 _VIEWS = ("pageviews", "visits", "visitors")
 _ENTRANCES = ("entrances", "visits", "visitors")
 _VISITS = ("visits", "visitors")
-# The Worker's names for values of Plausible. All other names are the same in both.
+# The Worker's names for Plausible's values. All other names are the same in both products.
 _DEVICES = {"Mobile": "mobile", "Tablet": "tablet", "Desktop": "desktop", "Laptop": "desktop", "Ultra-wide": "desktop"}
 _BROWSERS = {"Microsoft Edge": "Edge", "Samsung Browser": "Samsung Internet", "Yandex Browser": "Yandex"}
 _SYSTEMS = {"Mac": "macOS", "GNU/Linux": "Linux", "Chrome OS": "ChromeOS"}
@@ -95,7 +95,7 @@ def read_lists(source: Source, lists: MonthLists, refused: Refused) -> None:
 def _listed(
     dimension: Dimension, column: str, counts: tuple[str, ...], key_of: Callable[[str], str], row: Mapping[str, str]
 ) -> list[tuple[Dimension, str, int]]:
-    """Return the entry of a list's row.
+    """Return the only entry of a row in a list.
 
     `column`: the column of the key. `counts`: the columns of the count, in order of preference.
     """

@@ -109,7 +109,7 @@ async def import_totals(
 
 
 def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Target | None]:
-    """Find the target with a name in these accounts. Return None if the name comes from the file and has no target.
+    """Find the target with this name in the accounts. Return None if the name comes from the file and has no target.
 
     `accounts`: maps account ids to Cloudflare account ids. Raises NoTarget.
     """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # The maximum size, in characters, of a file that is read into memory as a whole. Ten thousand days take 1 MB.
 MAX_TEXT_CHARS = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
-# Values of `errno` in an OSError that the content of a file causes. None means invalid bzip2 data, and EINVAL a
-# negative offset in a ZIP archive. Other values mean that the file cannot be accessed.
+# Values of `errno` in an OSError that the content of a file causes. None means invalid bzip2 data. EINVAL
+# means a negative offset in a ZIP archive. Other values mean that the file cannot be accessed.
 _CONTENT_ERRNOS = (None, errno.EINVAL)
 
 

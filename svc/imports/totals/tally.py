@@ -37,7 +37,7 @@ class Name(NamedTuple):
 
 
 class Refused:
-    """The number of invalid lines, with the line number and the reason for the first hundred.
+    """The number of invalid lines, and the line number and the reason of each of the first hundred.
 
     `most`: the maximum number of invalid lines. None means no limit.
     """

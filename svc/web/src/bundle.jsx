@@ -40,7 +40,7 @@ export function bundle(read) {
 
 let styles = /** @type {Promise<void> | null} */ (null);
 
-/** Add the stylesheet that the build names in the document, once. @returns {Promise<void>} */
+/** Add, once, the stylesheet whose URL the build has written into the document. @returns {Promise<void>} */
 function loadStyles() {
   styles ??= new Promise((loaded, failed) => {
     const href = document.querySelector("meta[name=rest-style]")?.getAttribute("content") ?? "";

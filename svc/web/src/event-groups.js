@@ -41,7 +41,7 @@ export function grouped(events) {
 }
 
 /**
- * Join a status change that is slightly older than its operation.
+ * Add a status change that is slightly older than its operation to the group of the operation.
  * @param {Group[]} joined @param {Group} group @returns {Group[]}
  */
 function joinEarlier(joined, group) {

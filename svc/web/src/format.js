@@ -84,8 +84,8 @@ export const weekday = (day) => date(day, { timeZone: "UTC", weekday: "short", d
 export const month = (at) => date(at, { timeZone: "UTC", month: "short", year: "numeric" });
 
 /**
- * @param {string} from `2026-11-18` @param {string} to @param {boolean} [withYear] by default, unless both are in the
- *   current year
+ * @param {string} from `2026-11-18` @param {string} to
+ * @param {boolean} [withYear] default: true, unless both days are in the current year
  * @returns {string} Nov 18 – 24, without "UTC"
  */
 export function days(

@@ -26,7 +26,7 @@ function valueOf(field, text) {
 
 /**
  * @param {string[]} names normalized column names
- * @returns {(fields: string[]) => Options} a function that returns the options of a row that are not empty
+ * @returns {(fields: string[]) => Options} a function that returns the non-empty options of a row
  */
 export function options(names) {
   const places = [...OPTIONS, ...(isOwnExport(names) ? PERIOD : [])].flatMap(([name, field]) =>

@@ -1,6 +1,7 @@
 /**
  * Recognizes links that are restricted in another product's export (banned, expired, password-protected and so on).
- * Of these restrictions, this service supports only the period. `svc import links` uses the same columns and values.
+ * The period is the only restriction that this service supports, too. `svc import links` uses the same columns and
+ * values.
  */
 
 import {

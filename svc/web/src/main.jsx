@@ -91,7 +91,7 @@ function pageAt(path) {
 /** @param {string} pattern of a page @returns {boolean} true if the page needs a session check that has not ended */
 const needsCheck = (pattern) => user.value === undefined && !SIGNED_OUT_PAGES.includes(pattern);
 
-/** The error because of which the session check failed. */
+/** The error with which the session check failed. */
 const resumeError = signal(/** @type {import("./http.js").ApiError | null} */ (null));
 
 /** The session check that is running. @type {Promise<void> | null} */

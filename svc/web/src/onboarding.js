@@ -38,8 +38,9 @@ const newestWithoutView = (overview) =>
  *   loading: boolean,
  *   reads: import("./resource.js").Read<any>[],
  *   check: () => void,
- * }} `inUse`: something has been counted; `viewed`: the id of the site whose first view has not been sent yet;
- *   `loading`: not known yet; `reads`: what the page has to wait for; `check`: check for the first view immediately
+ * }} `inUse`: something has been counted; `viewed`: the id of the newest site, if its first view has been counted but
+ *   not sent yet; `loading`: not known yet; `reads`: what the page has to wait for; `check`: check for the first view
+ *   immediately
  */
 export function useOnboarding(overview) {
   const waiting = overview && !hasCounted(overview) ? overview : undefined;

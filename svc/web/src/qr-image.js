@@ -40,8 +40,8 @@ export async function readSvg(id, style, { size_px, signal } = {}) {
 export const fileOf = (svg) => new Blob([svg], { type: "image/svg+xml" });
 
 /**
- * The place of a QR code in an image, so that all modules have the same whole number of pixels, as in images of the
- * service. The remaining pixels make the margin wider.
+ * The width and the offset of a QR code in an image. All modules have the same whole number of pixels, as in the images
+ * that the service draws. The remaining pixels make the margin wider.
  * @param {number} modules with the margin
  * @param {number} size_px of the image
  * @returns {{width_px: number, offset_px: number}}

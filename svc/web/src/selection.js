@@ -30,7 +30,7 @@ export function useSelection(shown, filter) {
   const asked = JSON.stringify(filter);
   const state = useSignal({ asked, ids: /** @type {string[]} */ ([]), isAll: false });
   const current = state.value.asked === asked ? state.value : { asked, ids: [], isAll: false };
-  // A link that is no longer in the list, because it was deleted elsewhere, is not selected any more.
+  // A link that is no longer in the list, because it was deleted elsewhere, is no longer selected.
   const chosen = current.isAll ? shown : shown.filter(({ id }) => current.ids.includes(id));
   /** @param {string[]} ids */
   const set = (ids) => void (state.value = { asked, ids, isAll: false });

@@ -58,8 +58,8 @@ export const without = (shares, at) => spread(WHOLE, shares.toSpliced(at, 1));
 export const letter = (at) => String.fromCharCode("A".charCodeAt(0) + at);
 
 /**
- * Reports identify a destination by a key. These are the maximum length of the key, and the number of characters from
- * the end of the URL in it, as in edge_worker/src/links.js.
+ * The maximum length of the key by which reports identify a destination, and the number of the key's characters that
+ * are taken from the end of the URL. The values are the same as in edge_worker/src/links.js.
  */
 const SERVED_CHARS = 200;
 const SERVED_END_CHARS = 79;

@@ -4,7 +4,7 @@
  * @typedef {import("./wire").DayStatement} DayStatement
  * @typedef {import("./wire").EventCounts} EventCounts
  * @typedef {"agrees" | "open" | "lost" | "differs"} Verdict `open`: the numbers agree, but some events have not reached
- *   the store yet; `lost`: the numbers agree, but the worker dropped some events
+ *   the store yet; `lost`: the numbers agree, but the Worker dropped some events
  * @typedef {{arrived: number, counted: number, stored: number, dropped: number, verdict: Verdict}} Summary
  */
 

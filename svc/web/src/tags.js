@@ -6,7 +6,7 @@ export const asTag = (text) => text.normalize("NFC").trim().toLowerCase().replac
 /**
  * @param {string[]} tags
  * @param {string} text one or several tags, separated by commas
- * @returns {string[]} the sorted tags with those in the text
+ * @returns {string[]} `tags` and the tags in the text, sorted
  */
 export const withTags = (tags, text) => [...new Set([...tags, ...text.split(",").map(asTag).filter(Boolean)])].sort();
 

@@ -75,7 +75,7 @@ function invoke(ctx, kind, body) {
 }
 
 /**
- * Passes a result on to the invocation, unless the invocation has ended since then.
+ * Passes a result on to the invocation, unless the invocation has ended in the meantime.
  * @template T @param {T} answer @returns {Promise<T>}
  */
 function passOn(answer) {
@@ -99,10 +99,10 @@ scheduler.wait = async (ms, options) => {
   return passOn(await wait(0, options));
 };
 
-// Every statement of a D1 binding passes through these two methods of the runtime's own client (in workerd of November
-// 2026, because its fetcher is private). The methods here count the queries of each invocation. The free plan allows
-// 50, and each statement of a batch counts (platform docs). They do not parse bodies, because that would distort the
-// script's measured CPU time.
+// Every statement of a D1 binding passes through two methods of the runtime's own client. `countQueries` wraps these
+// methods, because the client's fetcher is private (workerd, November 2026). The wrappers count the queries of each
+// invocation. The free plan allows 50, and each statement of a batch counts (platform docs). The wrappers do not parse
+// bodies, because that would distort the script's measured CPU time.
 let counting = false;
 
 /** @param {Record<string, any>} env of the script */

@@ -41,7 +41,7 @@ const world = {
   ...env.INIT,
 };
 let table = compile(world.zones);
-let open = 0; // requests without a response until now
+let open = 0; // requests that have no response yet
 /** @type {Record<string, Keyed<{requests: number, scripts: Record<string, ScriptCounts>}>>} */
 const counts = {}; // counts since this process started, by account and emulated day
 
@@ -77,7 +77,7 @@ function askCache(name, method, url, body) {
 }
 
 /**
- * Returns the response of the zone's cache, or else of the customer's origin server. On the platform, zone rules decide
+ * Returns the response of the zone's cache, or else that of the origin server. On the platform, zone rules decide
  * what is cached. Here, every URL is cached ("cache everything"). A dummy record has no server: the platform returns
  * error 522 after a wait (platform docs), and the emulator returns it immediately.
  * @param {Request} request @returns {Promise<Response>}

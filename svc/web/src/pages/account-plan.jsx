@@ -114,7 +114,7 @@ function Choose({ plan, choose, busy }) {
   );
 }
 
-/** The retention of breakdowns in the worker's database. @param {{account: Account, change: () => void}} props */
+/** The retention of breakdowns in the Worker's database. @param {{account: Account, change: () => void}} props */
 export function Retention({ account: { days_kept, months_kept }, change }) {
   const words = t().account.retention;
   return (

@@ -181,7 +181,7 @@ function InvitedForm({ invitation, token }) {
   );
 }
 
-/** @param {{email: string, other: () => void}} props shown after a sign-up, even with a registered address */
+/** @param {{email: string, other: () => void}} props shown after a sign-up, even if the address is registered */
 function Sent({ email, other }) {
   const words = t().auth.signUp;
   return (
@@ -326,7 +326,7 @@ export const Reset = () => (
 );
 
 /**
- * The target page of a link with which a user sets a new password, which ends all sessions.
+ * The target page of a link for setting a new password. A new password ends all sessions.
  * @param {{
  *   words: Parameters<typeof EmailLinkPage>[0]["words"] & {fresh: string, doneText: string},
  *   send: (body: {token: string, password: string}) => Promise<unknown>,

@@ -135,7 +135,7 @@ const More = ({ draft, notFoundUrl }) => (
 );
 
 /**
- * A preview of the link with the destinations of visitors who match no rule, or nothing without a destination.
+ * A preview of the link with the destinations of visitors who match no rule. Renders nothing without a destination.
  * @param {{host: string, code: string, draft: Draft}} props
  */
 function Preview({ host, code, draft: { url, options } }) {

@@ -171,7 +171,7 @@ function PreviewStep({ good, restricted, wrong, requests, name, account_id, incl
   const sending = useSignal(false);
   const results = useRef({ made: 0, refused: /** @type {Refused[]} */ ([]) });
 
-  /** Send the remaining requests. After a failure, continue with the first request that was not sent. */
+  /** Send the remaining requests. After a failure, the next call continues with the request that failed. */
   const send = async () => {
     sending.value = true;
     for (const { key, lines } of requests.slice(sent.value)) {

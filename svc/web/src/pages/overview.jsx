@@ -259,7 +259,8 @@ function columns({ period, from, to }, counted) {
 
 /**
  * Shows the site's status unless the site is counting.
- * @param {{site: import("../wire").Site, viewed: boolean}} props `viewed`: its first view has not been pushed yet
+ * @param {{site: import("../wire").Site, viewed: boolean}} props `viewed`: its first view has been counted but not sent
+ *   yet
  */
 function Counting({ site: { state, config, first_view_at }, viewed }) {
   if (state !== "active") return <State state={state} />;

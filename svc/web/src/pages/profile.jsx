@@ -184,7 +184,7 @@ async function storeLanguage() {
   }
 }
 
-/** The change that the new address has not confirmed. @param {{pending: import("../wire").PendingChange}} props */
+/** An email address that is not confirmed yet. @param {{pending: import("../wire").PendingChange}} props */
 function PendingEmail({ pending: { email, expires_at } }) {
   const words = t().profile;
   const { busy, error, run } = useWrite();

@@ -31,7 +31,7 @@ export function SiteReport({ id }) {
   useFirstNumbers("site", id);
   const site = read.data?.site;
   const first = useFirstView(site);
-  // Before the snippet has sent a view, read whether there are counts, because imported totals can already exist.
+  // Before the snippet has sent a view, check whether there are counts, because totals may have been imported.
   const before = useResource(
     "GET /v1/sites/{site_id}/report",
     site && !site.first_view_at ? { site_id: id, period: "30d" } : null,

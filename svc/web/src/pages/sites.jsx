@@ -194,7 +194,7 @@ function List({ rows, names }) {
 /** @param {{series: number[]}} props */
 const Week = ({ series }) => <Sparkline values={series} label={t().sites.days7(series.map(number).join(", "))} />;
 
-/** @param {Site} site the status, or null if there is nothing to report */
+/** @param {Site} site @returns the status, or null if there is nothing to report */
 function stateOf(site) {
   if (site.disabled) return <State state="disabled" />;
   const [warning] = site.state === "route_conflict" ? [] : site.warnings;

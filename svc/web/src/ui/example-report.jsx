@@ -8,7 +8,7 @@ import { t } from "../words.js";
 import { Chart } from "./chart.jsx";
 import { Totals } from "./totals.jsx";
 
-/** Views, visitors and bots of each day, and the views of the same day in the previous period. */
+/** Views, visitors and bots of each day, and the views of the corresponding day in the previous period. */
 const DAYS = [
   [182, 121, 38, 164],
   [214, 139, 41, 171],

@@ -20,7 +20,7 @@ const INPUT_OBSOLETE = "already_connected";
 /** Field path → validation error. */
 const Issues = createContext(/** @type {Record<string, import("../http.js").Issue>} */ ({}));
 
-/** @returns {Record<string, import("../http.js").Issue>} the errors of the form that are not corrected yet, by field */
+/** @returns {Record<string, import("../http.js").Issue>} the errors that the user has not corrected yet, by field */
 export const useIssues = () => useContext(Issues);
 
 /**
@@ -172,9 +172,9 @@ function focusFirst(form) {
  *   invalid?: string,
  *   children?: Children,
  *   [attribute: string]: unknown,
- * }} props `pasted`: the kind of value that the field also accepts in other forms and rewrites; `prefix`: text in front
- *   of the input that belongs to its value; `invalid`: replaces the general text of an invalid format; `children`: the
- *   options of a select; other attributes are passed to the field
+ * }} props `pasted`: the kind of value, which the field also accepts in other forms and rewrites; `prefix`: a part
+ *   of the value that is shown in front of the input; `invalid`: replaces the general text of an invalid format;
+ *   `children`: the options of a select; other attributes are passed to the field
  */
 export function Field({
   name,

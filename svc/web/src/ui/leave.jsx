@@ -13,7 +13,7 @@ import { Copy, Note, Page } from "./parts.jsx";
 
 /** @typedef {import("../wire").Left} Left */
 
-/** @param {{left: (result: Left) => void}} props `left`: called after the deletion; `UserDeleted` ends the session */
+/** @param {{left: (result: Left) => void}} props `left`: called after the deletion, to show `UserDeleted` */
 export function DeleteUser({ left }) {
   const words = t().profile.leave;
   const asked = useSignal(false);
@@ -53,8 +53,8 @@ export function DeleteUser({ left }) {
 }
 
 /**
- * @param {{left: Left}} props the resources that remain. The session has already ended, but the page stays open until
- *   the user closes it
+ * @param {{left: Left}} props the resources that remain. The service has already ended the session. The application
+ *   drops the session only when the user closes this page
  */
 export function UserDeleted({ left: { left: sentences, leftovers, revoke_tokens: tokens } }) {
   const words = t().profile.leave;

@@ -261,7 +261,8 @@ async function copyText(text) {
 /**
  * A button that copies a text. If the browser refuses, the text is selected for copying by keyboard.
  * @param {{text: string, shownIn?: string, label?: string, icon?: boolean}} props `shownIn`: the id of the element that
- *   shows the text; without it, a refused text is shown next to the button; `icon`: show an icon instead of the label
+ *   shows the text; without it, a text that cannot be copied is shown next to the button; `icon`: show an icon
+ *   instead of the label
  */
 export function Copy({ text, shownIn, label = t().common.copy, icon = false }) {
   const said = useSignal("");

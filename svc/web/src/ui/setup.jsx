@@ -94,10 +94,7 @@ function DemonstrationVisit({ site: { host, path } }) {
   );
 }
 
-/**
- * @param {{view: import("../wire").View | null}} props the message above the report after the first view, which says
- *   that the snippet is now in the settings
- */
+/** @param {{view: import("../wire").View | null}} props the message above the report after the first view */
 const Seen = ({ view }) => (
   <Note kind="good">
     <p class="message">{t().sites.seenLive}</p>

@@ -195,7 +195,7 @@ function Connection() {
   );
 }
 
-/** The dialog over a page whose session has expired. After signing in, the user continues where they were. */
+/** The dialog over a page whose session has expired. After signing in, the user continues on this page. */
 export function SignInAgain() {
   const words = t().session;
   const email = last.value?.email ?? "";

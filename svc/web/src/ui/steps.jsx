@@ -58,7 +58,7 @@ const Confirm = ({ email }) => (
   </>
 );
 
-/** @param {{accounts: Account[]}} props accounts without a worker */
+/** @param {{accounts: Account[]}} props accounts without a Worker */
 function Connect({ accounts }) {
   const words = t().overview.steps;
   if (accounts.length === 0) {
