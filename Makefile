@@ -11,7 +11,7 @@ HELP := svc/web/help/rendered.json
 DOCS := $(shell find docs/use docs/operate -name '*.md') docs/README.md
 WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js -not -name german.js -not -name import-columns.js -not -name known-sources.js) \
 	$(addprefix svc/web/,build.js index.html share.html favicon.svg pages.json) edge_worker/tools/licences.js
-# The documents in every package, which `svc docs` shows.
+# The documents that every package contains and `svc docs` shows.
 DOCUMENTS := svc/documents/CHANGELOG.md
 WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,build.js patterns.js licences.js)
 # With this variable, each process that the tests start would compile the sources again.
@@ -44,12 +44,12 @@ test: build ## lint, types, and all tests: worker runtime, service on SQLite and
 	$(EACH_CORE) dist/svc $(LINTS) worker-tests web-tests
 	$(PYTEST)
 
-test-all: build ## make test with all cases instead of a sample; run it with make fuzz before a release
+test-all: build ## make test with all cases instead of a sample; before a release, run this and make fuzz
 	$(EACH_CORE) dist/svc $(LINTS) worker-tests web-tests
 	export SVC_TEST_ALL=1; $(PYTEST) -o faulthandler_timeout=0
 	$(PICTURES)
 
-test-busy: build ## make test, RUNS=5 times, next to BUSY=2 processes that each keep a core busy
+test-busy: build ## run make test RUNS=5 times while BUSY=2 other processes each keep a core busy
 	$(PY) -m tools.test_runs --runs $(or $(RUNS),5) --busy $(or $(BUSY),2)
 
 test-profile: build ## CPU time of the tests by folder and file
@@ -89,7 +89,7 @@ pictures: build ## compare screenshots of 14 pages with the reference screenshot
 bench: build ## benchmarks, as ratios measured in one run (PARTS="http lists" selects some)
 	$(PY) -m bench $(PARTS)
 
-upgrades: build ## upgrades from earlier versions in the history, which are built first
+upgrades: build ## build earlier versions from the git history, and test upgrades from them
 	$(PY) -m pytest -v -rP -p no:xdist -o faulthandler_timeout=0 tests/journeys/earlier_versions.py
 
 WITH_SEED = $(if $(SEED),--seed $(SEED))
@@ -115,12 +115,12 @@ deb: dist/svc ## build dist/svc_….deb, for Debian and Ubuntu
 	$(PY) packaging/build.py deb
 image: build ## build dist/svc-image.tar, for Docker or Podman
 	$(PY) packaging/build.py image
-release: env ## build all of them, and write dist/svc-VERSION with sums and bills of materials (VERSION=0.8.0, KEY=… signs)
+release: env ## build the binary, wheel, deb and image, and write dist/svc-VERSION with sums and bills of materials (VERSION=0.8.0, KEY=… signs)
 	@$(PY) packaging/release_check.py "$(VERSION)" $(KEY)
 	$(MAKE) binary wheel deb image
 	@$(PY) packaging/release_check.py "$(VERSION)" $(KEY)
 	@$(PY) packaging/release.py "$(VERSION)" $(KEY)
-artefacts: dist/svc units ## build all of them twice, compare, and test each and the web servers of tls.md (needs root on Debian, mmdebstrap, buildah, umoci, runc, caddy, nginx, traefik)
+artefacts: dist/svc units ## build all packages twice and compare them, test each package, and test the web servers of tls.md (needs root on Debian, mmdebstrap, buildah, umoci, runc, caddy, nginx, traefik)
 	$(PY) -m pytest -v -rP -o faulthandler_timeout=0 tests/artefacts/every.py tests/artefacts/proxies.py
 
 # Also builds the folder build/svc, which goes into the package.
@@ -161,7 +161,8 @@ edge_worker/node_modules/.made svc/web/node_modules/.made: %/node_modules/.made:
 	$(NPM) --prefix $* install --prefer-offline --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# requirements-dev.lock also has the development tools. requirements.lock takes its versions from there, so both agree.
+# requirements-dev.lock also contains the development tools. requirements.lock gets its versions from
+# requirements-dev.lock, so both files agree.
 # Locked versions are kept; `make lock UPGRADE=1` upgrades them.
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml
 .PHONY: lock

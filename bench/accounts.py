@@ -97,7 +97,7 @@ class Workers:
         self.sound = _CANARIES
 
     async def push_until(self, wanted: int) -> None:
-        """Send the push for each upload, until this number of uploads has been processed."""
+        """Send the pushes for new uploads, until `wanted` uploads have been processed in total."""
         async with local_client(timeout=60) as client:
             while self.pushed < wanted:
                 uploads = await self._emulator.uploads(self._seen)
@@ -252,7 +252,7 @@ async def _read(service: Service, connected: Sequence[Connected], seconds: float
 def _copy_as_broken(bundle: Path, into: Path) -> None:
     """Copy the bundle, and give the copy a different hash.
 
-    The code of the copy works, but the class `Workers` does not push for its uploads.
+    The code of the copy works, but the class `Workers` sends no pushes for most of the copy's uploads.
     """
     shutil.copytree(bundle, into)
     manifest = json.loads((into / "manifest.json").read_text())

@@ -38,7 +38,7 @@ _SITES, _HOURS = 1_000, 12
 
 
 def alerts_of(views: Mapping[int, int], from_ms: int = YEAR_FROM, to_ms: int = YEAR_TO) -> list[Alert]:
-    """Return the alerts about a site with these hourly views, checking each hour as the service does."""
+    """Check each hour as the service does, and return the alerts about a site with these hourly views."""
     state, found = Checked(), []
     for hour in range(from_ms, to_ms, HOUR_MS):
         series = Series(views, hour - PAST_MS, hour + HOUR_MS)
@@ -50,7 +50,7 @@ def alerts_of(views: Mapping[int, int], from_ms: int = YEAR_FROM, to_ms: int = Y
 
 
 def delay_ms(traffic: Traffic, kind: AlertKind, chance: random.Random, *, least: float = 0.0) -> int | None:
-    """Return the time in ms between a change and its alert; None if there is no alert. The change happens at random.
+    """Return the time in ms between a change and its alert; None if there is no alert. The time is random.
 
     For a spike, the site gets ten times its usual views for three hours. For silence, the site gets no more views after
     a random moment. `least`: the minimum number of usual views in each of the seven hours that follow the change.
@@ -75,7 +75,7 @@ def delay_ms(traffic: Traffic, kind: AlertKind, chance: random.Random, *, least:
 
 
 async def false_alarms() -> AsyncIterator[Row]:
-    """Simulate a year of each steady site."""
+    """Simulate a year for several sites of each steady kind."""
     for name, traffic in STEADY.items():
         counts: dict[AlertKind, int] = {"spike": 0, "drop": 0, "silence": 0}
         for number in range(_SITES_OF_A_KIND):
@@ -87,7 +87,7 @@ async def false_alarms() -> AsyncIterator[Row]:
 
 
 async def delays() -> AsyncIterator[Row]:
-    """Measure how long it takes to report a tenfold spike, and a missing snippet."""
+    """Measure how long it takes to report a tenfold spike and a missing snippet."""
     cases: tuple[tuple[AlertKind, str, float, int], ...] = (
         ("spike", "20 views an hour", 10, 2),
         ("spike", "200 views an hour", 10, 2),

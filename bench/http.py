@@ -76,7 +76,7 @@ class Place:
         return itertools.repeat(request("GET", path, Authorization=f"Bearer {self.key}"))
 
     def pushes(self, accounts: int) -> Iterator[bytes]:
-        """Yield pushes of these accounts in turn.
+        """Yield pushes of the first `accounts` accounts in turn.
 
         Each push has the totals of an hour and of a day for 50 targets, with growing counts.
         """
@@ -152,7 +152,7 @@ def _nothing() -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Medians of short rounds. The first two values are relative to `bench.bare`, the others are absolute."""
+    """Medians of short rounds. The first two values are relative to `bench.bare`. The others are absolute."""
 
     by_time: float
     by_cpu: float
@@ -199,7 +199,7 @@ def _second(found: Compared) -> str:
 
 
 async def pushes() -> AsyncIterator[Row]:
-    """Measure pushes over 16 connections. Each push has one hourly and one daily total of 50 targets.
+    """Measure pushes over 16 connections. Each push has one hourly and one daily total for each of 50 targets.
 
     A push is committed before its response. If a hundred accounts push in turn, each row is on a separate database
     page. If one account pushes, all pushes change the same rows.
@@ -267,7 +267,7 @@ async def live_reports() -> AsyncIterator[Row]:
 
 
 async def connected(service: Service, emulator: Emulator) -> tuple[str, Customer]:
-    """Connect an account, and send its Worker's first push. Return the account's id and its customer."""
+    """Connect an account, and send its Worker's first push. Return the account's id and the customer."""
     customer = await emulator.create_account(subdomain="customer")
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     async with trio.open_nursery() as nursery:

@@ -195,7 +195,7 @@ async def _one_by_one(place: Place, of: Connected, first: int) -> float:
 
 
 async def _sync_cost(place: Place, written: int) -> str:
-    """Return the number of the account's API calls, and of the rows written after the first `written` rows."""
+    """Return the number of the account's API calls, and how many rows were written after the first `written` rows."""
     account = f"/accounts/{place.many.customer.account_id}/"
     calls = [call for call in await place.emulator.requests() if call["path"].startswith(account)]
     return f"{len(calls)} {await place.rows('rows_written', place.many) - written:,}"

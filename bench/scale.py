@@ -307,7 +307,7 @@ class _Asking:
 async def _asked(concurrency: int) -> tuple[float, list[float]]:
     """Return the number of calls per second at full load, and the waits of occasional callers in ms.
 
-    At the same time, another user makes as many calls as the limit per user allows.
+    While the occasional callers are measured, another user makes as many calls as the limit per user allows.
     """
     config = EdgeConfig(concurrency=concurrency, calls_per_token=1_000_000)
     none = cast("Any", None)

@@ -102,7 +102,7 @@ def _shown(browser: Browser, place: Place, slowed: int) -> dict[str, float]:
 
 
 async def lighthouse() -> AsyncIterator[Row]:
-    """Measure the Lighthouse scores of three pages on a mid-range phone.
+    """Measure the Lighthouse scores of three pages on an emulated mid-range phone.
 
     The best of several runs counts, because noise only lowers scores.
     """

@@ -109,7 +109,7 @@ async def _cost_us(bare: Bare, call: tuple[int, bytes], wait_s: float = 0) -> fl
 async def rows_written() -> AsyncIterator[Row]:
     """Measure the rows written per event with 10 links.
 
-    This includes deletions and one fold (adding events to totals).
+    The rows include deletions and one fold (adding events to totals).
     """
     *slow, fastest = RATES
     found: dict[int, tuple[float, float]] = {}

@@ -98,7 +98,7 @@ def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[
 
 
 def day_sums(hours: dict[int, dict[str, Counts]], until: int = 24) -> dict[str, Counts]:
-    """Return a day's totals up to an hour. Half of the visitors are assumed to return in another hour."""
+    """Return the totals of a day's hours before `until`. Half of the visitors are assumed to return in another hour."""
     sums: dict[str, Counts] = {}
     for hour in sorted(hours):
         if hour < until:
@@ -152,7 +152,7 @@ class Worker:
                 yield self._pushes(day)
 
     def back(self) -> list[bytes]:
-        """End the Worker's absence, if any. Return the pushes that it has not sent yet."""
+        """End the Worker's absence, if any. Return the pushes that the Worker has not sent yet."""
         self._away_until = 0
         return self._pushes(1)
 

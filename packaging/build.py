@@ -112,7 +112,7 @@ def deb() -> None:
 
 
 def image() -> None:
-    """Build dist/svc-image.tar, for `docker load`, from a wheelhouse and without a network.
+    """Build dist/svc-image.tar for `docker load`. Python packages are downloaded first, and not during the image build.
 
     SVC_IMAGE_PYTHON sets the image in which the program is built. SVC_IMAGE_SYSTEM sets the base image of the result.
     """
@@ -125,7 +125,7 @@ def image() -> None:
         _copy(ROOT / name, context / name)
     _normalize(context)
     arguments = {
-        # The image must have this version of Python, because the wheels in the wheelhouse are for this version.
+        # The image must have this version of Python, because the downloaded wheels are for this version.
         "PYTHON": os.environ.get("SVC_IMAGE_PYTHON") or f"python:{sysconfig.get_python_version()}-bookworm",
         "SYSTEM": os.environ.get("SVC_IMAGE_SYSTEM") or "debian:bookworm-slim",
         "SOURCE_DATE_EPOCH": epoch(),

@@ -76,7 +76,7 @@ def _last_words(classes: Iterable[str]) -> str:
 
 
 def javascript_packages(lock: str) -> Iterator[Component]:
-    """Yield a component for each package in a package-lock.json that is not only for development."""
+    """Yield a component for each package in a package-lock.json, except packages for development only."""
     for path, entry in json.loads(lock)["packages"].items():
         if path and not entry.get("dev"):
             namespace, _, name = path.rpartition("node_modules/")[2].rpartition("/")
@@ -94,7 +94,8 @@ def bundled_loader(program: Program) -> dict[str, str]:
 def runtime(program: Program) -> Iterator[Component]:
     """Yield Python, and a component for each Debian package whose libraries are in the program.
 
-    Their files are nested components with hashes. Raises IncompleteError if a file of the inventory is missing.
+    The files of a component are nested components with hashes. Raises IncompleteError if a file of the inventory is
+    missing.
     """
     inventory = json.loads(program[_INVENTORY])
     python = _component(PackageURL("generic", None, "python", inventory["python"]), "PSF-2.0")
@@ -169,7 +170,7 @@ def _section(texts: str, title: str) -> str:
 
 
 def _licences_in(text: str) -> str:
-    """Return the names of the licences in a Debian copyright file, or a reference if it is not machine-readable."""
+    """Return the names of the licences in a Debian copyright file, or a reference if the file cannot be parsed."""
     names = sorted({name.strip() for name in re.findall(r"^License: *(\S.*)$", text, re.MULTILINE)})
     return ", ".join(names) or _SEE_TEXTS
 

@@ -38,7 +38,7 @@ def begin() -> None:
 
 
 def _is_loader(process: int) -> bool:
-    """Return True if the process runs this executable, or if the system does not report it."""
+    """Return True if the process runs this executable. If this is unknown, return True except for process 1."""
     try:
         return Path(f"/proc/{process}/exe").samefile("/proc/self/exe")
     except OSError:

@@ -1,4 +1,4 @@
-"""Licence texts of everything that PyInstaller bundles with the service, for `svc licences`, and its inventory."""
+"""The licence texts (for `svc licences`) and the inventory of everything that PyInstaller bundles with the service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMMON = Path("/usr/share/common-licenses")
 
 
 class NoText(Exception):
-    """No licence text was found for a bundled component, whose name is the argument."""
+    """Raised if no licence text was found for a bundled component. The argument names the component."""
 
 
 def plain(name: str) -> str:
@@ -87,7 +87,7 @@ def _package_url(package: str) -> str:
 
 
 def _system_packages(binaries: Iterable[str]) -> dict[str, str | None]:
-    """Return the Debian package of each library that belongs neither to Python nor to a distribution."""
+    """Return the Debian package of each library that belongs neither to Python nor to an installed Python package."""
     installed = [Path(os.__file__).parent, *(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))]
     system = [path for path in map(Path, binaries) if not any(path.is_relative_to(folder) for folder in installed)]
     return {path.name: _find_package(path) for path in system if not path.name.startswith("libpython")}

@@ -41,7 +41,7 @@ def check(version: str, key: Path | None) -> None:
 
 
 def section_of(changelog: str, title: str) -> str:
-    """Return the text below a heading of the changelog, which may end with a date; "" if there is none."""
+    """Return the text below this heading of the changelog, or "" if it is missing. A date may follow the title."""
     found = re.search(rf"^## {re.escape(title)}(?: .*)?\n((?:(?!## ).*\n?)*)", changelog, re.MULTILINE)
     return found[1].strip() if found else ""
 

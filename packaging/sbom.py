@@ -30,7 +30,7 @@ SUFFIX = ".cdx.json"
 
 
 def write_bill(artefact: Path, version: str, components: Iterable[Component], epoch: int) -> None:
-    """Write the bill of materials next to the artefact: its name, with `.cdx.json` at the end.
+    """Write the bill of materials next to the artefact. The file name is that of the artefact, followed by `.cdx.json`.
 
     `version`: the version of the service. `epoch`: the time of the release, in seconds since 1970. The same artefact
     and components give the same bytes.

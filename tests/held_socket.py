@@ -124,7 +124,10 @@ async def open_holder(
     watchdog_s: float | None = None,
     arguments: tuple[str, ...] = (),
 ) -> AsyncIterator[Holder]:
-    """Open sockets on free ports without starting the service. `abstract`: use an abstract Unix socket."""
+    """Open sockets on free ports without starting the service.
+
+    `abstract`: receive notifications at an abstract Unix socket.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     name = f"svc-{secrets.token_hex(8)}"
     held = [socket.create_server(("127.0.0.1", 0), backlog=4_096) for _ in range(sockets)]

@@ -65,7 +65,7 @@ class _New:
 
 @dataclass
 class Schemas:
-    """The schema pool of one server, which `open_schemas` creates."""
+    """The schema pool of one server. `open_schemas` creates the pool."""
 
     url: str
     connection: Connection  # kept open, because the server loads its catalog for every new connection

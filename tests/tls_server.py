@@ -110,7 +110,7 @@ def host_of(request: bytes) -> str:
 
 
 def trusting(authority: trustme.CA) -> Callable[[], ssl.SSLContext]:
-    """Return a function that returns a TLS context that trusts only this authority."""
+    """Return a function that creates TLS contexts which trust this authority, in addition to those of the system."""
 
     def context() -> ssl.SSLContext:
         made = ssl.create_default_context()

@@ -28,7 +28,7 @@ class Alert:
 
 
 def _share(part: str, of: str) -> str:
-    """Return the PromQL expression for the share of a counter's rate that has the labels in `part`, by instance."""
+    """Return the PromQL expression for the share of a counter's rate that comes from series with the labels `part`."""
     return f"sum by (instance) (rate({of}{part}[10m])) / sum by (instance) (rate({of}[10m]))"
 
 

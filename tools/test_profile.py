@@ -1,4 +1,4 @@
-"""`make test-profile`: show the CPU time of the tests by folder and file. This includes all processes that they start.
+"""`make test-profile`: show the CPU time of the tests by folder and file, including all processes that tests start.
 
 The pytest plug-in (`-p tools.test_profile`, with SVC_TEST_PROFILE set to a folder) writes a line for each phase of each
 test. The line contains the CPU time of the pytest process and all of its descendants during the phase. The CPU time of

@@ -33,7 +33,7 @@ class TestTimes:
         self._took_s[report.nodeid.partition("::")[0]] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        """Store the durations of the files that ran completely. The durations of other files do not change."""
+        """Store the durations of the files that ran, unless single tests were selected. Keep other durations."""
         cache = getattr(self._config, "cache", None)  # there is no cache with `-p no:cacheprovider`
         option = self._config.option
         whole_files = not (option.keyword or option.markexpr or any("::" in name for name in self._config.args))

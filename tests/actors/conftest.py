@@ -226,8 +226,8 @@ class Place:
         # sufficient on a slow machine.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
-        # In these tests, pushes do not extend the interval between health checks. Tests of this feature change the
-        # setting.
+        # In these tests, pushes do not extend the interval between health checks. Tests of that extension change
+        # the setting.
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(

@@ -46,7 +46,7 @@ _MAX_GLIBC = (2, 34)
 
 @pytest.fixture(scope="session", autouse=True)
 def second_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
-    """Build all artefacts, then build them again from a clean checkout while the tests run.
+    """Build all artefacts. Then build them again while the tests run, from a copy of the checkout without built files.
 
     Yield the folder and the process of the second build. The build's log is the file `output` in that folder.
     """

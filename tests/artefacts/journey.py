@@ -32,7 +32,7 @@ EMAIL, PASSWORD = "you@example.com", "a long password"
 class Place:
     """An installed artefact, its data folder on this host (`folder`), and its environment (`settings`).
 
-    `has_user`: the user of the workflow was added with `svc user add`. Otherwise, the workflow begins with a sign-up.
+    `has_user`: True if the user was added with `svc user add`. Otherwise, the workflow begins with a sign-up.
     """
 
     program: Program

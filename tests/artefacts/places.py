@@ -109,7 +109,10 @@ def in_tree(tree: Path, user: str, *serve: str) -> Program:
 
 
 def container(folder: Path, data: Path) -> Place:
-    """Unpack the image into `folder`. The container is read-only, has no capabilities, and has `data` mounted."""
+    """Unpack the image into `folder`. Return a place that runs it as a container.
+
+    The container is read-only, has no capabilities, and has `data` mounted.
+    """
     archive, bundle = ROOT / "dist/svc-image.tar", folder / "bundle"
     image = run("buildah", "pull", "--quiet", f"docker-archive:{archive}").strip()
     run("buildah", "push", "--quiet", image, f"oci:{folder / 'oci'}:svc")

@@ -129,7 +129,7 @@ def add_wheel(folder: Path, name: str, version: str, headers: str) -> str:
 
 
 def architecture() -> str:
-    """Return Debian's name for this machine, from the script that builds the packages."""
+    """Return Debian's name for this machine's architecture, from the script that builds the packages."""
     code = "from build import ARCHITECTURE; print(ARCHITECTURE)"
     command = [sys.executable, "-c", code]
     return subprocess.run(command, cwd=ROOT / "packaging", capture_output=True, text=True, check=True).stdout.strip()

@@ -116,7 +116,7 @@ def test_checkout_step_fetches_the_commit_with_branches_and_tags(tmp_path):
 
 
 class Host(ThreadingHTTPServer):
-    """A host with the API for releases of GitHub, or of Forgejo if `takes_forms` is set.
+    """A host with GitHub's API for releases, or with Forgejo's API if `takes_forms` is set.
 
     `releases`, `uploads`: what clients have created on the host. `refused`: the name of a file that the host rejects.
     """

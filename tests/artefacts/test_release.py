@@ -76,7 +76,7 @@ def new_key(path: Path) -> Path:
 
 
 def allow(folder: Path, key: Path) -> None:
-    """Write the file with the trusted key, as the page shows."""
+    """Write the file with the trusted key, as docs/operate/verify.md shows."""
     page = (ROOT / "docs/operate/verify.md").read_text()
     [line] = re.findall(r"^svc namespaces=.*$", page, re.MULTILINE)
     public = key.with_name(f"{key.name}.pub").read_text().strip()
@@ -88,7 +88,7 @@ def shell(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 
 
 def validate(*bills: Path) -> subprocess.CompletedProcess[str]:
-    """Run the validation that the page names, in this checkout."""
+    """Run the validation that docs/operate/verify.md describes, in this checkout."""
     assert "`.venv/bin/python packaging/sbom.py`" in (ROOT / "docs/operate/verify.md").read_text()
     command: list[str | Path] = [sys.executable, "packaging/sbom.py", *bills]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)

@@ -17,7 +17,7 @@ from tests.backup.test_archive import begun, svc
 
 
 def sealed(config):
-    """Return the encrypted token by account."""
+    """Return the encrypted tokens by account id."""
     return {owner: box for owner, box in done(config, sealed_secrets()).items() if owner.startswith("acc_")}
 
 

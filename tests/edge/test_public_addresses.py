@@ -1,5 +1,5 @@
-"""Tests that the service requests only public addresses, and that a slow or failed name server does not block other
-work.
+"""Tests that the service sends requests only to public addresses, and that a slow or failed name server does not block
+other work.
 """
 
 from __future__ import annotations

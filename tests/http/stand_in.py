@@ -207,7 +207,7 @@ class StandInReads:
     ) -> WorkerSide | WebViews | Unavailable:
         """Return the Worker's side of a statement of counts, or page views of Web Analytics.
 
-        This method does not support reads of QR code scans, which tests/actors covers.
+        For reads of QR code scans, return Unavailable. tests/actors covers these reads.
         """
         del user_id, account, read
         if key[0] == "scans":

@@ -136,7 +136,7 @@ class World:
         assert account is None or account["token"] is None or account["token"]["name"] in working
 
     def check_secrets(self) -> None:
-        """Check that no file contains a token or a Worker key in plain text."""
+        """Check that no file, except emails, contains a token or a Worker key in plain text."""
         for path in self.folder.rglob("*"):
             if path.is_file() and path.suffix != ".eml":
                 content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Tests of the demo's invented totals, and of its comparison of reports with the visits sent."""
+"""Tests of the demo's invented totals, and of the demo's comparison of reports with the visits that were sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kill the service during a change or deletion of many links: all links are changed or none, and the Worker follows."""
+"""Kill the service while it changes or deletes many links: all or none of them change, in the store and the Worker."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Links:
         assert all("link" in each for each in added["results"])
 
     async def urls(self, service: Service) -> set[str]:
-        """Return the URLs of the active links: all of them are active, or none."""
+        """Return the URLs of the active links. Check that either all links are active or none."""
         found = (await service.call("GET", "/v1/links"))["links"]
         assert len(found) in (0, LINKS)
         return {link["url"] for link in found}

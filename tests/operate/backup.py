@@ -61,7 +61,7 @@ async def practise(place: Place, block: Block) -> None:
 
 
 async def rotate(place: Place, block: Block) -> None:
-    """Check that the token was re-encrypted."""
+    """Check that all tokens were re-encrypted."""
     assert "Re-encrypted 3 tokens " in await place.run(block)
 
 

@@ -163,8 +163,8 @@ class Place:
     async def run(self, block: Block, typed: str = "", *, fails: bool = False) -> str:
         """Run a block in the folder, and return its output on stdout and stderr.
 
-        `typed`: the standard input. If `fails` is set, the block must fail, otherwise it must succeed. Raises
-        AssertionError if it does not.
+        `typed`: the standard input. Raises AssertionError if the block fails although `fails` is not set, or
+        succeeds although `fails` is set.
         """
         with trio.fail_after(_BLOCK_S):
             ended = await trio.run_process(

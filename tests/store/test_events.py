@@ -186,7 +186,7 @@ def slow_commits() -> Tx[None]:
 
 
 async def until_waiting(store: Store, event_kind: str) -> None:
-    """Wait until one of this store's connections waits for a lock, according to its wait event."""
+    """Wait until a session of the store's database has this wait event, which shows that it waits for a lock."""
     text = "select count(*) as n from pg_stat_activity where datname = current_database() and wait_event = $1"
 
     def waiting() -> Tx[int]:

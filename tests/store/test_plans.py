@@ -149,7 +149,7 @@ async def test_frequent_reads_scan_no_large_table(tmp_path: Path, what: str) -> 
 
 
 def scans(plans: list[str]) -> list[str]:
-    """Return the lines of plans that scan a whole table, without scans of a subquery's results."""
+    """Return the lines of plans that scan one of the `LARGE` tables. Ignore scans of a subquery's results."""
     found = {line.split()[1] for line in plans if line.startswith(("CO-ROUTINE", "MATERIALIZE"))}
     return [line for line in plans if line.startswith("SCAN") and line.split()[1] in {*LARGE, *ALIASES} - found]
 

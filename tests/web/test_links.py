@@ -143,8 +143,8 @@ def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
 
 
 def check_country_groups(page: Page) -> None:
-    """Check that the button of a country group selects or deselects the group's countries, and no others. It shows
-    whether all countries of the group are selected.
+    """Check that the button of a country group selects or deselects the group's countries, and no others. The button
+    shows whether all of these countries are selected.
     """
     row = page.get_by_role("group", name="Rule 1", exact=True)
     nordics = row.get_by_role("button", name="Nordic countries")

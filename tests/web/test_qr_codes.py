@@ -48,7 +48,7 @@ def branded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def opened(browser: Browser, place: Place, **more: Any) -> Visit:
-    """Open the page of the link, and its QR code."""
+    """Open the page of the link, and the dialog with its QR code."""
     context = new_context(browser, accept_downloads=True, **more)
     sign_in(context, place)
     visit = Visit(context.new_page(), place.url)

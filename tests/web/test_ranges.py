@@ -61,7 +61,7 @@ def tab(browser: Browser, history: Place) -> Iterator[Page]:
 
 @pytest.fixture
 def show(tab: Page, history: Place) -> Callable[[str], None]:
-    """Open the site's report with this query, and wait until the period can be chosen."""
+    """A function that opens the site's report with a query, and waits until the report is shown."""
 
     def shown(query: str) -> None:
         tab.goto(history.at("/sites/:id") + query)

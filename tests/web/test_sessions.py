@@ -85,7 +85,7 @@ def test_failed_refresh_does_not_sign_out(page, place):
 
 
 def fail_once(failed: list[Route], status: int | None, code: str, route: Route) -> None:
-    """Respond to the first request with this status, or abort it. Let the second request pass."""
+    """Respond to the first request with this status or, if `status` is None, abort it. Let later requests pass."""
     failed.append(route)
     if len(failed) > 1:
         route.continue_()

@@ -100,7 +100,7 @@ class Callers:
         return self._spare[name][-1] if self._spare[name] else new_id(value.partition("_")[0])
 
     def signs_up_again(self, body: Mapping[str, Any]) -> bool:
-        """Return True for a sign-up with the unconfirmed address, because it would replace that user's password."""
+        """Return True if a sign-up has the address of the unconfirmed user, whose password it would replace."""
         return str(body.get("email")).lower() == self._emails["unconfirmed"]
 
     def guest(self) -> dict[str, str]:
@@ -123,7 +123,10 @@ class Callers:
         return str(self._client.post(path, json={}).raise_for_status().json()["bootstrap_token"])
 
     def answered(self, kind: str, endpoint: str, ids: Mapping[str, Any], sent: Any, response: Any) -> None:
-        """Record the resources that a successful request created or ended. `ids`: the ids in its path."""
+        """Record the resources that a successful request created or deleted. `ids`: the ids in the request's path.
+
+        If the request changed the password, change it back. If the request ended the session, sign in again.
+        """
         for name, value in ids.items():
             if endpoint.startswith("DELETE ") and value in self._spare[name]:
                 self._spare[name].remove(value)

@@ -412,7 +412,7 @@ async def test_suspicious_refusal_triggers_one_immediate_check(place, zone):
             shown = await service.shown()
             return shown if shown["state"] == "resource_drift" else None
 
-        # The sync only got a 404, but this starts a check, so the change is reported long before the next hourly check.
+        # The sync only gets a 404, but a 404 starts a check. The change is reported long before the next hourly check.
         shown = await eventually(shows_drift)
         assert "database" in shown["error"]["message"]
         verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]

@@ -85,7 +85,8 @@ async def test_disconnect_removes_all_resources_and_keeps_reports(service, zone)
     report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d&breakdowns=1")).body["report"]
     assert (report["unavailable"], report["breakdowns"]) == ("not_installed", None)
 
-    # A key with access to only this Cloudflare account can read its history. Other restricted keys cannot.
+    # A key with access to only this Cloudflare account can read the account's history. Other restricted
+    # keys cannot.
     mine = await service.world.key(service.user, allow_accounts=(service.customer.account_id,))
     another = await service.world.key(service.user, allow_accounts=("0" * 32,))
     stranger = await service.world.session(await service.world.user())

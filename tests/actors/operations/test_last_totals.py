@@ -29,7 +29,7 @@ def lines(*events):
 
 @pytest.fixture
 async def counting(service, zone):
-    """A service with a link, access to the Worker's database, and the time at which the last closed hour ended."""
+    """A service whose clock shows 14:30 UTC, a link, and access to the Worker's database."""
     service.clock.now_ms = day_of(service.clock()) * DAY_MS + 14 * HOUR_MS + 1_800_000
     account_id = await service.ready()
     await service.confirmed()

@@ -48,7 +48,7 @@ async def repeat_while_held(service, *request):
 
 
 async def second_operations(service):
-    """Return the responses to an install, a renewal with a valid bootstrap token, and a disconnect."""
+    """Request an install, a renewal with a valid token, and a disconnect. Return each response's status and code."""
     path = f"/v1/accounts/{(await service.account()).id}"
     _, token = await bootstrap_token(service)
     responses = [

@@ -1,4 +1,4 @@
-"""Tests of reading the Worker's side of the statement of counts from the account's database and from Cloudflare."""
+"""Tests that read the Worker's side of the statement of counts, from the account's database and from Cloudflare."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Reader:
 
 
 class Busy(Passing):
-    """A store whose read of the stored numbers of a target's day is refused or never ends.
+    """A store that refuses or never finishes the read of a target's stored counts for a day.
 
     `how`: "refused", "waiting" if the read never ends, or "" if the store works. With PostgreSQL, a transaction is
     refused after it has waited for a connection for `ACQUIRE_S`.

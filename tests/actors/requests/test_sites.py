@@ -28,7 +28,7 @@ def route_of(site):
 
 
 async def active_site(service, zone):
-    """Add a site. Return it when its route is created."""
+    """Add a site, and return the site once its route exists."""
     assert (await add_site(service, zone)).status == 202
     return await site_once(service, "active")
 

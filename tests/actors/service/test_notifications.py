@@ -43,7 +43,9 @@ async def quiet(place):
 
 
 async def set_state_and_run(service, state, code=None, *, at_once=False):
-    """Put the account into the given state, and run its duties."""
+    """Put the account into the given state, and run its duties. Unless `at_once` is set, run them again after
+    `AFTER_S`.
+    """
     account = await service.account()
     await service.store.run(in_state(account.id, state, code))
     await run_duties(service)

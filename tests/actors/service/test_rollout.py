@@ -122,7 +122,7 @@ class Fleet:
         return account_id, WorkerPush(self.clock(), "b", 1, install=new)
 
     async def push(self, *account_ids):
-        """Store a push from each of these accounts' Workers."""
+        """Store a push from the Workers of these accounts (default: all accounts). Silent Workers do not push."""
         self.clock.advance_s(0.001)
         there = await self.store.read(all_ids())
         pushes = [self.report(one) for one in account_ids or self.install if one not in self.silent and one in there]
@@ -201,7 +201,7 @@ def all_ids():
 
 @pytest.fixture
 async def fleet(store):
-    """A fleet in which two accounts belong to the operator. They are the canaries."""
+    """A fleet in which two accounts belong to the operator. These accounts are the canaries."""
     made = Fleet(store)
     made.own = await made.add(2)
     return made

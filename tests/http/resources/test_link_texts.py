@@ -1,4 +1,4 @@
-"""Tests of the titles, notes and tags of links, which only the service stores, and not the Worker."""
+"""Tests of the titles, notes and tags of links. The service stores them, and the Worker does not get them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that the objects of another user do not exist for a user."""
+"""Tests that a user cannot see whether the objects of another user exist."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ async def place(world):
 
 
 def expected(place, targets, period):
-    """Return the expected overview of these targets: the counts of each target, and their sums."""
+    """Return the expected entry of each target in the overview: its counts, its earlier counts and its daily views."""
     length = LENGTH[period]
     rows = {}
     for target in targets:

@@ -60,7 +60,7 @@ async def links_of(store: Store, account: Account) -> dict[str, Link]:
 
 
 def exported(links: dict[str, Link], edge_account_id: str) -> bytes:
-    """Return links.csv."""
+    """Return the file links.csv of an export with these links."""
     rows = [export.cells_of(export.Link.from_model(link, edge_account_id)) for link in links.values()]
     return export.csv_lines([export.Link.model_fields, *rows]).encode()
 
