@@ -636,7 +636,7 @@ class EdgeUnknown(EdgeUnavailable):
 
 
 class CannotUnseal(ServiceError):
-    """No key of the key file decrypts the stored token."""
+    """No key in the key file decrypts the stored token."""
 
     def __init__(self) -> None:
         super().__init__("credentials_unreadable")

@@ -140,9 +140,8 @@ INSTALL = Endpoint(
     tag="accounts",
     action="account.install",
     summary="Install or reinstall the Worker",
-    description="A reinstall keeps the database and gives the Worker a new key. If a Worker or database with the"
-    " required name already exists and the service did not create it, the service does not overwrite it. The service"
-    " also does not overwrite a Worker that was changed outside the service.",
+    description="A reinstall keeps the database and gives the Worker a new key. The service overwrites neither a"
+    " Worker or database that it did not create, nor a Worker that was changed outside the service.",
     scopes=("accounts",),
     body=EmptyBody,
     response=OneAccount,

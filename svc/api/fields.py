@@ -82,7 +82,7 @@ _URL = (
 # An origin that may show a page in a frame. `http` is allowed only for development.
 _ORIGIN = rf"^(https://({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?|http://localhost)(:{_PORT})?$"
 # Hosts and URLs in requests may match the ASCII patterns above, or contain non-ASCII characters. The service converts
-# the latter to ASCII.
+# such hosts and URLs to ASCII.
 _BEYOND_ASCII = r"[^\x00-\x7F]"
 _HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
 _URL_CHARS = rf"[{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]"

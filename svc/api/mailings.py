@@ -103,8 +103,8 @@ class OneMailings(ResponseBody):
 _ADDED = "This operation is not part of the original API specification."
 _PUT = (
     "A new recipient gets an email with a link, and gets reports after opening the link and confirming. The user's own"
-    " address needs no confirmation. A repeated request also asks recipients again if they have not confirmed: each"
-    " address at most once in 24 hours, and at most ten addresses per user in 24 hours. A recipient who has"
+    " address needs no confirmation. If you repeat the request, recipients who have not confirmed get another email"
+    " with a link: at most one per address in 24 hours, and at most ten per user in 24 hours. A recipient who has"
     " unsubscribed stays unsubscribed. A key also needs the scope `reports`, because recipients can read the reports."
     f" {_ADDED}"
 )
@@ -161,7 +161,7 @@ PAGE = Endpoint(
     path="/m/{token}",
     tag="reports",
     summary="Show a recipient's page, with buttons to confirm or unsubscribe",
-    description=f"This request changes nothing, because mail servers open the links in emails. {_LINK}",
+    description=f"Mail servers open the links in emails, so this request changes nothing. {_LINK}",
     access="anybody",
     response=None,
     media_types=(HTML_TYPE,),

@@ -310,9 +310,9 @@ ROTATE = Endpoint(
     tag="sites",
     action="site.rotate",
     summary="Replace a site's path and snippet",
-    description="Pages with the old snippet continue to count views for 30 days. `retiring` lists the old paths. If it"
-    " already contains ten paths, the response is `limit_reached`. The new snippet counts views as soon as `state` is"
-    " `active` and `config` is `synced`.",
+    description="Views on pages with the old snippet are counted for another 30 days. `retiring` lists the old paths."
+    " If this list already contains ten paths, the response is `limit_reached`. The new snippet counts views as soon as"
+    " `state` is `active` and `config` is `synced`.",
     scopes=("sites",),
     body=EmptyBody,
     response=OneSite,

@@ -28,7 +28,7 @@ const linkFields = {
   split: {
     title: "A/B test",
     explain:
-      "Divides the visitors who match no rule between several destinations, instead of sending them to the destination above. A visitor gets the same destination all day.",
+      "Visitors who match no rule are divided between several destinations, instead of going to the destination above. A visitor gets the same destination all day.",
     variants: (/** @type {number} */ count) => plural(count, { one: "# variant", other: "# variants" }),
     begin: "Add A/B test",
     variant: (/** @type {string} */ letter) => `Variant ${letter}`,
