@@ -1,4 +1,4 @@
-"""Actors: a task for each Cloudflare account, which runs the account's operations and recurring tasks (duties).
+"""Actors: one task per Cloudflare account. The task runs the account's operations and recurring tasks (duties).
 
 supervisor   starts an actor when its account has a queued request or a due duty
 account      the actor: serves queued requests in order, then runs the duties that are due

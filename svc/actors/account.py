@@ -60,7 +60,7 @@ DUTIES: tuple[Duty, ...] = (
     advice.advise_when_due,
     notifications.notify_when_due,
 )
-# Duties that a new request can interrupt without losing work. They start again after the request.
+# Duties that a new request can interrupt without any loss of work. They start again after the request.
 _INTERRUPTIBLE: tuple[Duty, ...] = (
     health_check.check_when_due, link_host_visit.visit_when_due, advice.advise_when_due,
 )  # fmt: skip

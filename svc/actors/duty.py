@@ -47,7 +47,7 @@ def duty_label(duty: Duty) -> str:
 
 
 def spread(edge_account_id: str) -> float:
-    """Return a number from 0 to 1 that is always the same for an account.
+    """Return a number from 0 to 1 that depends only on the account.
 
     It spreads the due times of accounts evenly.
     """

@@ -46,8 +46,8 @@ class Exchange:
 
     `path`: relative to the API's base URL. `files`: multipart form parts, by name, as (file name, content, content
     type). `repeatable`: True if the request is idempotent. `graphql`: True for a GraphQL query, whose response is not
-    in Cloudflare's usual envelope. `gone`: Cloudflare's numeric codes for an object that does not exist, which differ
-    between products.
+    in Cloudflare's usual envelope. `gone`: Cloudflare's numeric codes, which differ between products, for an object
+    that does not exist.
     """
 
     method: str

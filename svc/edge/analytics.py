@@ -184,8 +184,8 @@ async def request_days(access: Access, first_day: int, last_day: int) -> tuple[F
 async def script_requests(access: Access, script: str, day: int) -> Figure | None:
     """Return the number of requests to one Worker on a day (day number), including cron runs.
 
-    Returns None if there is no row for that day. None means that the number is unknown and not 0, because a Worker with
-    a cron trigger receives requests every day.
+    Returns None if there is no row for that day. None means that the number is unknown, not that it is 0, because a
+    Worker with a cron trigger receives requests every day.
     """
     variables = _variables(access, day, day) | {"script": script}
     data = await access.graphql(_Script, _SCRIPT, variables)

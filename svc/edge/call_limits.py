@@ -51,7 +51,7 @@ class CallLimits:
     def count(self, bearer: Bearer) -> Failed | None:
         """Count a call before it is sent.
 
-        If the call would exceed the token's limit, return the failure, otherwise None.
+        Return None, or the failure if the call would exceed the token's limit.
 
         This method does not wait, because callers schedule their own retries.
         """

@@ -107,10 +107,11 @@ async def create(access: Access, name: str, location: Location | None = None) ->
 async def query(
     access: Access, database_id: str, statements: Sequence[tuple[str, Sequence[Parameter]]]
 ) -> list[StatementResult]:
-    """Run statements as one batch, which is one transaction. All statements must be idempotent.
+    """Run statements as one batch. All statements must be idempotent.
 
-    The API passes parameters to SQLite as text, so statements must use CAST where the type matters. In addition to
-    EdgeRefused and EdgeUnavailable, the function raises DailyLimit, a subclass of EdgeUnavailable.
+    Cloudflare does not document whether a batch sent to the REST API is one transaction. The API passes parameters to
+    SQLite as text, so statements must use CAST where the type matters. In addition to EdgeRefused and EdgeUnavailable,
+    the function raises DailyLimit, a subclass of EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
     results = await access.call(

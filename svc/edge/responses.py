@@ -85,7 +85,7 @@ class DailyLimit(EdgeUnavailable):
 
 
 class Blocked(EdgeRefused):
-    """Raised if the firewall of Cloudflare's API took the request body for an attack and blocked it.
+    """Raised if the firewall of Cloudflare's API mistook the request body for an attack and blocked the request.
 
     A retry with the same body would also be blocked.
 
@@ -101,8 +101,8 @@ class Blocked(EdgeRefused):
 class Shape(BaseModel):
     """The base class of response models.
 
-    The models ignore unknown fields, and their validation errors do not show values. To shorten the start of the
-    service, a model's validator is built when the model is first used.
+    The models ignore unknown fields, and their validation errors do not show values. To shorten the service's startup,
+    a model's validator is built when the model is first used.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True)

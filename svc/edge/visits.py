@@ -226,7 +226,7 @@ def cause_of(error: BaseException, kind: type[E], fits: Callable[[E], bool] = la
 async def send_view(host: str, path: str, *, through: str = "") -> int | None:
     """Send a view of the page `/` to the site's counter at `path`.
 
-    Return the status of the response, or None without a response.
+    Return the status of the response, or None if there was no response.
 
     `through`: the scheme, address and port of an emulated Cloudflare, which identifies the site by the Host header. If
     "", the request goes to `host`.

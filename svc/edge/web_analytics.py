@@ -24,7 +24,7 @@ from svc.errors import EdgeRefused
 if TYPE_CHECKING:
     from svc.edge.access import Access
 
-# The number of past days that can be read. It is a few days less than Cloudflare keeps, because Cloudflare deletes data
+# The number of past days that can be read. It is two days less than Cloudflare keeps, because Cloudflare deletes data
 # by its exact time, not by whole days.
 DAYS_AVAILABLE = 182
 _DAYS_A_QUERY = 91

@@ -127,7 +127,7 @@ def confirm_new_address(language: Language, to: str, link: Link, service: Servic
 
 
 def address_in_use(language: Language, to: str, service: Service, *, mail_id: str = "") -> Email:
-    """Create the email that informs a user that another user has tried to switch to the same address."""
+    """Create the email for a user whose address another user has tried to switch to."""
     subject, text, _ = WORDS[language].address_in_use
     return Email(
         to, subject.format(service=service.name), text.format(service_url=service.url), id=mail_id, language=language

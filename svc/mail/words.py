@@ -152,8 +152,8 @@ class Words:
     the operator disabled or enabled again. `problems`: sentences about account problems. `other_problem`: the sentence
     about any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to
     do about a limit, by the suggestion in the account's advice. `upgrade`: what to do if there is no suggestion.
-    `report_confirm`: the emails that ask a recipient to confirm, by what the recipient would get. `several_sites`: the
-    text in place of a host in emails about an account. `broken_target`, `broken_targets`: the emails about one or
+    `report_confirm`: the emails that ask a recipient to confirm, by the content of the later emails. `several_sites`:
+    the text in place of a host in emails about an account. `broken_target`, `broken_targets`: the emails about one or
     several broken targets of links. `target_problems`: what is wrong with a target. `remaining`: sentences about
     resources that a disconnect could not remove. The web application also uses the texts in `errors`, `findings` and
     `remaining`.

@@ -68,8 +68,9 @@ class OpenCounts:
     day_visitors: dict[tuple[str, int], int] = field(default_factory=dict)  # by target and day
 
     def add_lines(self, texts: Iterable[str]) -> None:
-        """Add the `lines` of event rows. As in the Worker, events of closed days and clicks outside of a period are
-        ignored.
+        """Add the `lines` of event rows.
+
+        As in the Worker, events of closed days and clicks outside of a link's period are ignored.
 
         Raises ValueError if the Worker did not write the text.
         """

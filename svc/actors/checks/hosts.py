@@ -1,6 +1,6 @@
 """Checks of the routes and DNS records for an account's hosts.
 
-Without routes and records, the Worker cannot count views or redirect.
+Without routes and records, the Worker cannot count views or redirect clicks.
 
 A check reads the routes and records of each zone only once, even if the zone contains many sites.
 """

@@ -37,8 +37,8 @@ _FIRST_PAUSE_S = 10.0
 # The number of failed requests after which a problem is shown. With pauses of 10, 20 and 40 seconds, this takes 70
 # seconds.
 _SHOWN_AFTER_VISITS = 4
-# The number of random bytes in the requested code. 24 bytes are 32 characters, the length of the longest code. A user
-# cannot choose the same code by chance.
+# The number of random bytes in the requested code. 24 bytes are 32 characters, the length of the longest code. The
+# probability that a user has chosen the same code is negligible.
 _CODE_BYTES = 24
 _NOT_FOUND, _FOUND = 404, 302
 _REDIRECTS = range(300, 400)

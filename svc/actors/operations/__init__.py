@@ -1,5 +1,6 @@
-"""Operations: long-running work on a Cloudflare account. An account has one operation at a time, with a row in the
-store.
+"""Operations: long-running work on a Cloudflare account.
+
+An account has at most one running operation. Each operation has a row in the store.
 
 There are two kinds:
 

@@ -221,7 +221,7 @@ def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bo
 async def probe(working: Access) -> None:
     """Test each permission of the working token with a call.
 
-    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable.
+    Raises EdgeUnavailable, or EdgeRefused if Cloudflare refuses a call.
     """
     await tokens.verify(working)
     await workers.get_script(working, SCRIPT_NAME)
@@ -336,7 +336,7 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
-    """Create the token, with the name in the operation's row.
+    """Create the token under the name that is stored in the operation's row.
 
     The call is not retried. Raises EdgeRefused or EdgeUnavailable if no token was created.
 

@@ -41,8 +41,8 @@ R = TypeVar("R")
 # 5xx errors that end a connect operation. After any other 5xx error, the account stays `pending`. The user can then
 # repeat the request to continue the operation.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
-# The user can continue a pending connect operation for this time after the operation began. Afterwards, the account
-# becomes `bootstrap_lost`.
+# How long after its beginning the user can continue a pending connect operation. Afterwards, the account becomes
+# `bootstrap_lost`.
 _PENDING_MS = 3_600_000
 _SERVER_ERROR = 500
 
@@ -143,7 +143,7 @@ async def _working_token(
 ) -> tuple[Operation, NewToken]:
     """Create a working token.
 
-    If Cloudflare refuses this, the function records the outcome and raises the refusal. If the refusal is final, the
+    If Cloudflare refuses a call, the function records the outcome and raises the refusal. If the refusal is final, the
     function also deletes the tokens that this and earlier attempts created.
     """
     try:

@@ -139,7 +139,7 @@ class LiveReads:
         return await trio.to_thread.run_sync(build)
 
     async def _stored(self, days: TargetDays) -> Stored | None:
-        """Return the stored numbers of the last day, or None if the store does not return them soon.
+        """Return the stored numbers of the last day, or None if the store does not return them in time.
 
         During a burst of requests, the store can take longer than `report_read_s`.
         """

@@ -35,7 +35,7 @@ class WebViews:
 
 
 async def read(live: LiveReads, user_id: int, account: Account, host: str, today: int, last_day: int) -> WebViews:
-    """Return the host's page views from the first day that Cloudflare has kept to `last_day` (epoch days).
+    """Return the host's page views up to `last_day` (epoch day), as far back as Cloudflare keeps them.
 
     The result is cached like a live read, so that an import directly after its dry run needs no second read. Raises
     EdgeUnavailable, ServiceError (code rate_limited) or Conflict (code account_not_ready).

@@ -29,8 +29,7 @@ _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
 # The additional time that the problem `no_connection` must last before it is reported. After a service outage, all
 # Workers push again within this time.
 _NEXT_PUSHES_MS = 7_200_000
-# A problem is reported when it has lasted for this time. Its record is deleted when the problem has been gone for this
-# time.
+# The time that a problem must last before it is reported, and must be gone before its record is deleted.
 _LASTING_MS = 900_000
 
 

@@ -52,9 +52,9 @@ def is_behind(account: Account, meta: WorkerMeta) -> bool:
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
     """Prepare a full sync of an account that is behind its Worker. Return the updated account.
 
-    In the Worker's database, removes the configuration rows that do not exist in the store. Then reads from this
-    database the totals since the newest stored push, and stores them. An interrupted call can be repeated, because the
-    end of the recovery is recorded last. Raises EdgeRefused, EdgeUnavailable or NotFound.
+    In the Worker's database, removes the configuration rows that do not exist in the store. Then reads the database's
+    totals since the newest stored push, and stores them. An interrupted call can be repeated, because the end of the
+    recovery is recorded last. Raises EdgeRefused, EdgeUnavailable or NotFound.
     """
     log.warning(
         "store behind the worker",

@@ -2,7 +2,7 @@
 
 A push is written immediately if no group is being written; otherwise, it joins the next group. The task of one push
 writes the whole group. If that push's client disconnects before the commit, nothing is stored, and the task of another
-push writes the other pushes of the group. A push gets its response only after its data is on disk.
+push writes the other pushes of the group. The service responds to a push only after the push's data is on disk.
 """
 
 from __future__ import annotations

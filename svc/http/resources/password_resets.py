@@ -1,4 +1,4 @@
-"""/auth/reset: set a new password with a link in an email.
+"""/auth/reset: set a new password with a link that the service sends by email.
 
 No response reveals whether an email address is registered. For registered and unregistered addresses, responses are
 identical and take the same time: an email is prepared for every address, but sent only to users.

@@ -27,9 +27,9 @@ class Stored:
     The counts by hour are included if the span has a point per hour.
 
     `sent_until`: the time up to which the account's Worker has pushed its counts (epoch ms). `sent_days`: the days for
-    which it has pushed all counts. `hours_refused`: True if the Worker omitted some of the hours. `refused_days`: the
-    days on which it omitted hours. `imported_days`: the days with imported counts; the value is True if the counts are
-    estimates.
+    which the Worker has pushed all counts. `hours_refused`: True if the Worker omitted some of the hours.
+    `refused_days`: the days on which it omitted hours. `imported_days`: the days with imported counts; the value is
+    True if the counts are estimates.
     """
 
     days: Mapping[int, Counts]
@@ -199,7 +199,7 @@ def _live_day(day: int, today: int, stored: Stored, live: Live | None, created_o
 
 
 def _hourly(span: Span, hours: Mapping[int, Counts], until: int | None) -> list[Point]:
-    """Return a point for each hour of the span that is stored and began before `until`."""
+    """Return a point for each hour that is in the span, is stored, and began before `until`."""
     start = max(span.first_day, span.hours_from) * DAY_MS
     end = min(until if until is not None else start, (span.last_day + 1) * DAY_MS)
     return [(at, hours.get(at, Counts())) for at in range(start, end, HOUR_MS)]

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     _AnyAccount = Account | FormerAccount
 
-# Cloudflare's clock can be behind the service's clock by at most this time. Because of this difference, the first count
-# may be dated to the day before the creation of the site or link.
+# The maximum time by which Cloudflare's clock can be behind the service's clock. Because of this difference, the first
+# count may be dated to the day before the creation of the site or link.
 _SLOWEST_CLOCK_MS = HOUR_MS
 
 

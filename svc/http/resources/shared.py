@@ -196,7 +196,7 @@ class SharedPages:
         )
 
     async def _lists(self, found: AvailableShare, asked: Asked) -> _Lists:
-        """Return the breakdowns, which are read at most once in `LISTS_S` for these days, even if the read fails."""
+        """Return the breakdowns, which are read at most once per `LISTS_S` for these days, even if the read fails."""
         days = asked.days_to_read(current=False)
         if days is None:
             return _Lists()

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After a refresh token has been exchanged, a request with the old token still gets the newest pair of tokens for this
-# time. This covers several tabs that refresh at the same time, and a retry after a lost response. If the token is used
-# later, it was stolen or copied.
+# For this long after a refresh token has been exchanged, a request with the old token still returns the newest pair of
+# tokens. This covers several tabs that refresh at the same time, and a retry after a lost response. If the token is
+# used later, it was stolen or copied.
 _SAME_PAIR_S = 30
 # The minimum age of a pair of tokens before it is replaced. Until then, the same pair is returned without a cookie. The
 # response with the pair's cookie may take this long to arrive. If the pair was replaced earlier, this response could

@@ -25,8 +25,8 @@ _FIRST_DAY = -719_162
 # The maximum number of points in a series, such as 50 days by hour, three years by day or a century by month. Such a
 # response is about 100 kB long.
 MOST_POINTS = 1_200
-# If the request does not specify the interval, a report about at most a quarter has points by day, and a report about
-# at most half a year has points by week. Reports about longer periods have points by month.
+# If the request does not specify the interval, a report that covers at most a quarter has points by day, and one that
+# covers at most half a year has points by week. Reports about longer periods have points by month.
 _MOST_DAYS_BY_DAY, _MOST_DAYS_BY_WEEK = 92, 183
 _PER_DAY: dict[Step, float] = {"hour": 24, "day": 1, "week": 1 / 7, "month": 1 / 30}
 
@@ -96,7 +96,7 @@ def chosen_span(query: PeriodQuery, now: int, hours_from: int, counted_from: int
 
 
 def compared_span(span: Span, compare: Compare) -> Span:
-    """Return the days that a report is compared with, with points of the same length. Raises Invalid.
+    """Return the days to compare a report with. Their points have the same length as the report's. Raises Invalid.
 
     If `compare` is "previous", these are:
 

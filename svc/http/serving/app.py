@@ -166,7 +166,7 @@ async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
 
 
 async def _refused_by_framework(error: HTTPException) -> Response:
-    """Return the response for an error that the framework raised, such as a wrong method, in the API's error format."""
+    """Return a response in the API's error format for an error that the framework raised, such as a wrong method."""
     match error.code:
         case 405:
             refused: ServiceError = ServiceError("method_not_allowed")

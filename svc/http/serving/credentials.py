@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 # headers.
 _MAX_HOPS = 16
 
-# The rate limit of all sign-in sessions of a user together, as a multiple of an API key's limit. It is higher because a
-# page sends several requests in parallel. The limit is far higher than people need, but prevents scripts from filling
-# the disk.
+# The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. It is higher because a page
+# sends several requests in parallel. The limit is far higher than people need, but prevents scripts from filling the
+# disk.
 _SESSION_SHARE = 5
 
 

@@ -87,7 +87,8 @@ class Gate:
     ) -> Response:
         """Serve a write request. If the endpoint stores responses, the handler runs only once per Idempotency-Key.
 
-        `complete`: adds the parts of the response that must not be stored, also when a stored response is sent again.
+        `complete`: completes each response, even a stored response that is sent again, with the parts that must not be
+        stored.
         """
         info = request_info(self._credentials)
         caller = await self._caller(endpoint, info)

@@ -1,4 +1,4 @@
-"""Idempotency-Key: if a request is repeated, it gets the first response again and has no second effect.
+"""Idempotency-Key: if a client repeats a request, the service returns the first response again, with no second effect.
 
 Rules G1 to G5 in docs/develop/conformance.md describe this.
 

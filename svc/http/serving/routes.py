@@ -29,7 +29,7 @@ def name_of(endpoint: Endpoint[Any, Any]) -> str:
 def routes() -> QuartMap:
     """Return the routes of all endpoints. The result is cached, because creating it takes 6 ms.
 
-    OPTIONS has no route and therefore gets 405, like any other method without a route.
+    OPTIONS has no route and is therefore rejected with 405, like any other method without a route.
     """
     # With its default options, the framework would redirect paths with extra slashes, and send an HTML page.
     rules = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id, "tag": _Tag})
@@ -43,8 +43,8 @@ def routes() -> QuartMap:
 class _Route(QuartRule):
     """A route that matches requests, but cannot build URLs, which the service never does.
 
-    For each route, the framework would generate and compile two functions that build URLs. This would take most of the
-    time of creating a route.
+    For each route, the framework would generate and compile two functions that build URLs. This would account for most
+    of the time that it takes to create a route.
     """
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., NoReturn]:  # noqa: ARG002  # the framework's signature

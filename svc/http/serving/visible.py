@@ -39,7 +39,7 @@ async def readable_site(store: Store, caller: Caller, site_id: str) -> tuple[Sit
 
 
 async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
-    """Return the caller's site and its account. Raises NotFound, also if the account is disconnected."""
+    """Return the caller's site and its account. Raises NotFound if either is missing or the account is disconnected."""
     site, account = await store.peek(_with_account(sites.get_site(caller.user.id, site_id), accounts.get_account))
     return site, require_visible(caller, account)
 
@@ -63,7 +63,7 @@ async def readable_share(store: Store, caller: Caller, share_id: str) -> tuple[S
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
-    """Return the caller's link and its account. Raises NotFound, also if the account is disconnected."""
+    """Return the caller's link and its account. Raises NotFound if either is missing or the account is disconnected."""
     link, account = await store.peek(_with_account(links.get_link(caller.user.id, link_id), accounts.get_account))
     return link, require_visible(caller, account)
 
