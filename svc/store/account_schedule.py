@@ -51,9 +51,9 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
 
     The service builds its schedule from these times when it starts.
 
-    Some work is due now: operations, syncs, reading back a Worker's data after a restore, and creating or removing
-    routes. Other work is due later: emails, requests to link hosts, the timeout for Workers that stop pushing, and the
-    expiry of bootstrap tokens, working tokens and old site paths.
+    Some work is due now: operations, syncs, requested health checks, reading back a Worker's data after a restore, and
+    creating or removing routes. Other work is due later: emails, requests to link hosts, the timeout for Workers that
+    stop pushing, and the expiry of bootstrap tokens, working tokens and old site paths.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.suspected_at, a.well_at, a.advice_due_at,"

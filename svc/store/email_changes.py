@@ -174,7 +174,7 @@ def revert_change(digest: str, password_hash: str, now: int) -> Tx[User]:
 
 
 def _switch(user_id: int, email: str) -> Tx[None]:
-    """Give the user another address. Links in emails to the previous address stop working."""
+    """Give the user another address. Links that confirm the previous address or reset the password stop working."""
     if not (yield from users.switch_address(user_id, email)):
         raise NotFound
     yield from users.forget_mail_tokens(user_id)

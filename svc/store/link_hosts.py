@@ -163,7 +163,7 @@ def record_link_host_route(
 ) -> Tx[bool]:
     """Store a health check's result for the link host's active route.
 
-    Returns False if `host` is no longer the link host.
+    Returns False if `host` is no longer the link host, or if its route is no longer active.
     """
     rows = yield sql(
         "update link_hosts set state = $3, route_id = $4, error = $5"

@@ -31,7 +31,7 @@ def delete_sessions(before: int) -> Tx[int]:
 
 
 def delete_mail_tokens(before: int) -> Tx[int]:
-    """Delete expired tokens for links in emails."""
+    """Delete expired tokens of links that confirm an address or reset a password."""
     return _delete("mail_tokens", "digest", "expires_at <= $1", before)
 
 

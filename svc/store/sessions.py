@@ -30,7 +30,7 @@ _ITS_TOKENS = "family_digest = $1 or access_digest = $2 or previous_access_diges
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The digests of a session's newest tokens, the salt from which they were derived, and the times (epoch ms).
+    """The digests of a session's newest tokens, the salt from which the tokens were derived, and the times (ms).
 
     The fields have the same order as the columns of `sessions`.
     """

@@ -111,7 +111,7 @@ def enable(user_id: int) -> Tx[bool]:
 def confirm(user_id: int) -> Tx[bool]:
     """Confirm the address of a sign-up without sending an email; see `users.confirm_sign_up`.
 
-    Returns False if the address is already confirmed.
+    Returns False if the address is already confirmed, if another user has the address, or if there is no such user.
     """
     rows = yield sql("select email_confirmed from users where id = $1", user_id)
     if not rows or rows[0]["email_confirmed"] == 1:

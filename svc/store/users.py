@@ -263,7 +263,7 @@ def user_of(row: Row) -> User:
 
 
 def forget_mail_tokens(user_id: int) -> Tx[None]:
-    """Invalidate the links in all emails to the user."""
+    """Invalidate the links in all emails that confirm the user's address or reset the password."""
     yield sql("delete from mail_tokens where user_id = $1", user_id)
 
 
