@@ -33,7 +33,7 @@ _EXAMPLE_NAME = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 
 
 def is_private_name(host: str) -> bool:
-    """Return True if public DNS has no such host name."""
+    """Return True if the host name has a form that does not exist in public DNS."""
     return _PRIVATE_NAME.search(host) is not None
 
 

@@ -60,8 +60,8 @@ export function copyWhenDue(config, ctx, hostname, code, now) {
 }
 
 /**
- * Removes the copy of a deleted link after the 404 response has been sent. With the copy, the link would work again
- * during a database outage.
+ * Removes the copy of a deleted link after the response has been sent. With the copy, the link would work again during
+ * a database outage.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code a code that is not in the database
  */

@@ -4,9 +4,9 @@
  * - Up to STALE_MS, configuration is served while the isolate reads the version in the background.
  * - If the configuration is older, the request waits for this read.
  *
- * After a version change, the isolate refreshes recently used items, so that requests do not have to wait for them. If
- * the database fails or does not respond, the isolate immediately serves the last known configuration, from memory or
- * from a copy.
+ * After a version change, the isolate refreshes recently used items, so that requests do not have to wait for them.
+ * When a read has failed or timed out, the isolate serves the last known configuration from memory without waiting. If
+ * the isolate does not know the configuration, it uses a copy.
  *
  * All requests of an isolate share one read. The read's promise belongs to the request that started the read, and the
  * runtime may cancel both. Other requests therefore never await this promise. Instead, each request awaits a separate

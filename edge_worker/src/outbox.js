@@ -6,7 +6,8 @@
 import { DAY_MS, HOUR_MS, dateText } from "./time.js";
 
 /**
- * Maximum size of a part, far below the size limit of a push. Each row of a part takes at most about 60 characters.
+ * Usual maximum size of a part, far below the size limit of a push. Parts are larger only if CLOSING_PARTS parts of
+ * this size cannot contain all targets. Each row of a part takes at most about 60 characters.
  */
 const PART_CHARS = 120_000;
 const ROW_CHARS = 60;

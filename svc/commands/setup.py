@@ -275,7 +275,10 @@ class _Dialogue:
         self._keep({("auth", "sign_up"): mode})
 
     def _with_password(self, url: str) -> str:
-        """Return a mail server's URL with the password. If the URL has only a user name, ask for the password."""
+        """Return a mail server's URL with the password.
+
+        If the URL has only a user name, ask for the password, except with --yes.
+        """
         parts = urlsplit(url)
         if self._given.yes or not parts.username or parts.password is not None:
             return url
@@ -346,7 +349,7 @@ class _Dialogue:
         self._answers.update(answers)
 
     def _try(self, answers: Answers, check: Callable[[Config], object]) -> None:
-        """Check the answers as `svc check` does.
+        """Check the answers as `svc check` does, except with --unchecked.
 
         Raises _Rejected if the check failed and the user did not override it.
         """

@@ -35,7 +35,7 @@ def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str =
 
 
 def _store(config: Config) -> str:
-    """Return the path of the database file, or the names of the PostgreSQL server and database without the password."""
+    """Return the path of the database file, or the PostgreSQL URL without user name and password."""
     url = config.store.url.get_secret_value()
     if url.startswith("sqlite:///"):
         return str(Path(url.removeprefix("sqlite:///")).absolute())

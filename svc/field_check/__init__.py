@@ -4,6 +4,6 @@
     trace   records the resources that a run may have created, and removes them
     run     the steps
 
-A run creates tokens, a database, a Worker and routes, whose names all contain the same random text. It always removes
-them at the end. If the process is killed, the next run first removes the resources that remain.
+A run creates tokens, a database and a Worker, whose names all contain the same random text, and routes to this Worker.
+It removes these resources at the end, even if a step fails. If some remain, the next run first removes them.
 """

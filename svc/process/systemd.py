@@ -62,7 +62,7 @@ class Systemd:
         """
         if not self.notify_address:
             return
-        reported: str | None = None  # None, because the notification that the service is ready did not report a problem
+        reported: str | None = None  # None, because no problem has been reported yet
         while True:
             current = problem()
             lines = ["WATCHDOG=1"] if self.watchdog_s is not None else []

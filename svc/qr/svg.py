@@ -58,8 +58,8 @@ def logo_box(symbol: Symbol, margin: int) -> tuple[float, float, float, float]:
 def image_of(logo: Logo, box: tuple[float, float, float, float]) -> str:
     """Return the element that draws a logo in the center of a box.
 
-    The logo is a separate image, so its styles and ids do not affect the QR code. Programs for print design know
-    `xlink:href` better than `href`.
+    The logo is a separate image, so its styles and ids do not affect the QR code. Programs for print design
+    support `xlink:href` better than `href`.
     """
     x, y, width, height = box
     data = b64encode(logo.content).decode()

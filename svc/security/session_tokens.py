@@ -6,7 +6,7 @@ token twice, in two tabs or after a lost response. Because the pair is derived, 
 times, even if the service restarts in between.
 
 All refresh tokens of a session start with the same secret, called the family. The store contains only the digests of
-the newest two tokens. For an older token, the family identifies the session.
+the newest two refresh tokens. For an older refresh token, the family identifies the session.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The secrets are working tokens of accounts, and tokens in the URLs of shares. De
 owner (the account or the share).
 
 The key file has one key per line (32 bytes in base64), newest key first. `seal` encrypts with the first key, and `open`
-tries all keys, so `svc vault rotate` adds a new key at the top. If the service cannot decrypt a stored secret, the
-service does not start. If the key file is lost, the service does not create a new file.
+tries all keys, so `svc vault rotate` adds a new key at the top. The service does not start if it cannot decrypt a
+stored secret, and it does not replace a lost key file. The setting `[vault] lost_tokens` can allow both.
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
     """Return the vault for the key file, after checking that it can decrypt all of `sealed` (owner id to secret).
 
     If there is no key file and `sealed` is empty, the function creates a file with a new key (mode 0600). With `make`
-    False, it creates no file, and the vault that it returns without a key cannot encrypt secrets. Raises ConfigError
-    if the file cannot be read, is damaged, or lacks a key. Also raises ConfigError if other users can read the file.
+    False, it creates no file, and returns a vault without a key, which cannot encrypt secrets. Raises ConfigError if
+    the file cannot be read, is damaged, or lacks a key. Also raises ConfigError if other users can read the file. If
+    `[vault] lost_tokens` is "accept", the function accepts a missing file and secrets that it cannot decrypt.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"

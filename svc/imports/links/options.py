@@ -1,4 +1,4 @@
-"""Reads the columns with options of links. Their names are those of the fields in the API. No I/O."""
+"""Reads the columns with options of links. The columns have the names of the API's fields. No I/O."""
 
 from __future__ import annotations
 

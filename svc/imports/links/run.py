@@ -35,15 +35,14 @@ _FIELDS = ("url", "rules", "forward_query", "starts_at", "ends_at", "after_url",
 
 
 class NoAccount(ValueError):
-    """Raised if the options match no account or several accounts. The message says what to do."""
+    """Raised if the options do not select one account with a link host. The message says what to do."""
 
 
 @dataclass
 class Report:
     """The number of rows for each result of the import or dry run.
 
-    `created`: rows whose links are created. `existing`: rows whose links already exist, or
-    that repeat an earlier row.
+    `created`: rows whose links are created. `existing`: rows whose links already exist, or that repeat an earlier row.
 
     `skipped`: rows in an export of this service that contain a deleted link or a link of another Cloudflare account.
     `restricted`: for each restriction, the rows that are skipped because another product restricted the link.

@@ -74,8 +74,8 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
 def _table_in(source: Source) -> str:
     """Return the name of the file with the daily totals.
 
-    In a ZIP archive, this is the file with a known name. Otherwise, it is the only file. Raises NotReadable if a ZIP
-    archive has no file with a known name.
+    This is the file with a known name, or else the only file. Raises NotReadable if a ZIP archive has several files and
+    none of them has a known name.
     """
     for begin, end in (
         ("daily_totals", ".csv"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NoTarget(ValueError):
-    """Raised if the options match no target, or several. The message says what to do."""
+    """Raised if the options match no target or several, or do not suit the file. The message says what to do."""
 
 
 @dataclass(frozen=True)

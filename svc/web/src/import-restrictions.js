@@ -1,7 +1,6 @@
 /**
  * Recognizes links that are restricted in another product's export (banned, expired, password-protected and so on).
- * The period is the only restriction that this service supports, too. `svc import links` uses the same columns and
- * values.
+ * This service supports only start and expiry dates. `svc import links` uses the same columns and values.
  */
 
 import {
