@@ -50,10 +50,11 @@ def alerts_of(views: Mapping[int, int], from_ms: int = YEAR_FROM, to_ms: int = Y
 
 
 def delay_ms(traffic: Traffic, kind: AlertKind, chance: random.Random, *, least: float = 0.0) -> int | None:
-    """Return the time in ms between a change and its alert; None if there is no alert. The time is random.
+    """Return the time in ms between a change and its alert; None if there is no alert.
 
-    For a spike, the site gets ten times its usual views for three hours. For silence, the site gets no more views after
-    a random moment. `least`: the minimum number of usual views in each of the seven hours that follow the change.
+    The time of the change is random. For a spike, the site gets ten times its usual views for three hours. For
+    silence, the site gets no more views. `least`: the minimum number of usual views in each of the seven hours that
+    follow the change.
     """
     while True:
         at = chance.randrange(YEAR_FROM, YEAR_TO - 7 * DAY_MS)
@@ -105,7 +106,7 @@ async def delays() -> AsyncIterator[Row]:
 
 
 async def cpu() -> AsyncIterator[Row]:
-    """Measure a check of one hour of 1,000 sites of all kinds, and a poll when there is no new hour."""
+    """Measure the check of an hour for 1,000 sites of all kinds, and a poll that finds no new hour."""
     for engine in ENGINES:
         async with new_config(engine) as config, open_store(config) as store:
             async for row in _cpu(store, engine):

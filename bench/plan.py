@@ -45,7 +45,7 @@ async def usage(worker: InstalledWorker) -> Usage:
 
 
 async def daily_usage() -> AsyncIterator[Row]:
-    """Measure a day of requests. Each isolate runs for only a few minutes."""
+    """Measure an hour of requests and the end of the day, and extrapolate. Isolates run for only a few minutes."""
     chance = random.Random(SEED)
     async with open_installed_worker(BUNDLE) as worker:
         sites = {f"path:s{n}.example.com/x": {"target": f"site_{n}", "script": "s"} for n in range(SITES)}

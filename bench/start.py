@@ -1,6 +1,6 @@
 """Measures how long programs take to start: wall time, and CPU time of all their processes.
 
-SVC_BENCH_PROGRAMS lists the programs to compare, such as `old/svc dist/svc`. They run in turn.
+SVC_BENCH_PROGRAMS lists the programs to compare, such as `old/svc dist/svc`. The programs run in turn.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 @cache
 def _bind() -> str:
-    """Return an address with a free port, which all services use in turn."""
+    """Return an address with a free port. All services use this address in turn."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return f"127.0.0.1:{listening.getsockname()[1]}"
 

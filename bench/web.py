@@ -137,7 +137,7 @@ def _install() -> None:
 
 @contextmanager
 def _controllable_browser(place: Place, profile: str, *, signed_in: bool) -> Iterator[str]:
-    """Run a browser that other programs can control and that keeps the session cookie. Yield its port."""
+    """Run a browser that keeps the session cookie. Yield the port at which other programs can control the browser."""
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
             profile, executable_path=chromium(), args=[*CHROMIUM_ARGS, "--remote-debugging-port=0"], locale="en-US"

@@ -85,7 +85,7 @@ class Shape:
 
 
 def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[int, dict[str, Counts]]:
-    """Return a Worker's counts for a day, by hour and target. They depend only on the arguments."""
+    """Return a Worker's counts for a day, by hour and target. The counts depend only on the arguments."""
     chance = random.Random(f"{_SEED} {account} {day}")
     found: dict[int, dict[str, Counts]] = {}
     for target in targets:

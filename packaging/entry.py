@@ -46,7 +46,7 @@ def _is_loader(process: int) -> bool:
 
 
 def _make_readable(folder: Path) -> None:
-    """Make the unpacked program readable by other users. It contains no secrets."""
+    """Make the unpacked program, which contains no secrets, readable by other users."""
     for each in (*folder.rglob("*"), folder):
         each.chmod(0o755)
 

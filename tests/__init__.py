@@ -33,8 +33,8 @@ sent. `eventually` polls the state of another process for at most 90 seconds. Th
 a kill, before or after the call is executed (`Emulator.fault`).
 
 **Emulated time.** A test can move the emulator's clock (`Emulator.clock`). The time in Workers follows this clock, and
-daily limits start again with each of its days. Tests fire cron triggers explicitly, for any minute. Each of these calls
-returns when the cron run has ended. The Worker's own tests begin at 12:10 in emulated time.
+daily limits are reset when a day of this clock begins. Tests fire cron triggers explicitly, for any minute. Each of
+these calls returns when the cron run has ended. The Worker's own tests begin at 12:10 in emulated time.
 
 **Isolation.** The emulator and PostgreSQL start once per pytest process. Each test has its own customer and zone in the
 emulator, with no faults and an empty log. Each test has its own schema in PostgreSQL, or its own file in SQLite

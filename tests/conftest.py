@@ -102,7 +102,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def schemas(postgres_url: str) -> Iterator[Schemas]:
-    """A pool of schemas on the server, which tests reuse one after the other."""
+    """A pool of schemas on the server. Tests reuse the schemas one after the other."""
     with open_schemas(postgres_url) as opened:
         yield opened
 

@@ -114,7 +114,7 @@ def sources_of_tests() -> dict[str, str]:
 
 
 def lint_commands(changed: Sequence[str]) -> list[list[str]]:
-    """Return the commands that check the style and types of the changed files."""
+    """Return the commands that check style and types, and that run the JavaScript tests if JavaScript has changed."""
     there = [path for path in changed if (ROOT / path).exists()]
     python = [path for path in there if path.endswith(".py")]
     commands = [[sys.executable, "-m", "tools.prose", *there]] if there else []

@@ -174,7 +174,7 @@ class Service:
         await idle(self.supervisor)
 
     async def confirmed(self) -> None:
-        """Record a push by the Worker. It ends the install's self-check."""
+        """Record a push by the Worker. This push ends the install's self-check."""
         account = await self.account()
         assert account.install_id is not None
         push = WorkerPush(self.clock(), "bundle", 1, 0, None, {}, account.install_id)

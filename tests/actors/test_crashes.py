@@ -179,7 +179,7 @@ async def test_crash_that_cannot_be_recorded_stops_nothing(tmp_path, clock, expe
 
 
 def no_busy_timeout() -> Tx[None]:
-    """Let statements fail immediately. They do not wait for other programs' locks."""
+    """Let statements fail almost immediately instead of waiting for other programs' locks."""
     yield sql("pragma busy_timeout = 1")
 
 

@@ -184,7 +184,7 @@ def test_restore_killed_at_any_step_leaves_the_old_or_the_new_store_in_postgres(
 
 
 def locked(text: str) -> Tx[bool | None]:
-    """Return True if a lock that meets this SQL condition is held, otherwise None, which `eventually` expects."""
+    """Return True if a lock that meets this SQL condition is held, otherwise None, as `eventually` expects."""
     [row] = yield sql(
         "select count(*) as n from pg_locks where granted and "
         "database = (select oid from pg_database where datname = current_database()) and " + text

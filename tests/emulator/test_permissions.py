@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 REFUSED = (403, 10000)
-# Errors for a missing permission as (status, code), which differ by product.
+# The errors for a missing permission, as (status, code). They differ by product.
 LACKS = {"D1": (403, 7403), "Workers Routes": REFUSED, "Workers Scripts": REFUSED}
 
 

@@ -74,5 +74,5 @@ def cookie_of(response: Response) -> dict[str, str]:
 
 
 def limited(tmp_path: Path, **limits: int) -> Config:
-    """Return a configuration with these limits. The default limit on sign-ins is too high for tests to reach it."""
+    """Return a configuration with these limits. By default, the limit on sign-ins is too high for tests to reach."""
     return config_of(tmp_path).model_copy(update={"limits": LimitsConfig(**{"sign_ins_per_minute": 10_000, **limits})})

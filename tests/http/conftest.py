@@ -107,7 +107,7 @@ class World:
         return await self.store.run(_new_user(f"user{self.emails}@example.com", self.clock(), confirmed, plan))
 
     async def session(self, user: User) -> dict[str, str]:
-        """Create a sign-in session, and return its headers."""
+        """Create a sign-in session, and return the headers that use it."""
         access = new_secret("svs_")
         until = self.clock() + 3_600_000 * 48
         made = new_session(user.id, new_secret(), access=digest(access), until=until, at=self.clock())
@@ -121,7 +121,7 @@ class World:
         allow_accounts: tuple[str, ...] | None = None,
         allow_ips: tuple[str, ...] | None = None,
     ) -> dict[str, str]:
-        """Create an API key, and return its headers. Without `scopes`, the key has all scopes."""
+        """Create an API key, and return headers with it and an Idempotency-Key. Default: all scopes."""
         value = new_api_key()
         key = Key(
             new_id("key"), user.id, None, value[:12], scopes or SCOPES, allow_accounts, allow_ips, self.clock(), None

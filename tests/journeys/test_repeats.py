@@ -1,8 +1,8 @@
 """Each kind of write, sent twenty times concurrently with one Idempotency-Key, has one effect and one response.
 
 The twenty requests use several credentials of one user. Some clients disconnect and retry. In the second test, the
-service is killed while it handles them, at a different moment for each write. Requests without a response are then sent
-to the next process. `make test` takes a small random sample of moments, and `make test-all` a larger one.
+service is killed while it handles the requests, at a different moment for each write. Requests without a response are
+then sent to the next process. `make test` takes a small random sample of moments, and `make test-all` a larger one.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def test_every_email_is_complete(language):
         assert one.subject, name
         assert one.subject[0].isupper(), name
         assert "\n" not in one.subject, name
-        text = one.text.replace("/v1/accounts/{id}", "")  # remove a path of the API, which a remedy contains
+        text = one.text.replace("/v1/accounts/{id}", "")  # remove the API path that a remedy contains
         assert not re.search(r"[{}]|\bNone\b", one.subject + text), (name, text)
         assert one.text == one.text.strip(), name
         assert not re.search(r"\n{3}| {2}|\.\.|: :|\(\)", one.text), (name, one.text)

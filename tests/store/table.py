@@ -52,7 +52,7 @@ class Late:
         self._go_on = threading.Event()
 
     def tx(self) -> Tx[Any]:
-        """Return the transaction. It blocks the engine's thread while it is waiting."""
+        """Return the transaction. Its wait blocks the engine's thread."""
         value = yield from self._work
         self._begun.set()
         self._go_on.wait()

@@ -1,4 +1,4 @@
-"""Tests of imported days. They are stored next to the days that a Worker counted. The Worker's days take precedence."""
+"""Tests of imported days, which are stored next to the days that a Worker counted. A Worker's day takes precedence."""
 
 from __future__ import annotations
 

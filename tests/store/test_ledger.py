@@ -1,4 +1,4 @@
-"""Tests of the totals of each target of an account, stored for one day."""
+"""Tests that read one day's stored totals for each target of an account."""
 
 from __future__ import annotations
 

@@ -48,9 +48,9 @@ WORKER = RemainingResource("worker", "changed", {"worker": "svc-edge"})
 
 
 async def forget_all(store: Store, user_id: int) -> DeletionResult:
-    """Run all transactions after the first one, in order.
+    """Run all transactions of a deletion after the first one, in order.
 
-    The result says that only the Worker remains at Cloudflare.
+    Return the result. For each account, it names the Worker and a token that remain at Cloudflare.
     """
     for account in await store.read(accounts.list_accounts(user_id)):
         operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))

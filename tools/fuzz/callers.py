@@ -27,7 +27,7 @@ _NONE = ("anonymous", "bad", "bad key", "signed out", "revoked", "elsewhere", "c
 # The session and the key with all scopes are drawn more often, because they have the most permissions.
 KINDS = ("session",) * 4 + ("key",) * 2 + ("limited", "stranger", "unconfirmed", *get_args(Scope), *_NONE)
 WITH_KEY = frozenset({"key", "limited", "elsewhere", "revoked", "bad key", *get_args(Scope)})
-# Endpoints that need a special credential. It is drawn as often as all other credentials together.
+# Endpoints that need a special credential. This credential is drawn as often as all others together.
 _OWN = {"POST /edge/push": "worker", "POST /auth/refresh": "cookie", "POST /auth/sign-out": "cookie"}
 
 # Errors that depend only on the credential. The service detects them before all others.

@@ -176,7 +176,7 @@ async def _sign_in(service: Service, email: str) -> str:
 
 
 async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str, str]:
-    """Connect an account with a site and a link. Return their ids."""
+    """Connect an account, and create a link host, a site, a link, a note and a share. Return their ids."""
     customer = await emulator.create_account([proxied_zone(zone)])
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     account_id = (await service.call("POST", "/v1/accounts", body))["account"]["id"]

@@ -134,7 +134,7 @@ def mutated(seeds: list[bytes], chance: random.Random) -> bytes:
 async def one(port: int, data: bytes, chance: random.Random, read_s: float) -> str:
     """Open a connection, send chunks, read briefly, and close the connection in a random way.
 
-    Return the response's first line.
+    Return the response's first line, or "reset" if the server resets the connection.
     """
     first = b""
     stream = await trio.open_tcp_stream("127.0.0.1", port)

@@ -330,7 +330,7 @@ class Case:
         await self.expect_recovered()
 
     async def expect_recovered(self) -> None:
-        """Check that there are no more errors, and that the emulator has exactly the account's resources."""
+        """Check that no errors remain, and that the emulator has exactly the account's resources."""
         assert self.errors_expected >= 2, "a row must expect its error at least twice"
         routes = await eventually(self._all_well)
 

@@ -216,7 +216,7 @@ async def test_name_from_the_connect_stays_when_the_connect_continues(service):
 
 
 async def edited(service, install_id, tags=None, name="svc-edge"):
-    """Upload other code for the script `name` as the customer. Do not change the rest of the script."""
+    """Upload other code for the script `name` as the customer. The binding INSTALL contains `install_id`."""
     rights = [right.name for right in WORKING_PERMISSIONS]
     _, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
     head = {

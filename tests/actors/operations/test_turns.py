@@ -152,7 +152,7 @@ async def test_pending_connect_blocks_no_other_request(service):
     first = await ask(service, "POST", "/v1/accounts", body, "one")
     assert (first.status, first.code) == (503, "cloudflare_unavailable")
     assert await running(service) is not None
-    # This is the check that precedes a new operation. It must refuse while another operation is running.
+    # The check that precedes a new operation must refuse it while another operation is running.
     await service.store.read(operations.check_turn(service.customer.account_id, "connect"))
     assert (await ask(service, "POST", "/v1/accounts", body, "two")).status == 202
     await service.settled("ready")

@@ -167,7 +167,7 @@ async def test_first_caller_that_disconnects_does_not_cancel_the_read_for_others
 
 @pytest.mark.rule("R4", "R5", "R6")
 async def test_slow_read_fails_waiting_callers_only(place):
-    # The default time limit. With a shorter one, the second read could also fail on a busy machine.
+    # The default time limit. With a shorter limit, the second read could also fail on a busy machine.
     async with place.running() as service:
         await service.ready()
         await service.idle()

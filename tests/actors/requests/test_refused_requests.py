@@ -1,4 +1,4 @@
-"""Tests that requests that fail because of the account or Cloudflare never get a 500, and that the account shows the
+"""Tests that requests never get a 500 if they fail because of the account or Cloudflare, and that the account shows the
 error.
 """
 

@@ -1,4 +1,4 @@
-"""Tests that a service that runs on an older copy of its store becomes consistent with its Workers again."""
+"""Tests that a service becomes consistent with its Workers again after it was started on an older copy of its store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the checks of the machine, of DNS records, and of the proxy in front of the service."""
+"""Tests of the checks for the machine, for DNS records, and for the proxy in front of the service."""
 
 from __future__ import annotations
 

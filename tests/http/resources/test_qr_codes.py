@@ -74,7 +74,7 @@ async def one_link(world: World, code: str = "ab3X9k") -> tuple[dict[str, str], 
 
 @pytest.fixture
 async def linked(world: World) -> tuple[dict[str, str], str]:
-    """The headers of a session of a user with one link, and the path of the link."""
+    """The headers of a session, and the path of the only link of the session's user."""
     return await one_link(world)
 
 

@@ -26,7 +26,7 @@ URL = "https://svc.example/s/shs_"
 
 
 async def paths_of(world: World, account: Account) -> dict[str, str]:
-    """Create a site and a link. Return the path of the shares of each kind of target."""
+    """Create a site and a link. Return the path of the shares for each kind of target."""
     site, link = await world.store.run(a_site(account.id)), await world.store.run(a_link(account.id))
     return {
         "site_id": f"/v1/sites/{site}/shares",

@@ -128,7 +128,7 @@ async def test_own_export_finds_targets_by_account_and_name(store, account, site
 
 
 async def test_days_of_several_sites_with_one_host_are_summed(store, account, site, run_import):
-    """Days of another site that this service knows are not added, because they are already stored for that site."""
+    """Days of an earlier site of this service are not added, because they are already stored for that site."""
     deleted = site
     await store.run(sites.delete_site(account.id, deleted))
     again = await store.run(a_site(account.id))

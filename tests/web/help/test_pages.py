@@ -127,7 +127,7 @@ def test_broken_link_fails_the_build(tmp_path, link, problem):
 
 
 def test_all_broken_links_are_reported_together_and_nothing_is_written(tmp_path):
-    """This runs the command from `make build` in a copy of the program."""
+    """The test runs the command from `make build` in a copy of the program."""
     checkout(tmp_path, keys="[x](one.md) [y](two.md)\n", backup="[z](#three)\n")
     for name in ("svc/__init__.py", "svc/web/__init__.py", "svc/identity/marks.py", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
