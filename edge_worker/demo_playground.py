@@ -145,7 +145,7 @@ class Playground:
         """Send a page view as a browser with the snippet does. Return a message about the result.
 
         `path`: the tracking path of the site, which the web application adds to the URL. With "", the view is sent to
-        the site of the demo's user.
+        the demo user's site on the second host.
         """
         path = path or await self._path_of_site()
         if not path:
@@ -163,7 +163,7 @@ class Playground:
         return f"Viewed https://{SECOND_HOST}/ once. The site's page shows the view within seconds."
 
     async def _path_of_site(self) -> str:
-        """Return the tracking path of the demo user's site, or "" if there is no such site."""
+        """Return the tracking path of the demo user's site on the second host, or "" if there is no such site."""
         asked = f"{self._service.url}/v1/sites?q={SECOND_HOST}"
         listed = await self._service.client.get(asked, headers=self._service.headers)
         listed.raise_for_status()

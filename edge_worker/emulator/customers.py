@@ -122,7 +122,7 @@ async def create_token(account_id: str) -> Response:
 
 @routes.post("/accounts/<account_id>/zones")
 async def create_zone(account_id: str) -> Response:
-    """Create a zone. If the account already has it, change its status, `paused`, rules and records."""
+    """Create a zone. If the account already has it, change its type, status, `paused`, rules and records."""
     wanted, account, here = await read(NewZone), account_of(account_id), platform()
     existing = next((zone for zone in account.zones.values() if zone.name == wanted.name), None)
     if existing is None:

@@ -56,7 +56,7 @@ def _phases(chance: random.Random) -> Iterator[Phase]:
 class Response:
     """The response to one visitor.
 
-    `known`: the isolate had already responded to a request for this site or link.
+    `known`: the isolate had already counted a request for this site or link.
     """
 
     phase: str
@@ -82,7 +82,7 @@ class Storm:
 
     @property
     def counted(self) -> Counter[str]:
-        """Return the number of views and clicks that got a response, by target (site or link)."""
+        """Return the number of views and clicks that the Worker accepted, by target (site or link)."""
         return Counter(response.target for response in self.responses if response.status in (302, 204))
 
 

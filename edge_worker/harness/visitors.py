@@ -176,7 +176,7 @@ class Tally:
         return {name: sum(day[name] for day in counted) for name in ("views", "bots", "visitors")}
 
     def top(self, name: str, first: int, last: int) -> Counter[str]:
-        """Return the largest entries of one breakdown over the UTC days (day numbers) from `first` to `last`."""
+        """Return the counts in one breakdown, by key, over the UTC days (day numbers) from `first` to `last`."""
         return sum((self.breakdowns.get((name, day), Counter()) for day in range(first, last + 1)), Counter[str]())
 
     def _key(self, name: str, at: int, key: str) -> None:

@@ -24,7 +24,7 @@ def _refusal(error: StartFailed, running: Running) -> ApiError:
 
 
 def add_version(script: Script, version: Version) -> None:
-    """Store the version. Only the newest 20 versions and the deployed versions are kept."""
+    """Store the version. Only the versions of the last two deployments and the newest 20 others are kept."""
     script.versions.append(version)
     deployed = {deployment.version_id for deployment in script.deployments[:2]}
     spare = [v for v in script.versions if v.id not in deployed][:-KEPT_VERSIONS]

@@ -70,7 +70,7 @@ BY_ID = {group.id: group for group in GROUPS}
 
 
 def group_named(name: str) -> Group:
-    """Return the first account or zone group of that name. Raises KeyError."""
+    """Return the first group with this name. Raises KeyError."""
     for group in GROUPS:
         if group.name == name:
             return group
