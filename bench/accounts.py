@@ -330,7 +330,7 @@ def _most_in_window(calls: Sequence[dict[str, object]]) -> int:
 
 
 def _lower_priority(pid: int) -> None:
-    """Lower the priority of this process and its children, so that they use only idle CPU time (Linux)."""
+    """Lower the priority of process `pid` and its children, so that they use only idle CPU time (Linux)."""
     tasks = [*Path(f"/proc/{pid}/task").iterdir()]
     children = {child for task in tasks for child in (task / "children").read_text().split()}
     for task in (*tasks, *(task for child in children for task in Path(f"/proc/{child}/task").iterdir())):

@@ -129,7 +129,7 @@ class _Kept:
 async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> bool:
     """Send a request and read its response. Return True if the connection stays open.
 
-    Raises AssertionError if the response has another status.
+    Raises AssertionError if the response has a status other than `status`.
     """
     await stream.send_all(wanted)
     response = b""

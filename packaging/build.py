@@ -175,7 +175,7 @@ def _require_tools(*tools: str, package: str) -> None:
 
 
 def _debian_libpython() -> bool:
-    """Return True if a shared library is installed for a statically linked Python, as Debian provides it."""
+    """Return True if the shared library for Debian's statically linked Python is installed."""
     folder = Path(str(sysconfig.get_config_var("LIBDIR")), str(sysconfig.get_config_var("MULTIARCH") or ""))
     return any(folder.glob(f"libpython{sysconfig.get_config_var('py_version_short')}.so*"))
 

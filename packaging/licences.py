@@ -60,7 +60,7 @@ def texts(root: Path, needed: Collection[str], binaries: Iterable[str]) -> str:
 
 
 def inventory(binaries: Iterable[str]) -> str:
-    """Return the versions of what PyInstaller bundles and requirements.lock does not list, as JSON.
+    """Return, as JSON, the versions of bundled components that requirements.lock does not list.
 
     `libraries` maps the file name of each system library to the package URL (purl) of its Debian package, or null.
     """

@@ -1,6 +1,6 @@
-"""Collect the artefacts of a version in dist/svc-VERSION/, with sums, bills of materials and notes.
+"""Collect the artefacts of a version in dist/svc-VERSION/, with checksums, bills of materials and notes.
 
-`python packaging/release.py VERSION [KEY]`, in `make release`. KEY is an SSH key, which signs the sums.
+`python packaging/release.py VERSION [KEY]`, in `make release`. KEY is an SSH key, which signs the checksums.
 """
 
 from __future__ import annotations

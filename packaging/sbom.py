@@ -57,7 +57,7 @@ def write_bill(artefact: Path, version: str, components: Iterable[Component], ep
 
 
 def problem_of(bill: Path) -> str | None:
-    """Return why a file is not a valid document of the version of CycloneDX that this script writes, or None."""
+    """Return why a file is not a valid CycloneDX document in the version that this script writes, or None."""
     text = bill.read_text(encoding="utf-8")
     found = JsonStrictValidator(_VERSION).validate_str(text)
     if found is not None:

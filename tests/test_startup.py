@@ -1,5 +1,5 @@
-"""Tests that keep the start fast: it must not import modules, build objects or collect garbage that the command does
-not need.
+"""Tests that keep commands fast at startup: they must not import modules or build objects that they do not need, or
+collect garbage.
 """
 
 from __future__ import annotations

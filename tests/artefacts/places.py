@@ -98,7 +98,7 @@ _SUDO = """sudo() {
 
 
 def shell(tree: Path, script: str) -> str:
-    """Run shell commands as root in a tree, starting in /root. Return their output. A function replaces `sudo`."""
+    """Run shell commands as root in a tree, starting in /root. Return their output. `sudo` is a shell function."""
     path = "PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin"
     return run("chroot", tree, "env", "-i", path, "sh", "-euc", f"{_SUDO}cd /root\n{script}")
 

@@ -1,4 +1,4 @@
-"""`make artefacts`: the web servers in docs/operate/tls.md, as configured there, in front of a real service.
+"""`make artefacts`: test the web servers in docs/operate/tls.md, as configured there, in front of a real service.
 
 Caddy, nginx and Traefik must be installed. `make test` does not run these tests, so that it does not need the web
 servers.

@@ -87,7 +87,10 @@ class KilledRestores:
         return names
 
     def kill_at(self, step: int, number: int) -> dict[str, Any]:
-        """Kill a restore at this step and return the result. `number`: the number of the run."""
+        """Kill a restore at this step and return the result.
+
+        `number`: the number of the run, which determines how the store is opened after the kill.
+        """
         with self._prepared() as config:
             killed = _in_child(lambda: _restore_until(step, partial(self._restore, config, NOW)))
             open_first = number % 3  # 0: open the store as a service; 1: open it as a command; 2: do not open it

@@ -1,4 +1,4 @@
-"""Tests for the page views of a host that the service reads from Cloudflare Web Analytics."""
+"""Tests that read the page views of a host from Cloudflare Web Analytics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of free plan limits that the platform enforces, but the runtime alone does not."""
+"""Tests of the free plan's limits, which the platform enforces, but the runtime alone does not."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Earlier:
     def serve(self, environ: dict[str, str]) -> Sequence[str | Path]:
         """Return the command that starts the service without the settings that this version does not have.
 
-        It starts in the version's own folder, because the service reads `config.toml` in the current folder.
+        The service starts in the version's own folder, because it reads `config.toml` in the current folder.
         """
         unknown = sorted(name for name in environ if name.startswith("SVC_") and name not in self.settings)
         return ["env", f"--chdir={self.folder}", *(f"--unset={name}" for name in unknown), self.svc, "serve"]

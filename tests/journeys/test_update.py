@@ -187,7 +187,7 @@ async def is_ready(world: World, service: Service) -> bool | None:
 
 
 async def confirmed(world: World, service: Service) -> None:
-    """Run the Worker's cron, so that it confirms its installation."""
+    """Run the Worker's cron, so that the Worker confirms its installation."""
     run = await world.emulator.cron(world.edge_account_id, "svc-edge")
     assert run["outcome"] == "ok"
     account = await world.account(service)

@@ -1,4 +1,4 @@
-"""QR codes as PNG images: their exact pixels, and that a scanner reads every combination of size, margin and style."""
+"""QR codes as PNG images: the pixels are exact, and a scanner reads every combination of size, margin and style."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def a_user() -> Tx[int]:
 def new_session(user_id: int, name: str = "s", *, access: str | None = None, until: int, at: int = START_MS) -> Session:
     """Return a session that is not stored yet. Its access token expires at the same time as its refresh token.
 
-    With the name `s`, its digests are `a-s` (or `access`), `r-s` and `f-s`.
+    With the name `s`, its tokens have the digests `a-s` (or `access`) and `r-s`, and its family is `f-s`.
     """
     issued = Issued(access or f"a-{name}", until, f"r-{name}", until, "salt", at)
     return Session(new_id("ses"), user_id, f"f-{name}", "Firefox on Linux", f"d-{name}", at, issued)

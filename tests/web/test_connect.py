@@ -112,7 +112,7 @@ class Wizard:
         self.page.get_by_role("button", name=button, exact=True).click()
 
     def hold(self) -> Callable[[], Route]:
-        """Hold the form's next request. Returns a function that waits for this request."""
+        """Hold the form's next request. Return a function that waits for this request."""
         held: list[Route] = []
 
         def hold(route: Route) -> None:

@@ -39,7 +39,7 @@ def html_pages() -> list[str]:
 
 
 def widths_of(path: str) -> list[int]:
-    """Return the widths to show a page at: in `make test-all` all of them, otherwise the narrowest and a random one."""
+    """Return the widths to test: all widths in `make test-all`, otherwise the narrowest width and a random one."""
     *others, narrowest = sorted((*WIDTHS, *BETWEEN), reverse=True)
     return [*(others if EVERYTHING else [random.Random(f"{SEED} {path}").choice(others)]), narrowest]
 

@@ -35,7 +35,7 @@ LINKS = {
 
 @pytest.fixture(scope="module")
 def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A service whose operator has set everything."""
+    """A service whose operator has set a name, a logo, a contact address and all legal links."""
     folder = tmp_path_factory.mktemp("acme")
     (folder / "logo.svg").write_text(LOGO)
     settings = {

@@ -39,7 +39,7 @@ def test_fetched_repeats_a_request_on_a_connection_that_the_service_closes(brows
     accepted: list[int] = []
 
     def serve() -> None:
-        """Close the first connection without a response, as a service does with an idle one. Answer on the second."""
+        """Close the first connection without a response, as a service does with an idle one. Respond on the second."""
         for body in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nAccess-Control-Allow-Origin: *\r\n\r\nhere"):
             connection, _ = server.accept()
             accepted.append(len(body))

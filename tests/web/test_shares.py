@@ -43,7 +43,7 @@ class Sharer(World):
 
 @pytest.fixture
 def sharer(furnished: Place) -> Iterator[Sharer]:
-    """The owner. The shares of a test are deleted at its end, because other tests use the same site and link."""
+    """The owner of shares, which are deleted at the end of the test, because other tests use the same site and link."""
     world = Sharer(furnished)
     yield world
     for kind in ("sites", "links", "accounts"):

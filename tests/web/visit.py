@@ -29,7 +29,7 @@ class Variant(NamedTuple):
 
 
 def variants_of(path: str) -> list[Variant]:
-    """Return the variants to check with axe: in `make test-all` all of them, otherwise one that is chosen at random."""
+    """Return the variants to check with axe: all variants in `make test-all`, otherwise a random one."""
     variants = [Variant(theme, width) for theme, width in product(THEMES, WIDTHS)]
     return variants if EVERYTHING else [random.Random(f"{SEED} {path}").choice(variants)]
 

@@ -147,8 +147,8 @@ async def test_endless_redirects_end(authority):
 
 @pytest.mark.parametrize("host", ["intranet.example.org", "10.0.0.1", "[::1]"])
 async def test_redirect_to_a_private_address_is_not_followed(authority, host):
-    """The redirect leads to a name with a private address, or to a private address. The test server would respond to
-    both requests.
+    """The redirect leads to a name with a private address, or to a private address. In both cases, the test server
+    would respond.
     """
 
     def lookup(name: str) -> list[str]:

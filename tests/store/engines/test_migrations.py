@@ -1,6 +1,6 @@
 """Tests of migrations.
 
-Both engines have the same schema. The service migrates it at startup, and rejects newer schemas.
+Both engines have the same schema. The service migrates the schema at startup, and rejects newer schemas.
 """
 
 from __future__ import annotations
