@@ -19,8 +19,8 @@ EXPIRY_WARNING_MS = 14 * DAY_MS
 def unsynced() -> Tx[dict[str, int]]:
     """Return the configuration versions of the accounts that need a sync, by Cloudflare account id.
 
-    An account needs a sync if its Worker has not received all changes yet, or if the Worker may have newer data than a
-    restored store.
+    An account needs a sync if its Worker has not received all changes yet, or if the store was restored and the Worker
+    may have newer data.
     """
     rows = yield sql(
         "select edge_account_id, config_version from accounts"

@@ -1,4 +1,4 @@
-"""Transactions on an account's advice, which compares its usage with the limits of its Cloudflare plan."""
+"""Transactions on advice, which compares an account's usage with the limits of the account's Cloudflare plan."""
 
 from __future__ import annotations
 

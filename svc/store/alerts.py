@@ -1,8 +1,8 @@
 """Transactions on alerts: sites with hours to check, their views by hour, and the emails with alerts.
 
 A site is checked if alerts are turned on in its own email reports or in those of its account. A single transaction
-queues the emails and stores the state after the check. It does nothing if another task has already checked the same
-hours. No alert is therefore lost or sent twice.
+queues the emails and stores the state after the check. This transaction does nothing if another task has already
+checked the same hours. No alert is therefore lost or sent twice.
 """
 
 from __future__ import annotations

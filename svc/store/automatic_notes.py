@@ -37,7 +37,7 @@ def imported(account_id: str, target_kind: NoteTarget, target: str, now: int) ->
 
 
 def snippet_rotated(site: Site, until: int, now: int) -> Tx[None]:
-    """Write a note that the site has a new path.
+    """Write a note about the site's new path.
 
     `until`: the time until which views on the old path are counted (epoch ms).
     """
@@ -46,7 +46,7 @@ def snippet_rotated(site: Site, until: int, now: int) -> Tx[None]:
 
 
 def worker_updated(account_id: str, operation_id: str, now: int) -> Tx[None]:
-    """Write a note that the account has a new Worker. Call this after the new Worker's first push."""
+    """Write a note about the account's new Worker. Call this after the new Worker's first push."""
     yield from _write(account_id, "account", account_id, "worker_updated", operation_id, {}, day_of(now), now)
 
 

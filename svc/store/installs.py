@@ -104,8 +104,8 @@ def installed(operation: Operation, now: int) -> Tx[None]:
 
 def updated(operation: Operation, now: int) -> Tx[None]:
     """Record that the new Worker is installed. Its self-check begins."""
-    # The first push of the new Worker may already have arrived. Otherwise, the self-check would wait an hour for the
-    # next push.
+    # The first push of the new Worker may already have arrived. In this case, the self-check must not wait an hour for
+    # the next push.
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     if account.push is not None and account.push.install == operation.id:
         yield from operations.finish(operation.id, now)
@@ -128,7 +128,7 @@ def fail_update(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
     """End a self-check that has timed out. The account gets a warning and keeps its state (rule A11).
 
-    If the Worker has reported since the timeout was read, the self-check succeeds instead.
+    If the Worker has pushed in the meantime, the self-check succeeds instead.
     """
     account = yield from accounts.locked(operation.account_id)
     if account is None:

@@ -36,7 +36,7 @@ def invite(email: str, now: int, expires_at: int) -> Tx[Invitation]:
 
 
 def add_token(invitation_id: str, digest: str) -> Tx[None]:
-    """Store the token of a link. The tokens in other links of the same invitation stay valid."""
+    """Store the token of a link to this invitation. The tokens of other links to the invitation stay valid."""
     yield sql("insert into invitation_tokens (digest, invitation_id) values ($1, $2)", digest, invitation_id)
 
 

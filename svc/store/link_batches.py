@@ -3,8 +3,8 @@
 The links are selected by their ids or by a filter. The transaction first locks the accounts of the selected links in
 the order of their ids, and then reads the links again, so that no request creates, changes or deletes them in between.
 
-All selected links are in memory at the same time. The rules and variants of one link can take up 60 kB. Their total
-size is therefore limited, and they are read only if the change affects the Worker's configuration.
+All selected links are in memory at the same time. The rules and variants of one link can take up 60 kB. The total size
+of all rules and variants is therefore limited, and they are read only if the change affects the Worker's configuration.
 """
 
 from __future__ import annotations

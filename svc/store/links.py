@@ -160,7 +160,7 @@ def delete_link(account_id: str, link_id: str, now: int) -> Tx[Link]:
 
 
 def store_deletions(versions: Sequence[tuple[str, int]], now: int) -> Tx[None]:
-    """Mark links as deleted. `versions`: (link id, the configuration version of its deletion)."""
+    """Mark links as deleted. `versions`: pairs of a link's id and the configuration version of its deletion."""
     yield many(
         "update links set state = 'deleted', config_error = null, version = $2, deleted_at = $3 where id = $1",
         [(*each, now) for each in versions],

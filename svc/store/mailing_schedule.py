@@ -104,7 +104,7 @@ def has_wrong_days(kind: MailingKind, today: int) -> Tx[bool]:
 
 
 def correct_days(kind: MailingKind, today: int) -> Tx[None]:
-    """Replace wrong due days (see `has_wrong_days`) by the next possible day.
+    """Replace wrong due days (see `has_wrong_days`) with the next possible day.
 
     Otherwise, these reports would not be sent before the wrong day.
     """

@@ -112,8 +112,8 @@ def enable(target: Target, now: int) -> Tx[bool]:
 
     The account's actor then adds the link or site to the Worker's configuration again.
 
-    If the link or site was deleted, it stays deleted, but its code or host can be used again. Returns False if it is
-    not disabled.
+    If the link or site was deleted, it stays deleted, but its code or host can be used again. Returns False if the link
+    or site is not disabled.
     """
     yield from lock_account(target.account_id)
     rows = yield sql(

@@ -131,7 +131,7 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Replace a running operation that requested a token but received no response.
+    """Replace a running operation that requested a token, but for which no response was recorded.
 
     The requested token may exist, or may still appear later. The new operation's token has a different name, so the
     service can distinguish the two tokens.

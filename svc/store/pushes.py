@@ -22,14 +22,14 @@ def record_pushes(
 ) -> Tx[set[str]]:
     """Record the status that Workers reported in pushes. Return the ids of the accounts that exist.
 
-    `pushes`: (account id, status) pairs. If an account has several, the last one is used.
+    `pushes`: (account id, status) pairs. If an account has several statuses, the last one is used.
 
     A push ends the account's `no_connection` state, and the self-check of the upload that installed the Worker. If the
     status contains a cron error, a health check becomes due.
 
     `parts`: for each account that sent parts (each contains the totals of one day), the numbers of the first and the
     last part that the transaction accepts or rejects. If the parts before the first one are missing in the store, the
-    store has lost commits. The service then reads these totals from the Worker's database, as after a restore.
+    store has lost commits. The service then reads the missing totals from the Worker's database, as after a restore.
     """
     latest = dict(pushes)
     numbers = parts or {}

@@ -46,7 +46,7 @@ def delete_email_changes(before: int) -> Tx[int]:
 
 
 def delete_deletion_results(before: int) -> Tx[int]:
-    """Delete the results of user deletions that no command has read."""
+    """Delete results of user deletions, if no command has read the results."""
     return _delete("deletion_results", "digest", "ended_at <= $1", before)
 
 

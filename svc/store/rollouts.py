@@ -199,7 +199,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
 
 
 def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, str | None]:
-    """Return the outcome of an update whose operation has ended, and the error code; None if it succeeded.
+    """Return the outcome of an update whose operation has ended, and the error code (None if the update succeeded).
 
     `patient`: True if the service was down recently, so that silent Workers do not count as failed yet.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Tx
 
-# Table → column of its encrypted secret. The id in each row is the owner's.
+# By table: the column with the encrypted secret. The id of each row is the owner's id.
 COLUMNS: Mapping[str, str] = {"accounts": "sealed_token", "shares": "sealed_secret"}
 
 

@@ -157,7 +157,7 @@ def list_shares(target: str) -> Tx[list[Share]]:
 
 
 def available_share(digest: str, today: int) -> Tx[AvailableShare | None]:
-    """Return the share with this digest of its secret; None if it does not exist, has ended or is disabled."""
+    """Return the share whose secret has this digest; None if it does not exist, has ended or is disabled."""
     rows = yield sql(_AVAILABLE, digest, today)
     if not rows:
         return None

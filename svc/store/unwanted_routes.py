@@ -50,7 +50,7 @@ def of_account(account_id: str) -> Tx[list[ObsoleteRoute]]:
 def schedule_retry(route: ObsoleteRoute, again_at: int) -> Tx[None]:
     """Schedule another search at `again_at` for a route that was not found.
 
-    An earlier call may still create the route.
+    An earlier call to Cloudflare may still create the route.
     """
     yield sql(
         "update unwanted_routes set again_at = $4 where account_id = $1 and zone_id = $2 and pattern = $3",

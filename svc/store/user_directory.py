@@ -78,7 +78,7 @@ def page(
 
 
 def with_address(email: str) -> Tx[list[Entry]]:
-    """Return the user with this email address, ignoring case.
+    """Return the user who has confirmed this email address, ignoring case.
 
     If there is none, return all sign-ups with the address, newest first.
     """

@@ -87,7 +87,8 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
 async def _move_aside(connection: Any, version: int, stamp: str) -> str:
     """Move the store's tables into a separate schema, and return the name of this schema.
 
-    If a newer program created the store, all tables of the schema are moved, because their names are not known here.
+    If a newer program created the store, all tables of the schema are moved, because this program does not know the
+    names of the store's tables.
     """
     known = migrations("postgres")
     names = {"schema_version"} | {

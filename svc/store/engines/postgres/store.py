@@ -11,17 +11,17 @@ row that they share. Rows are locked in this order: the user, the account, then 
 that nevertheless loses a conflict raises StoreUnavailable.
 
 Only one service may use a store. Each open connection of the service holds a shared advisory lock. When a service
-starts, it acquires the lock exclusively for a moment, which fails while another service has a connection. It then
-increments a number in the store, the epoch. Later, the service uses a new connection only if the epoch has not changed.
-As a result, only the service that started last can write, and transactions need no additional query to ensure this.
-After the PostgreSQL server restarts, each new connection either acquires the lock again, or shows that another service
-has taken over the store.
+starts, it acquires the lock exclusively for a moment. This attempt fails while another service has a connection. The
+service then increments a number in the store, the epoch. Later, the service uses a new connection only if the epoch has
+not changed. As a result, only the service that started last can write, and transactions need no additional query to
+ensure this. After the PostgreSQL server restarts, each new connection either acquires the lock again, or shows that
+another service has taken over the store.
 
-A server that hangs or has become unreachable does not close its connections. A check every second detects this. The
-check has its own connection, so that long statements and a full pool cannot delay it. If a check gets no response, new
-transactions are refused immediately. If the next check gets no response either, all connections are closed, and running
-transactions end as if the server had been killed. Transactions therefore never use connections that the server has
-dropped in the meantime.
+A server that hangs or has become unreachable does not close its connections. A check that runs every second detects
+such a server. The check has its own connection, so that long statements and a full pool cannot delay it. If a check
+gets no response, new transactions are refused immediately. If the next check gets no response either, all connections
+are closed, and running transactions end as if the server had been killed. Transactions therefore never use connections
+that the server has dropped in the meantime.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def _ready(path: Path) -> list[Path]:
 def _match_owner(path: Path, like: Path) -> None:
     """Give `path` the same owner as the file `like`.
 
-    The service can then use files that a command of root creates.
+    The service can then use files that a command creates when root runs it.
     """
     if os.geteuid() == 0:
         owner = like.stat()

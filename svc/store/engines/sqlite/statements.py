@@ -50,7 +50,7 @@ def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
 
 @contextlib.contextmanager
 def exclusive_transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Return a context manager that commits at its end, or rolls back after an error."""
+    """Return a context manager that runs its block in a transaction, and rolls back after an error."""
     connection.execute("begin immediate")
     with contextlib.ExitStack() as on_exit:
         on_exit.callback(roll_back, connection)

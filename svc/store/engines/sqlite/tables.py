@@ -53,7 +53,7 @@ def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]
 
 @functools.cache  # the result is constant, and is needed each time that a store is opened
 def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
-    """Return the column names by table in this schema version. Both engines have the same columns."""
+    """Return the column names of the tables in this schema version, by table. Both engines have the same columns."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         run_migrations(database, _steps_to(version))
         return columns_by_table(database)
