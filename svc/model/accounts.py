@@ -103,7 +103,7 @@ class Account:
     error: ErrorNote | None
     warnings: tuple[AccountWarning, ...]  # each warning stays until its cause is fixed
     revoke_tokens: tuple[str, ...]  # names of tokens that may still be valid, but that the account does not use
-    bootstrap_expires_at: int | None  # None if the bootstrap token has been deleted
+    bootstrap_expires_at: int | None  # None if the bootstrap token was deleted or has expired
     location: Location | None  # location of the Worker's database; None if Cloudflare chose it
     database_id: str | None
     database_sought_at: int | None  # when the database was requested, if no outcome has been recorded

@@ -40,7 +40,7 @@ class Measured:
 
     `busiest`: the highest daily usage, or the size when it was last read.
     `busiest_day`: the day of that usage or reading; None if there was no usage.
-    `forecast`: the day on which the trend reaches the limit.
+    `forecast`: the day on which the trend reaches the limit; None if it does not within 30 days.
     """
 
     level: AdviceLevel

@@ -23,5 +23,5 @@ class Disabled:
 
     @property
     def details(self) -> JsonObject:
-        """The details of the error that refuses changes to the object."""
+        """The details of the error for a rejected change of the site or link."""
         return {"disabled": {"at": iso(self.at), "reason": self.reason}}

@@ -14,7 +14,7 @@ UpdateOutcome = Literal["under_way", "updated", "failed", "excused"]
 
 @dataclass(frozen=True)
 class Rollout:
-    """The update of all accounts to a Worker version: first a few canary accounts, then the others in waves.
+    """The update of all accounts to a Worker version: first a few canary accounts, then the others over time.
 
     `updated`: number of accounts whose new Worker has reported. `failed`: number of accounts whose update failed
     because of the new Worker.
@@ -24,7 +24,7 @@ class Rollout:
     bundle: str  # sha256
     state: RolloutState
     reason: HaltReason | None  # set while the rollout is halted
-    spread_from: int | None  # start of the waves; None until the canary phase has ended
+    spread_from: int | None  # when the updates of the other accounts began; None until the canary phase has ended
     updated: int
     failed: int
     started_at: int
