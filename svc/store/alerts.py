@@ -60,7 +60,7 @@ class WatchedSite:
 
     @property
     def was_punctual(self) -> bool:
-        """Return True if the Worker has pushed each hour since the last check in time, and the site has no problem."""
+        """Return True if each hour since the last check was pushed in time, and the site has no problem."""
         state = self.state
         return state is not None and not self.has_problem and self.as_of - state.checked_until <= PUNCTUAL_MS
 
