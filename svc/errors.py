@@ -280,7 +280,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "route_conflict": Meaning(
         409,
         "Another Worker already uses this route.",
-        "Remove the other route in the Cloudflare dashboard. The service then creates its own route automatically.",
+        "Remove the other Worker's route in the Cloudflare dashboard. The service then creates its own route"
+        " automatically.",
     ),
     "site_not_active": Meaning(409, "The site has been deleted."),
     "note_automatic": Meaning(

@@ -12,7 +12,7 @@ from tests.web.places import ROOT, open_furnished, pages
 
 SHOTS = ROOT / "var/shots"
 LOCALES = ("en-US", "de-DE")
-# A large screen, a tablet or a page at 200 % zoom, a phone, and the narrowest phone.
+# A large screen, a tablet or a page at 200% zoom, a phone, and the narrowest phone.
 WIDTHS = (1440, 768, 390, 320)
 
 

@@ -91,7 +91,7 @@ Limitations:
   known bug that `x*` takes precedence over `x/*`. Error page 1027 has status 429, and 522 is returned without a delay.
   workers.dev addresses can be enabled and disabled, but do not respond.
 - Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,
-  secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
+  secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100%.
 - The API: account tokens only, so calls that need a user are rejected. Databases have no export, import or time
   travel. Analytics have five datasets by day, without delay, and are sampled only if a call to the control interface
   requests this.

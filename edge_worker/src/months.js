@@ -29,7 +29,7 @@ const STEP_DAYS = STEP_TARGETS * 31;
  */
 const EXPIRED_ROWS = 32;
 
-/** The limits of an incomplete row are this many times those of a complete row. */
+/** While a row is incomplete, the limits of a complete row are multiplied by this number. */
 const UNFINISHED_SHARE = 4;
 /** If a row is too large, the limits of its lists are multiplied by this number until the row fits. */
 const SMALLER_SHARE = 0.8;

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Iterable
 
-# The maximum length of a row. A page's title or URL usually has a few hundred characters.
+# The maximum length of a row. Real rows are far shorter: a page's title or URL rarely has more than a few hundred
+# characters.
 MAX_ROW_CHARS = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
 # The first bytes of a ZIP archive with files, of an empty ZIP archive, and of a gzip file.

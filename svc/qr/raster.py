@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from svc.identity.logo import Logo
 
-# The maximum width and height of a logo in pixels. Larger pictures take too long to read, and a logo is at most 28 % as
+# The maximum width and height of a logo in pixels. Larger pictures take too long to read, and a logo is at most 28% as
 # wide as a QR code.
 MAX_SIDE = 1_024
 _KEPT_SIDE = 512

@@ -3,7 +3,7 @@
 - `wire.d.ts`: the API's types, so that the type checker checks the pages against the OpenAPI document.
 - `remedies.js`: the catalogue of errors, other codes of the API, and the link to Cloudflare's bootstrap token form.
 - `german.js`: the German texts of these codes, which emails also use.
-- `import-columns.js`: the column names and values of exports of links, from this service and other products.
+- `import-columns.js`: the column names and values that this service and other products use in link exports.
 - `known-sources.js`: the names of well-known sources.
 
 An unknown schema keyword is an error. Otherwise, the generated types could be incomplete without anyone noticing. `make

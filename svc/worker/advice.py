@@ -6,7 +6,7 @@ Days without a figure are ignored, and so are imprecise estimates. If a metric h
 The forecast is a seasonal Kendall trend with weekdays as the seasons (R. M. Hirsch, J. R. Slack, R. A. Smith,
 Techniques of trend analysis for monthly water quality data, Water Resources Research 18, 1982). The method compares
 each day only with the same weekday in other weeks, so that a weekly pattern does not count as a trend. Kendall's test
-over these pairs (two-sided, 5 %, corrected for ties) decides whether usage is growing. The rate of growth is the median
+over these pairs (two-sided, 5%, corrected for ties) decides whether usage is growing. The rate of growth is the median
 of the pairs' slopes (P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, Journal of the American
 Statistical Association 63, 1968). A single peak, missing day or outlier hardly affects the median. The forecast extends
 the values of each weekday at this rate. It requires 14 known days. The trend begins with the first day that has usage
@@ -35,8 +35,8 @@ FORECAST_DAYS = 30
 _SOON_DAYS = 7
 _FEWEST_DAYS = 14  # two days for each weekday
 _WEEK = 7
-_GROWS = 1.96  # threshold of the test, in standard deviations of Kendall's score; this is 5 %, two-sided
-# The maximum width of an estimate's 95 % interval, as a fraction of the limit. A wider interval could lead to a wrong
+_GROWS = 1.96  # threshold of the test, in standard deviations of Kendall's score; this is 5%, two-sided
+# The maximum width of an estimate's 95% interval, as a fraction of the limit. A wider interval could lead to a wrong
 # level.
 _WIDEST_ESTIMATE = 0.1
 _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)

@@ -1,4 +1,4 @@
-"""After a disconnect, reports include all earlier visits, even those that the Worker had not pushed until then."""
+"""After a disconnect, reports include all earlier visits, even those that the Worker had not yet pushed."""
 
 from __future__ import annotations
 

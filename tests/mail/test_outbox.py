@@ -303,7 +303,7 @@ async def test_transient_refusal_is_retried_with_growing_delays_and_delays_no_ot
             for _ in range(100):
                 clock.advance_s(90)
                 await box.settled()
-            # The delays are 1, 2, 4, 8, 16 and 32 minutes, plus or minus 25 %, plus up to 90 s until the next poll.
+            # The delays are 1, 2, 4, 8, 16 and 32 minutes, plus or minus 25%, plus up to 90 s until the next poll.
         counted = tries(metrics)
         assert 8 * 5 <= counted.pop("retried") <= 8 * 7
         assert counted == {"sent": 9}

@@ -337,7 +337,7 @@ def test_new_link_is_previewed_copied_and_undone(visit, furnished, api):
     code.fill("x")
     expect(preview).to_contain_text(f"{HOST}/x → {target}")
     page.get_by_role("button", name="Create link").click()
-    page.get_by_text("Use 3 to 32 letters from A to Z, digits, - and _.").wait_for()
+    page.get_by_text("Use 3 to 32 characters: letters (A to Z), digits, hyphens and underscores.").wait_for()
     visit.found.clear()  # the browser logs an error response
     visit.axe("with a wrong code")
     code.fill("undone")

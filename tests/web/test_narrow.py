@@ -1,4 +1,4 @@
-"""On narrow screens and with 400 % zoom, nothing is clipped, overlapping or out of reach."""
+"""On narrow screens and with 400% zoom, nothing is clipped, overlapping or out of reach."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ async def create_deployment(account: Account, name: str) -> Response:
     script, body = script_of(account, name), await body_object()
     wanted = body.get("versions") or []
     if body.get("strategy") != "percentage" or len(wanted) != 1 or wanted[0].get("percentage") != 100:
-        raise invalid("this emulator deploys one version at 100 %", 10210)
+        raise invalid("this emulator deploys one version at 100%", 10210)
     found = script.version(str(wanted[0].get("version_id")))
     if found is None:
         raise ApiError(404, 10222, "workers.api.error.version_not_found")

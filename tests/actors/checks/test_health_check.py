@@ -286,7 +286,7 @@ async def test_resources_changed_outside_are_reported_and_not_touched(service, z
     assert not any(one["mended"] for one in findings)
     found = by_thing(findings)
     assert set(found) == {f"the route {pattern}", f"the Worker {SCRIPT}", "the Worker's cron trigger"}
-    assert "Remove the other route" in found[f"the route {pattern}"][2]
+    assert "Remove the other Worker's route" in found[f"the route {pattern}"][2]
     assert "WORKER_KEY" in found[f"the Worker {SCRIPT}"][0]
     assert "Delete a cron trigger" in found["the Worker's cron trigger"][2]
     assert (await customer_api.routes())[1][pattern]["script"] is None

@@ -109,7 +109,7 @@ const account = {
     },
     leave: "Sie können diese Seite verlassen. Der Vorgang läuft im Hintergrund weiter.",
     ready: "Alles ist installiert. Bis zum ersten Bericht des Workers kann es 15 Minuten dauern.",
-    waits: "Cloudflare antwortet nicht mehr. Senden Sie dieselbe Anfrage innerhalb einer Stunde erneut.",
+    waits: "Cloudflare antwortet nicht mehr. Verbinden Sie das Konto innerhalb einer Stunde erneut, um fortzufahren.",
     changed: (ago) => `Letzter Schritt ${ago}.`,
     slow: "Cloudflare antwortet langsam. Der Dienst versucht es weiter.",
     failed: {
@@ -142,7 +142,8 @@ const account = {
 
   plan: {
     title: "Auslastung",
-    intro: "Die letzten sieben vollen Tage (UTC), für das gesamte Cloudflare-Konto.",
+    intro:
+      "Anfragen und Zeilen: die letzten sieben vollen Tage (UTC), für das gesamte Cloudflare-Konto. Datenbank: die aktuelle Größe der Datenbank des Workers.",
     none: "Ab dem Tag nach dem Verbinden verfügbar.",
     of: (value, limit) => `${value} von ${limit}`,
     metrics: {

@@ -75,7 +75,7 @@ const profile = {
     onlyHere: "Das Folgende wird nur einmal angezeigt. Kopieren Sie es, bevor Sie die Seite verlassen.",
     tokens: "Zu widerrufende Tokens",
     tokensText:
-      "Diese Tokens können sich nicht selbst löschen. Widerrufen Sie sie im Cloudflare-Dashboard unter Manage Account → Account API Tokens.",
+      "Der Dienst konnte diese Tokens nicht löschen. Widerrufen Sie sie im Cloudflare-Dashboard unter Manage Account → Account API Tokens.",
     left: "Noch bei Cloudflare vorhanden",
     done: "Fertig",
   },

@@ -22,7 +22,7 @@ export default {
     missing: "missing",
     who: "You need to be a Super Administrator or Administrator of the account, or have the API Token Provisioning role.",
     label: "Bootstrap token",
-    hint: "Used once, then deleted. Never stored.",
+    hint: "Used once, then deleted from Cloudflare. This service never stores it.",
     kinds: {
       "": "",
       user: "This is a user token (cfut_…). Create an account token (cfat_…) instead.",
@@ -103,7 +103,7 @@ export default {
     },
     leave: "You can leave this page. The operation continues in the background.",
     ready: "The Worker's first report can take up to 15 minutes.",
-    waits: "Cloudflare stopped responding. Send the same request again within an hour to continue.",
+    waits: "Cloudflare stopped responding. To continue, reconnect the account within an hour.",
     changed: (/** @type {string} */ ago) => `Last step ${ago}.`,
     slow: "Cloudflare is responding slowly. The service keeps trying.",
     failed: {
@@ -134,7 +134,8 @@ export default {
 
   plan: {
     title: "Plan usage",
-    intro: "The last seven full days (UTC), across the whole Cloudflare account.",
+    intro:
+      "Requests and rows: the last seven full days (UTC), across the whole Cloudflare account. Database: the current size of the Worker's database.",
     none: "Available from the day after you connect.",
     of: (/** @type {string} */ value, /** @type {string} */ limit) => `${value} of ${limit}`,
     metrics: {

@@ -41,7 +41,7 @@ export default {
   revoke: "Revoke",
   revokeOf: (/** @type {string} */ name) => `Revoke “${name}”`,
   revokeText:
-    "Requests with this key will be rejected from now on. Everything created with it is kept. This cannot be undone.",
+    "The key will stop working immediately. Everything created with it is kept. This cannot be undone.",
   issued: {
     title: "Your new API key",
     titleOf: (/** @type {string} */ name) => `Your new API key “${name}”`,

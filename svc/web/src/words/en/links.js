@@ -40,7 +40,7 @@ const links = {
   targetHint: "For example https://example.com/menu",
   code: "Code",
   codeHint: "Leave empty for a random code.",
-  codeForm: "Use 3 to 32 letters from A to Z, digits, - and _.",
+  codeForm: "Use 3 to 32 characters: letters (A to Z), digits, hyphens and underscores.",
   preview: "Preview",
   randomCode: "random code",
   utm: {

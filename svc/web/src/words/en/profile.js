@@ -74,7 +74,7 @@ export default {
     onlyHere: "The following is shown only once. Copy it before you leave.",
     tokens: "Tokens to revoke",
     tokensText:
-      "These tokens cannot delete themselves. Revoke them in the Cloudflare dashboard under Manage Account → Account API Tokens.",
+      "The service could not delete these tokens. Revoke them in the Cloudflare dashboard under Manage Account → Account API Tokens.",
     left: "Remaining at Cloudflare",
     done: "Done",
   },
