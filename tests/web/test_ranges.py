@@ -161,7 +161,7 @@ def test_presets_and_shortcuts_have_addresses_and_work_back_and_forward(tab: Pag
 def test_months_step_over_the_end_of_a_year_and_a_leap_day(tab: Page, show: Callable[[str], None]) -> None:
     show("?from=2025-01-01&to=2025-01-31")
     previous = tab.get_by_role("button", name="Earlier")
-    following = tab.get_by_role("button", name="Later")
+    following = tab.get_by_role("button", name="Later", exact=True)
     expect(tab.locator(".range").get_by_role("button", name="Jan 2025")).to_be_visible()
     previous.click()
     tab.wait_for_url("**?from=2024-12-01&to=2024-12-31")
