@@ -40,8 +40,7 @@ export default {
   renameOf: (/** @type {string} */ name) => `Rename “${name}”`,
   revoke: "Revoke",
   revokeOf: (/** @type {string} */ name) => `Revoke “${name}”`,
-  revokeText:
-    "The key will stop working immediately. Everything created with it is kept. This cannot be undone.",
+  revokeText: "The key will stop working immediately. Everything created with it is kept. This cannot be undone.",
   issued: {
     title: "Your new API key",
     titleOf: (/** @type {string} */ name) => `Your new API key “${name}”`,
