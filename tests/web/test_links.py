@@ -342,7 +342,7 @@ def test_new_link_is_previewed_copied_and_undone(visit, furnished, api):
     visit.axe("with a wrong code")
     code.fill("undone")
     page.get_by_role("button", name="Create link").click()
-    page.get_by_role("status").filter(has_text="Link created. The short link is copied.").wait_for()
+    page.get_by_role("status").filter(has_text="Link created. The short link was copied.").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == f"https://{HOST}/undone"
     link = link_of(api, "undone")
     assert link["url"] == target
