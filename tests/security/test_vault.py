@@ -37,7 +37,8 @@ def test_sealed_secret_opens_and_is_encrypted(tmp_path):
 def test_secret_does_not_open_for_other_account(tmp_path):
     vault = opened(tmp_path / "key")
     sealed = vault.seal("cfat_secret", OWNER)
-    for owner, box in [("acc_b", sealed), (OWNER, sealed[:-1] + bytes([sealed[-1] ^ 1])), (OWNER, b""), (OWNER, sealed[:13])]:
+    changed = sealed[:-1] + bytes([sealed[-1] ^ 1])
+    for owner, box in [("acc_b", sealed), (OWNER, changed), (OWNER, b""), (OWNER, sealed[:13])]:
         with pytest.raises(CannotUnseal):
             vault.open(box, owner)
 
