@@ -42,8 +42,10 @@ _INSERT = (
 _MAX_SEARCHED = 5_000
 
 
-def with_events(tx: Tx[T]) -> Generator[Statement | Changed, list[Row], T]:
-    """Wrap a transaction so that its events are written at its end. The engines wrap every transaction."""
+def statements_of(tx: Tx[T], changes: set[str]) -> Generator[Statement, list[Row], T]:
+    """Yield the statements of a transaction, and write its events at its end. Add the ids of changed accounts to
+    `changes`. The engines run every transaction with this function.
+    """
     happened: list[Event] = []
     changed = True
     with closing(tx):
@@ -52,6 +54,9 @@ def with_events(tx: Tx[T]) -> Generator[Statement | Changed, list[Row], T]:
             while True:
                 if isinstance(step, Event):
                     happened.append(step)
+                    step = tx.send([])
+                elif isinstance(step, Changed):
+                    changes.add(step.edge_account_id)
                     step = tx.send([])
                 elif isinstance(step, Unchanged):
                     changed = False

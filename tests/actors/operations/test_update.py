@@ -294,8 +294,8 @@ async def test_health_check_updates_tables_that_were_restored(installed, next_bu
     installed.timing |= {"health_every_s": 0.2}
     async with installed.running() as service:
 
-        async def mended():
+        async def repaired():
             return await value(service, *NOTE) or None
 
-        await eventually(mended)
+        await eventually(repaired)
         assert await value(service, *NUMBER) == next_bundle.schema

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import asyncpg
 
 from svc.store.engines.postgres.session import DRIVER_ERRORS, terminate
-from svc.store.events import with_events
-from svc.store.tx import Changed
+from svc.store.events import statements_of
 
 if TYPE_CHECKING:
     from svc.store.tx import Row, Statement, Tx
@@ -20,15 +19,11 @@ T = TypeVar("T")
 
 async def drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
     """Run the statements of a transaction and return its result. Add the ids of changed accounts to `changes`."""
-    with contextlib.closing(with_events(tx)) as steps:
+    with contextlib.closing(statements_of(tx, changes)) as statements:
         try:
-            step = next(steps)
+            statement = next(statements)
             while True:
-                if isinstance(step, Changed):
-                    changes.add(step.edge_account_id)
-                    step = steps.send([])
-                else:
-                    step = steps.send(await _execute(connection, step))
+                statement = statements.send(await _execute(connection, statement))
         except StopIteration as done:
             value: T = done.value
             return value

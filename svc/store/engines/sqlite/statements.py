@@ -9,8 +9,7 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from svc.store.events import with_events
-from svc.store.tx import Changed
+from svc.store.events import statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,15 +27,11 @@ _ROWS_AT_ONCE = (64, 8)
 
 def drive(connection: sqlite3.Connection, tx: Tx[Any], changes: set[str]) -> Any:
     """Run the statements of a transaction and return its result. Add the ids of changed accounts to `changes`."""
-    with contextlib.closing(with_events(tx)) as steps:
+    with contextlib.closing(statements_of(tx, changes)) as statements:
         try:
-            step = next(steps)
+            statement = next(statements)
             while True:
-                if isinstance(step, Changed):
-                    changes.add(step.edge_account_id)
-                    step = steps.send([])
-                else:
-                    step = steps.send(_execute(connection, step))
+                statement = statements.send(_execute(connection, statement))
         except StopIteration as done:
             return done.value
 
