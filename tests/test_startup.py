@@ -37,7 +37,11 @@ main(["serve"])
 
 @pytest.mark.parametrize(
     ("arguments", "own"),
-    [(("--version",), set()), (("docs",), {"docs", "output"}), (("licences", "-h"), {"licences", "output"})],
+    [
+        (("--version",), set()),
+        (("docs",), {"arguments", "docs", "output"}),
+        (("licences", "-h"), {"arguments", "licences", "output"}),
+    ],
 )
 def test_command_imports_only_its_own_module(tmp_path: Path, arguments: tuple[str, ...], own: set[str]) -> None:
     ran = svc_process(tmp_path, *arguments, PYTHONVERBOSE="1")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from svc.addresses import LONGEST_EMAIL
+from svc.commands.arguments import add_command
 from svc.commands.confirmation import confirms
 from svc.commands.output import plural, printable
 
@@ -43,11 +44,12 @@ _NOT_RUNNING = "no service is running; start it with svc serve, because only the
 
 def add_to(account: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the command of this module to the command `account`."""
-    disconnect = account.add_parser(
+    disconnect = add_command(
+        account,
+        shared,
         "disconnect",
-        parents=[shared],
-        help="remove the service from a user's Cloudflare account",
-        description="The running service removes Workers, databases and routes from Cloudflare, which cannot be undone."
+        "remove the service from a user's Cloudflare account",
+        "The running service removes Workers, databases and routes from Cloudflare, which cannot be undone."
         " The command waits for the result, and lists the resources that remain at Cloudflare.",
     )
     which = disconnect.add_mutually_exclusive_group(required=True)

@@ -10,6 +10,7 @@ import trio
 
 from svc.addresses import LONGEST_EMAIL
 from svc.commands import account_disconnect
+from svc.commands.arguments import add_command, add_group
 from svc.commands.output import print_facts, printable
 from svc.commands.paged_list import print_pages
 from svc.model import AccountState
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    account = commands.add_parser("account", help="list, show and disconnect accounts").add_subparsers(
-        required=True, metavar="ACTION"
-    )
-    listing = account.add_parser("list", parents=[shared], help="list the connected accounts of all users")
+    account = add_group(commands, "account", "list, show and disconnect accounts")
+    listing = add_command(account, shared, "list", "list the connected accounts of all users")
     listing.add_argument("--sort", choices=("oldest", "newest"), default="oldest", help="default: oldest first")
     listing.add_argument(
         "--contains", metavar="TEXT", default="", help="only accounts with this text in the name, IDs or user's address"
@@ -43,11 +42,11 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     )
     listing.add_argument("--json", action="store_true", help="print one JSON object per line")
     listing.set_defaults(command=_list)
-    show = account.add_parser(
-        "show", parents=[shared], help="show an account; for a disconnected account, the resources that remain"
+    show = add_command(
+        account, shared, "show", "show an account; for a disconnected account, the resources that remain"
     )
     show.add_argument("account", metavar="ACCOUNT", help="the account's ID or its Cloudflare account ID")
-    show.add_argument("--json", action="store_true", help="print one JSON object")
+    show.add_argument("--json", action="store_true", help="print the result as a JSON object")
     show.set_defaults(command=_show)
     account_disconnect.add_to(account, shared)
 

@@ -15,6 +15,29 @@ if TYPE_CHECKING:
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
+def add_command(
+    commands: Commands, shared: argparse.ArgumentParser, name: str, summary: str, more: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command and return its parser.
+
+    `summary` is a phrase such as "list users": the list of commands shows the phrase, and the help of the command
+    begins with it. `more` continues that help with whole sentences.
+    """
+    description = f"{summary[0].upper()}{summary[1:]}. {more}"
+    return commands.add_parser(name, parents=[shared], help=summary, description=description)
+
+
+def add_group(commands: Commands, name: str, summary: str) -> Commands:
+    """Add a command that has actions, such as `svc user`. Return the object to which the actions add their parsers."""
+    group = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    return group.add_subparsers(required=True, metavar="ACTION")
+
+
+def add_email(parser: argparse.ArgumentParser, text: str = "the user's email address") -> None:
+    """Add the argument EMAIL."""
+    parser.add_argument("email", metavar="EMAIL", help=text)
+
+
 def edge_account_id(text: str) -> str:
     """Return the text if it is a valid Cloudflare account ID. Raises argparse.ArgumentTypeError."""
     if re.fullmatch(r"[0-9a-f]{32}", text) is None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from svc.commands.arguments import add_command
 from svc.commands.output import plural
 
 if TYPE_CHECKING:
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    backup = commands.add_parser(
+    backup = add_command(
+        commands,
+        shared,
         "backup",
-        parents=[shared],
-        help="back up the store and its key to one file; the service can keep running (docs/operate/backup.md)",
+        "back up the store and its key to one file; the service can keep running (docs/operate/backup.md)",
     )
     backup.add_argument("file", metavar="FILE", help="backup file to write; - for standard output")
     backup.add_argument(
@@ -32,15 +34,16 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     backup.add_argument("--replace", action="store_true", help="overwrite an existing backup")
     backup.set_defaults(command=_backup)
 
-    verify = commands.add_parser("verify", parents=[shared], help="check that a backup can be restored")
+    verify = add_command(commands, shared, "verify", "check that a backup can be restored")
     verify.add_argument("file", metavar="FILE", help="backup file; - for standard input")
     verify.set_defaults(command=_verify)
 
-    restore = commands.add_parser(
+    restore = add_command(
+        commands,
+        shared,
         "restore",
-        parents=[shared],
-        help="replace the store with a backup, while the service is stopped",
-        description="When the service starts, it syncs all Workers with the restored store.",
+        "replace the store with a backup, while the service is stopped",
+        "When the service starts, it syncs all Workers with the restored store.",
     )
     restore.add_argument("file", metavar="FILE", help="backup file; - for standard input")
     restore.add_argument("--replace", action="store_true", help="move an existing store to another name first")

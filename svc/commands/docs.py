@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from svc.commands.arguments import add_command
 from svc.commands.output import ignoring_closed_pipe
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ _KINDS = {".yml": "alert rules for Prometheus", ".json": "dashboard for Grafana"
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    docs = commands.add_parser(
-        "docs", parents=[shared], help="show the documentation, alert rules, dashboard and changelog of this version"
+    docs = add_command(
+        commands, shared, "docs", "show the documentation, alert rules, dashboard and changelog of this version"
     )
     which = docs.add_mutually_exclusive_group()
     which.add_argument("page", nargs="?", metavar="PAGE", help="print this page or file (default: list all)")

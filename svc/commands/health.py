@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from svc import addresses
+from svc.commands.arguments import add_command
 
 if TYPE_CHECKING:
     import argparse
@@ -27,11 +28,12 @@ _STEP_S = 5.0
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    health = commands.add_parser(
+    health = add_command(
+        commands,
+        shared,
         "health",
-        parents=[shared],
-        help="check that the service responds or waits as a standby (exit status 0 or 1)",
-        description="Requests /healthz, which checks the process but not its store (/readyz does). Without --url, a"
+        "check that the service responds or waits as a standby (exit status 0 or 1)",
+        "The command requests /healthz, which checks the process but not its store (/readyz does). Without --url, a"
         " standby that waits on this machine also counts as healthy; the output says that it is not serving.",
     )
     health.add_argument(

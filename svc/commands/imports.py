@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.commands.arguments import edge_account_id
+from svc.commands.arguments import add_command, add_group, edge_account_id
 from svc.commands.output import plural, printable
 from svc.faults import first_of
 from svc.imports.links.restrictions import INCLUDED
@@ -26,17 +26,16 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    imports = commands.add_parser("import", help="import data from another product").add_subparsers(
-        required=True, metavar="WHAT"
-    )
-    import_links = imports.add_parser(
+    imports = add_group(commands, "import", "import data from another product")
+    import_links = add_command(
+        imports,
+        shared,
         "links",
-        parents=[shared],
-        help="import short links from a CSV export (docs/use/import-links.md)",
-        description="Shows what would be imported. With --apply, imports it. You can repeat an import: existing links"
-        " are skipped.",
+        "import short links from a CSV export (docs/use/import-links.md)",
+        "Without --apply, the command only shows what it would import. You can repeat an import: existing links are"
+        " skipped.",
     )
-    import_links.add_argument("file", metavar="FILE", type=Path)
+    import_links.add_argument("file", metavar="FILE", type=Path, help="the export")
     import_links.add_argument(
         "--account", metavar="ID", help="account to import into; required if the user has several"
     )
@@ -45,7 +44,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "--of",
         metavar="EDGE_ACCOUNT_ID",
         type=edge_account_id,
-        help="for an export of this service: import the links of this Cloudflare account"
+        help="if FILE is an export of this service: the Cloudflare account whose links to import"
         " (default: the account to import into)",
     )
     import_links.add_argument(
@@ -53,7 +52,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         metavar="KINDS",
         type=_restrictions,
         default=(),
-        help="also import links with these restrictions, such as `expired,archived`; one or more of: "
+        help="also import these kinds of links, which are skipped by default; a comma-separated list of: "
         + ", ".join(INCLUDED),
     )
     import_links.add_argument("--https", action="store_true", help="change http:// destinations to https://")
@@ -61,12 +60,13 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     import_links.add_argument("--apply", action="store_true", help="import the links")
     import_links.set_defaults(command=_import_links)
 
-    import_totals = imports.add_parser(
+    import_totals = add_command(
+        imports,
+        shared,
         "totals",
-        parents=[shared],
-        help="import daily totals from other products or this service (docs/use/import-totals.md)",
-        description="Imports totals for the days before a site or link was added here. Shows what would be imported."
-        " With --apply, imports it. You can repeat an import: existing days are skipped.",
+        "import daily totals from other products or this service (docs/use/import-totals.md)",
+        "The command imports the days before a site or link was added to this service. Without --apply, the command"
+        " only shows what it would import. You can repeat an import: existing days are skipped.",
     )
     import_totals.add_argument(
         "file", metavar="FILE", type=Path, help="the export: CSV, JSON or ZIP, optionally compressed with gzip"

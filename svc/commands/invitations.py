@@ -10,7 +10,7 @@ import trio
 
 from svc.addresses import LONGEST_EMAIL
 from svc.clock import DAY_MS, iso
-from svc.commands.arguments import positive_number
+from svc.commands.arguments import add_command, add_email, positive_number
 from svc.commands.output import printable
 from svc.commands.paged_list import print_pages
 from svc.model import LANGUAGES
@@ -30,8 +30,8 @@ _MAX_DAYS = 365
 
 def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module to the command `user`."""
-    invite = user.add_parser("invite", parents=[shared], help="invite an email address to sign up")
-    invite.add_argument("email")
+    invite = add_command(user, shared, "invite", "invite a person to sign up", "The person gets an email with a link.")
+    add_email(invite, "the person's email address")
     invite.add_argument(
         "--print", action="store_true", dest="prints", help="print the link instead of sending an email"
     )
@@ -42,14 +42,14 @@ def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
         help=f"days until the invitation expires (default: {_DAYS})",
     )
     invite.add_argument("--language", choices=LANGUAGES, help="language of the email (default: en)")
-    invite.add_argument("--json", action="store_true", help="print one JSON object")
+    invite.add_argument("--json", action="store_true", help="print the result as a JSON object")
     invite.set_defaults(command=_invite)
-    listing = user.add_parser("invitations", parents=[shared], help="list pending invitations")
+    listing = add_command(user, shared, "invitations", "list pending invitations")
     listing.add_argument("--json", action="store_true", help="print one JSON object per line")
     listing.set_defaults(command=_list)
-    revoke = user.add_parser("revoke-invitation", parents=[shared], help="revoke a pending invitation")
-    revoke.add_argument("email")
-    revoke.add_argument("--json", action="store_true", help="print one JSON object")
+    revoke = add_command(user, shared, "revoke-invitation", "revoke a pending invitation", "Its link stops working.")
+    add_email(revoke, "the invited email address")
+    revoke.add_argument("--json", action="store_true", help="print the result as a JSON object")
     revoke.set_defaults(command=_revoke)
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from svc.commands.arguments import add_command
 from svc.commands.output import ignoring_closed_pipe
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _NAME = "licences.txt"
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    licences = commands.add_parser(
-        "licences", parents=[shared], help="show the licences of the service and everything bundled with it"
+    licences = add_command(
+        commands, shared, "licences", "show the licences of the service and everything bundled with it"
     )
     licences.set_defaults(command=_licences, needs_config=False)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from svc.commands.arguments import add_command, add_group
 from svc.commands.output import printable
 from svc.model import MAX_REASON_CHARS
 
@@ -27,21 +28,27 @@ _MAX_NAME = 300
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
     for kind, name, disables, enables in (
-        ("link", "LINK", "stop redirecting a link, and show the reason to its owner", "redirect a disabled link again"),
-        ("site", "SITE", "stop counting a site, and show the reason to its owner", "count a disabled site again"),
+        ("link", "LINK", "stop redirecting a link, and give its owner the reason", "redirect a disabled link again"),
+        (
+            "site",
+            "SITE",
+            "stop counting a site's visits, and give its owner the reason",
+            "count a disabled site's visits again",
+        ),
     ):
-        actions = commands.add_parser(kind, help=f"disable or enable a {kind}").add_subparsers(
-            required=True, metavar="ACTION"
-        )
-        disable = actions.add_parser("disable", parents=[shared], help=disables)
-        enable = actions.add_parser("enable", parents=[shared], help=enables)
+        actions = add_group(commands, kind, f"disable or enable a {kind}")
+        disable = add_command(actions, shared, "disable", disables)
+        enable = add_command(actions, shared, "enable", enables)
         named = "the link's ID or its short URL" if kind == "link" else "the site's ID or its host"
         for action in (disable, enable):
             action.add_argument("target", metavar=name, help=named)
             action.add_argument("--json", action="store_true", help="print the result as a JSON object")
             action.set_defaults(kind=kind)
         disable.add_argument(
-            "--reason", type=_reason, required=True, help=f"for the owner; at most {MAX_REASON_CHARS} characters"
+            "--reason",
+            type=_reason,
+            required=True,
+            help=f"reason, which the owner sees; at most {MAX_REASON_CHARS} characters",
         )
         disable.set_defaults(command=_disable)
         enable.set_defaults(command=_enable)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.commands.arguments import edge_account_id
+from svc.commands.arguments import add_command, edge_account_id
 
 if TYPE_CHECKING:
     import argparse
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    field = commands.add_parser(
+    field = add_command(
+        commands,
+        shared,
         "field-check",
-        parents=[shared],
-        help="test connect, counting and reports on a real account, then clean up (docs/develop/field-check.md)",
-        description="Reads a bootstrap token from standard input.",
+        "test connect, counting and reports on a real account, then clean up (docs/develop/field-check.md)",
+        "The command reads a bootstrap token from standard input.",
     )
-    field.add_argument("account", metavar="EDGE_ACCOUNT_ID", type=edge_account_id)
+    field.add_argument("account", metavar="EDGE_ACCOUNT_ID", type=edge_account_id, help="the Cloudflare account's ID")
     field.add_argument(
         "--zone", metavar="NAME", help="also create a route in this zone and send a page view through it"
     )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from svc.commands.arguments import add_command, add_group
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
@@ -32,13 +34,12 @@ _NOT_BEGUN = "no rollout has started"
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    rollout = commands.add_parser("rollout", help="show, halt or resume the update of all Workers")
-    actions = rollout.add_subparsers(required=True, metavar="ACTION")
-    status = actions.add_parser("status", parents=[shared], help="show the state, the failures and the next step")
+    actions = add_group(commands, "rollout", "show, halt or resume the update of all Workers")
+    status = add_command(actions, shared, "status", "show the state of the update, its failures and the next step")
     status.set_defaults(command=_status)
-    halt = actions.add_parser("halt", parents=[shared], help="start no more updates; running updates continue")
+    halt = add_command(actions, shared, "halt", "start no more updates; running updates continue")
     halt.set_defaults(command=_halt)
-    resume = actions.add_parser("resume", parents=[shared], help="continue, and retry failed updates")
+    resume = add_command(actions, shared, "resume", "resume the update, and retry Workers whose update failed")
     resume.set_defaults(command=_resume)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.commands.arguments import config_option
+from svc.commands.arguments import add_command, config_option
 from svc.commands.output import ignoring_closed_pipe
 
 if TYPE_CHECKING:
@@ -24,15 +24,19 @@ log = logging.getLogger(__name__)
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    serve = commands.add_parser("serve", parents=[shared], help="run the service")
+    serve = add_command(commands, shared, "serve", "run the service")
     serve.add_argument(
         "--standby",
         action="store_true",
-        help="if another svc serve uses the store, wait and take over when it exits",
+        help="if another svc serve process is using the store, wait until it exits, then take over",
     )
     serve.set_defaults(command=_serve)
-    check = commands.add_parser(
-        "check", parents=[shared], help="check configuration, store, key file, mail server, public URL and more"
+    check = add_command(
+        commands,
+        shared,
+        "check",
+        "check configuration, store, key file, mail server, public URL and more",
+        "For each problem, the command prints how to fix it.",
     )
     check.set_defaults(command=_check)
 

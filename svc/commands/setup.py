@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 from urllib.parse import quote, urlsplit
 
-from svc.commands.arguments import config_option
+from svc.commands.arguments import add_command, config_option
 from svc.config import SignUpMode
 
 if TYPE_CHECKING:
@@ -29,11 +29,12 @@ _UNIT = Path("/usr/lib/systemd/system/svc.service")
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    init = commands.add_parser(
+    init = add_command(
+        commands,
+        shared,
         "init",
-        parents=[shared],
-        help="ask for address, store and mail server, and write the configuration",
-        description="Writes the file given with --config, or config.toml. Options and existing settings become the"
+        "ask for the public URL, store and mail server, and write the configuration",
+        "The command writes the file given with --config, or config.toml. Options and existing settings become the"
         " default answers. With --yes, the command uses them without asking. Settings without a question are kept.",
     )
     init.add_argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc.commands.arguments import add_command, add_group
 from svc.commands.output import plural
 
 if TYPE_CHECKING:
@@ -15,21 +16,23 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    store = commands.add_parser("store", help="copy the store, or recover lost totals").add_subparsers(
-        required=True, metavar="ACTION"
-    )
-    copy = store.add_parser(
+    store = add_group(commands, "store", "copy the store, or recover lost totals")
+    copy = add_command(
+        store,
+        shared,
         "copy",
-        parents=[shared],
-        help="copy the store to another SQLite or PostgreSQL database, while the service is stopped",
-        description="The original store is not changed. Set the password in PGPASSWORD rather than in the URL.",
+        "copy the store to another SQLite or PostgreSQL database, while the service is stopped",
+        "The original store is not changed. Set the password in PGPASSWORD rather than in the URL.",
     )
-    copy.add_argument("--to", metavar="URL", required=True, help="sqlite:///path or postgresql://user@host/name")
+    copy.add_argument(
+        "--to", metavar="URL", required=True, help="new database: sqlite:///PATH or postgresql://USER@HOST/NAME"
+    )
     copy.set_defaults(command=_copy)
-    recovered = store.add_parser(
+    recovered = add_command(
+        store,
+        shared,
         "recovered",
-        parents=[shared],
-        help="after a recovery without svc restore: read lost totals from all Workers again",
+        "after a recovery without svc restore, read lost totals from all Workers again",
     )
     recovered.set_defaults(command=_recovered)
 

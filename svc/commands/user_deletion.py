@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from svc.addresses import LONGEST_EMAIL
+from svc.commands.arguments import add_command, add_email
 from svc.commands.confirmation import confirms
 from svc.commands.output import plural, printable
 
@@ -30,16 +31,17 @@ _POLL_S = 0.5
 
 def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the command of this module to the command `user`."""
-    delete = user.add_parser(
+    delete = add_command(
+        user,
+        shared,
         "delete",
-        parents=[shared],
-        help="delete a user and all of the user's data",
-        description="The running service disconnects the user's accounts and deletes all data. This cannot be undone."
+        "delete a user and all of the user's data",
+        "The running service disconnects the user's accounts and deletes all data. This cannot be undone."
         " The command waits for the result, and lists the resources that remain at Cloudflare.",
     )
-    delete.add_argument("email")
+    add_email(delete)
     delete.add_argument("--yes", action="store_true", help="do not ask for a confirmation")
-    delete.add_argument("--json", action="store_true", help="print one JSON object")
+    delete.add_argument("--json", action="store_true", help="print the result as a JSON object")
     delete.set_defaults(command=_delete)
 
 

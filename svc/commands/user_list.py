@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from svc.addresses import LONGEST_EMAIL
+from svc.commands.arguments import add_command, add_email
 from svc.commands.output import print_facts, printable
 from svc.commands.paged_list import print_pages
 
@@ -24,19 +25,17 @@ if TYPE_CHECKING:
 
 def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module to the command `user`."""
-    listing = user.add_parser("list", parents=[shared], help="list users")
+    listing = add_command(user, shared, "list", "list users")
     listing.add_argument(
         "--sort", choices=("oldest", "newest", "email"), default="oldest", help="default: oldest first"
     )
     listing.add_argument("--contains", metavar="TEXT", default="", help="only addresses that contain this text")
     for each in ("disabled", "unconfirmed"):
-        listing.add_argument(
-            f"--{each}", action="append_const", const=each, dest="filters", help=f"only users who are {each}"
-        )
+        listing.add_argument(f"--{each}", action="append_const", const=each, dest="filters", help=f"only {each} users")
     listing.add_argument("--json", action="store_true", help="print one JSON object per line")
     listing.set_defaults(command=_list)
-    show = user.add_parser("show", parents=[shared], help="show a user and the user's accounts")
-    show.add_argument("email")
+    show = add_command(user, shared, "show", "show a user and the user's accounts")
+    add_email(show)
     show.add_argument("--json", action="store_true", help="print one JSON object per line")
     show.set_defaults(command=_show)
 

@@ -12,6 +12,7 @@ import trio
 
 from svc.addresses import LONGEST_EMAIL
 from svc.commands import invitations, user_deletion, user_list
+from svc.commands.arguments import add_command, add_email, add_group
 from svc.commands.output import printable
 from svc.model import LIMITED_KINDS, LimitedKind
 
@@ -29,18 +30,24 @@ _LARGEST_LIMIT = 1_000_000_000
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    user = commands.add_parser("user", help="manage users").add_subparsers(required=True, metavar="ACTION")
-    add = user.add_parser("add", parents=[shared], help="add a user")
-    add.add_argument("email")
+    user = add_group(commands, "user", "manage users")
+    add = add_command(user, shared, "add", "add a user")
+    add_email(add)
     add.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
     add.add_argument("--confirmed", action="store_true", help="mark the email address as confirmed")
     add.set_defaults(command=_user_add)
-    plan = user.add_parser("plan", parents=[shared], help="change a user's plan")
-    plan.add_argument("email")
-    plan.add_argument("plan", choices=["free", "api"])
+    plan = add_command(
+        user,
+        shared,
+        "plan",
+        "change a user's plan",
+        "The plan sets how many API keys the user can have.",
+    )
+    add_email(plan)
+    plan.add_argument("plan", choices=["free", "api"], help="the new plan")
     plan.set_defaults(command=_user_plan)
-    limits = user.add_parser("limits", parents=[shared], help="show or change a user's limits")
-    limits.add_argument("email")
+    limits = add_command(user, shared, "limits", "show or change a user's limits")
+    add_email(limits)
     limits.add_argument(
         "changes",
         nargs="*",
@@ -57,15 +64,17 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         ("disable", _disable, "end a user's access; the user's Workers continue to count"),
         ("enable", _enable, "let a disabled user sign in again"),
     ):
-        action = user.add_parser(name, parents=[shared], help=what)
-        action.add_argument("email")
+        action = add_command(user, shared, name, what)
+        add_email(action)
         action.set_defaults(command=command)
-    reset = user.add_parser("reset-password", parents=[shared], help="let a user set a new password")
-    reset.add_argument("email")
+    reset = add_command(
+        user, shared, "reset-password", "let a user set a new password", "The user gets an email with a link."
+    )
+    add_email(reset)
     reset.add_argument("--print", action="store_true", dest="prints", help="print the link instead of sending an email")
     reset.set_defaults(command=_reset_password)
     for parser in (add, plan, limits, reset, *(user.choices[name] for name in ("confirm", "disable", "enable"))):
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--json", action="store_true", help="print the result as a JSON object")
 
 
 def _user_add(config: Config, arguments: argparse.Namespace) -> int:

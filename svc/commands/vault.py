@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from svc.commands.arguments import add_command, add_group
 from svc.commands.output import plural
 
 if TYPE_CHECKING:
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    vault = commands.add_parser("vault", help="manage the key that encrypts tokens").add_subparsers(
-        required=True, metavar="ACTION"
-    )
-    rotate = vault.add_parser(
+    vault = add_group(commands, "vault", "manage the key that encrypts tokens")
+    rotate = add_command(
+        vault,
+        shared,
         "rotate",
-        parents=[shared],
-        help="add a new key to the key file and re-encrypt all tokens with it; the service can keep running",
+        "add a new key to the key file and re-encrypt all tokens with it; the service can keep running",
     )
     rotate.add_argument(
         "--drop-old",
