@@ -48,8 +48,7 @@ class Connect(Body):
     )
     name: Name | None = Field(
         None,
-        description="The account's name in this service. By default, it is the name at Cloudflare. This field is not"
-        " part of the original API specification.",
+        description="The account's name in this service. By default, it is the name at Cloudflare.",
     )
 
     def options(self) -> model.ConnectOptions:
@@ -76,7 +75,6 @@ class Disconnected(ResponseBody):
     )
     leftovers: tuple[RemainingResource, ...] = Field(
         description="The same resources as in `left`, in the same order, but as codes for programs and translations."
-        " This field is not part of the original API specification."
     )
 
     @classmethod
@@ -140,7 +138,7 @@ INSTALL = Endpoint(
     tag="accounts",
     action="account.install",
     summary="Install or reinstall the Worker",
-    description="A reinstall keeps the database and gives the Worker a new key. The service overwrites neither a"
+    description="A reinstall keeps the database and gives the Worker a new key. The service does not overwrite a"
     " Worker or database that it did not create, nor a Worker that was changed outside the service.",
     scopes=("accounts",),
     body=EmptyBody,

@@ -258,11 +258,11 @@ CHANGE = Endpoint(
     method="PATCH",
     path="/v1/accounts/{account_id}",
     tag="accounts",
+    addition=True,
     action="account.change",
     summary="Change an account's name, Cloudflare plan or breakdown retention",
     description="When `plan` changes, the service immediately begins to recompute `advice`. Until it has finished,"
-    " `advice` is null. New values of `days_kept` and `months_kept` reach the Worker with the next sync. This operation"
-    " is not part of the original API specification.",
+    " `advice` is null. New values of `days_kept` and `months_kept` reach the Worker with the next sync.",
     scopes=("accounts",),
     body=AccountChange,
     response=OneAccount,

@@ -105,6 +105,7 @@ SETTINGS = Endpoint(
     method="GET",
     path="/auth/settings",
     tag="sign-in",
+    addition=True,
     summary="Get the name and the public settings of the service",
     description="Clients may cache the response for five minutes.",
     access="anybody",
@@ -130,6 +131,7 @@ INVITATION = Endpoint(
     method="POST",
     path="/auth/invitation",
     tag="sign-in",
+    addition=True,
     summary="Show the invitation that an invitation link refers to",
     description="The response does not reveal whether the address belongs to a user. If the invitation is not valid, or"
     " sign-up is closed, the response is 403 `sign_up_closed`.",

@@ -87,6 +87,7 @@ ADD_MANY = Endpoint(
     method="POST",
     path="/v1/links/bulk",
     tag="links",
+    addition=True,
     action="link.create",
     summary="Create many short links",
     description="The service creates all valid links in one transaction. For every other link, the result contains an"

@@ -60,6 +60,7 @@ class Endpoint(Generic[B, Q]):
     `cookies`: the response may set cookies.
     `signs_out`: the endpoint may end the caller's session. The response then has the header Clear-Site-Data.
     `action`: the event that a write records (svc/api/events.py), or "nothing".
+    `addition`: the endpoint is not part of the original API specification.
     `leaving`: the endpoint deletes the user, so the service stores no response for an Idempotency-Key. Until the
     deletion has ended, the session that sent the request can repeat it.
     """
@@ -72,6 +73,7 @@ class Endpoint(Generic[B, Q]):
     description: str = ""
     access: Access = "user"
     scopes: tuple[Scope, ...] = ()  # an API key needs one of these scopes; empty if it needs none
+    scopes_text: str = ""  # what the documentation says about scopes if one of `scopes` is not enough
     action: Action | Literal["nothing"] | None = None
     status: int = 200
     query: type[Q] | None = None
@@ -81,6 +83,7 @@ class Endpoint(Generic[B, Q]):
     cookies: bool = False
     signs_out: bool = False
     leaving: bool = False
+    addition: bool = False
     example: Mapping[str, object] = field(default_factory=dict)  # example of a body
     token_page: str | None = None  # URL of Cloudflare's prefilled form for the bootstrap token
 

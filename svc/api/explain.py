@@ -69,8 +69,8 @@ class ExplainedClick(ResponseBody):
     """The destination of a click, and how the Worker counts the click."""
 
     url: str | None = Field(
-        description="Null if visitors get the page for unknown codes, because the click is outside of the link's"
-        " period."
+        description="Null if the click is before `starts_at` or after `ends_at`, so that visitors get the page for"
+        " unknown codes."
     )
     rule: Annotated[int, Field(ge=0, le=9)] | None = Field(
         description="The zero-based index of the matching rule in the link's `rules`. Null if no rule matches."
@@ -98,6 +98,7 @@ EXPLAIN = Endpoint(
     method="POST",
     path="/v1/links/{link_id}/explain",
     tag="links",
+    addition=True,
     action="nothing",
     summary="Explain where a click leads and how it is counted",
     description="The service evaluates the click exactly as the Worker does once it has the current version of the"

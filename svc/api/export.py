@@ -28,12 +28,13 @@ EXPORT = Endpoint(
     method="GET",
     path="/v1/export",
     tag="me",
+    addition=True,
     summary="Export all your data as a ZIP file",
     description="The ZIP file contains your accounts, sites, links, notes, shares, email reports, all totals, and one"
     " year of events, as JSON and CSV. It includes disconnected accounts and deleted sites and links. README.txt"
     " describes the other files. The service sends the ZIP file while it creates it, so an interrupted download is"
     " incomplete. The request requires a sign-in session, or an API key with all scopes that is not limited to specific"
-    " accounts. This operation is not part of the original API specification.",
+    " accounts.",
     response=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),

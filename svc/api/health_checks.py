@@ -36,14 +36,14 @@ CHECK = Endpoint(
     method="POST",
     path="/v1/accounts/{account_id}/check",
     tag="accounts",
+    addition=True,
     action="account.check",
     summary="Run a health check, and repair what can be repaired safely",
     description="The health check inspects the working token and its permissions; the Worker, its bindings, its cron"
     " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the Worker's"
     " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
     " that were changed outside the service; it reports them as findings. You can run a health check in any account"
-    " state. The service also runs health checks automatically. This operation is not part of the original API"
-    " specification.",
+    " state. The service also runs health checks automatically.",
     scopes=("accounts",),
     body=EmptyBody,
     response=Check,

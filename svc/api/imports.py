@@ -104,13 +104,14 @@ _DESCRIPTION = (
     " the file: GoatCounter, Plausible, Umami, Matomo, Google Analytics 4, Counterscale, an export of this service, or"
     " a table with the columns `day` and `views`. If the file names several sites and links, the service imports only"
     " the totals of the site or link in the URL. All days are written in one transaction. The body can have at most 1"
-    " MiB, so compress larger files with gzip. This operation is not part of the original API specification."
+    " MiB, so compress larger files with gzip."
 )
 _EXAMPLE = {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK", "dry_run": True}
 SITE = Endpoint(
     method="POST",
     path="/v1/sites/{site_id}/totals",
     tag="reports",
+    addition=True,
     action="totals.import",
     summary="Import daily totals of a site from another product",
     description=f"{_DESCRIPTION} Each read of Cloudflare Web Analytics counts as one of the user's 30 report reads per"
@@ -125,6 +126,7 @@ LINK = Endpoint(
     method="POST",
     path="/v1/links/{link_id}/totals",
     tag="reports",
+    addition=True,
     action="totals.import",
     summary="Import daily totals of a link from another product",
     description=_DESCRIPTION,

@@ -103,10 +103,10 @@ RENAME = Endpoint(
     method="PATCH",
     path="/v1/keys/{key_id}",
     tag="keys",
+    addition=True,
     action="key.change",
     summary="Rename an API key",
-    description="You cannot change a key's scopes or restrictions. This operation is not part of the original API"
-    " specification.",
+    description="You cannot change a key's scopes or restrictions.",
     access="session",
     body=KeyChange,
     response=Key,

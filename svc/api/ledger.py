@@ -140,10 +140,11 @@ SHOW = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/ledger",
     tag="accounts",
+    addition=True,
     summary="Show the statement of counts for one day",
     description="The statement compares the number of events at each step from the Worker to the service's totals. To"
     " get these numbers, the service reads the Worker's database. This counts as one of the user's 30 report reads per"
-    " minute. This operation is not part of the original API specification.",
+    " minute.",
     scopes=("reports",),
     query=LedgerQuery,
     response=OneLedger,

@@ -115,8 +115,7 @@ class OneLinkHost(ResponseBody):
 
     link_host: LinkHost
     replaced: ReplacedLinkHost | None = optional_field(
-        "Present only if the request replaced another host, and the caller has the scope `reports`. This field is not"
-        " part of the original API specification."
+        "Present only if the request replaced another host, and the caller has the scope `reports`."
     )
 
 
@@ -191,11 +190,12 @@ CHANGE = Endpoint(
     method="PATCH",
     path="/v1/accounts/{account_id}/link-host",
     tag="accounts",
+    addition=True,
     action="link_host.change",
     summary="Change where the link host redirects `/` and unknown codes",
     description="The host and its route stay the same. The change reaches the Worker with the next sync. The Worker"
-    " does not add the path or query of a request to these URLs, and does not count the request. This operation is not"
-    " part of the original API specification.",
+    " redirects exactly to the URL that you set, without the path or query of the request, and does not count the"
+    " request.",
     scopes=("sites",),
     body=LinkHostChange,
     response=OneLinkHost,
@@ -206,10 +206,10 @@ USAGE = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/link-host/usage",
     tag="accounts",
+    addition=True,
     summary="Show the link host's clicks and QR code scans in the last 30 days",
     description="Short links and QR codes that contain this host stop working if you replace it. The service reads the"
-    " scans from the Worker's database, and caches them for five minutes. This operation is not part of the original"
-    " API specification.",
+    " scans from the Worker's database, and caches them for five minutes.",
     scopes=("reports",),
     response=OneLinkHostUsage,
     codes=("link_host_required",),

@@ -340,6 +340,7 @@ RESTORE = Endpoint(
     method="POST",
     path="/v1/links/{link_id}/restore",
     tag="links",
+    addition=True,
     action="link.restore",
     summary="Restore a deleted link",
     description="The link has the same id, code and totals as before. If another link now has the same code, the"

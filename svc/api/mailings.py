@@ -100,13 +100,11 @@ class OneMailings(ResponseBody):
     mailings: Mailings
 
 
-_ADDED = "This operation is not part of the original API specification."
 _PUT = (
     "A new recipient gets an email with a link, and gets reports after opening the link and confirming. The user's own"
     " address needs no confirmation. If you repeat the request, recipients who have not confirmed get another email"
     " with a link: at most one per address in 24 hours, and at most ten per user in 24 hours. A recipient who has"
-    " unsubscribed stays unsubscribed. A key also needs the scope `reports`, because recipients can read the reports."
-    f" {_ADDED}"
+    " unsubscribed stays unsubscribed."
 )
 _EXAMPLE = {"weekly": True, "monthly": False, "recipients": [{"email": "ann@example.com", "language": "de"}]}
 
@@ -114,8 +112,8 @@ SHOW_SITE = Endpoint(
     method="GET",
     path="/v1/sites/{site_id}/mailings",
     tag="reports",
+    addition=True,
     summary="Show the email reports about a site",
-    description=_ADDED,
     scopes=("sites",),
     response=OneMailings,
 )
@@ -123,10 +121,12 @@ PUT_SITE = Endpoint(
     method="PUT",
     path="/v1/sites/{site_id}/mailings",
     tag="reports",
+    addition=True,
     action="mailing.change",
     summary="Set the email reports about a site",
     description=_PUT,
     scopes=("sites",),
+    scopes_text="An API key needs both scopes, `sites` and `reports`, because recipients can read the reports.",
     body=PutMailings,
     response=OneMailings,
     codes=("site_not_active",),
@@ -136,8 +136,8 @@ SHOW_ACCOUNT = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/mailings",
     tag="reports",
+    addition=True,
     summary="Show the email reports about all sites of an account",
-    description=_ADDED,
     scopes=("accounts",),
     response=OneMailings,
 )
@@ -145,10 +145,12 @@ PUT_ACCOUNT = Endpoint(
     method="PUT",
     path="/v1/accounts/{account_id}/mailings",
     tag="reports",
+    addition=True,
     action="mailing.change",
     summary="Set the email reports about all sites of an account",
     description=_PUT,
     scopes=("accounts",),
+    scopes_text="An API key needs both scopes, `accounts` and `reports`, because recipients can read the reports.",
     body=PutMailings,
     response=OneMailings,
     example=_EXAMPLE,
@@ -160,6 +162,7 @@ PAGE = Endpoint(
     method="GET",
     path="/m/{token}",
     tag="reports",
+    addition=True,
     summary="Show a recipient's page, with buttons to confirm or unsubscribe",
     description=f"Mail servers open the links in emails, so this request changes nothing. {_LINK}",
     access="anybody",
@@ -171,6 +174,7 @@ CONFIRM = Endpoint(
     method="POST",
     path="/m/{token}/confirm",
     tag="reports",
+    addition=True,
     summary="Confirm that a recipient wants to get email reports",
     description=f"The body is ignored. {_LINK}",
     access="anybody",
@@ -182,6 +186,7 @@ UNSUBSCRIBE = Endpoint(
     method="POST",
     path="/m/{token}/unsubscribe",
     tag="reports",
+    addition=True,
     summary="Stop the email reports to a recipient",
     description="Mail clients send this request when the user clicks “unsubscribe” (RFC 8058). The body is ignored."
     f" {_LINK}",

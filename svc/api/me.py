@@ -122,7 +122,7 @@ class Left(ResponseBody):
     )
     leftovers: tuple[RemainingResource, ...] = Field(
         description="The same resources as in `left`, in the same order, but as codes for programs. `facts.account` is"
-        " the account's name and id. This field is not part of the original API specification."
+        " the account's name and id."
     )
     revoke_tokens: tuple[str, ...] = Field(
         description="The names of the accounts' working tokens. The service is not permitted to delete these tokens,"
@@ -168,6 +168,7 @@ CHANGE = Endpoint(
     method="PATCH",
     path="/v1/me",
     tag="me",
+    addition=True,
     action="user.change",
     summary="Turn account notifications on or off, or change the language of emails",
     access="session",
@@ -202,6 +203,7 @@ ADDRESS = Endpoint(
     method="GET",
     path="/v1/me/address",
     tag="me",
+    addition=True,
     summary="Show the IP address of the request",
     description="Use `network` to exclude your own visits from a site's counts.",
     response=OwnAddress,

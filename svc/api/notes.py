@@ -128,19 +128,19 @@ def target_of(asked: NewNote | NoteQuery) -> tuple[NoteTarget, str]:
     return cast("NoteTarget", first), given[first]
 
 
-_ADDED = "This operation is not part of the original API specification."
-_SCOPE = (
-    "A key needs the scope `sites` for a note on a site, `links` for a note on a link, and `accounts` for a note on an"
-    f" account. {_ADDED}"
+_SCOPES = (
+    "An API key needs the scope `sites` for a note on a site, `links` for a note on a link, and `accounts` for a note"
+    " on an account."
 )
 
 LIST = Endpoint(
     method="GET",
     path="/v1/notes",
     tag="reports",
+    addition=True,
     summary="List the notes of a site, link or account",
     description="The list of a site or link also contains the notes of its account. Notes of deleted sites and links,"
-    f" and of disconnected accounts, can still be read and changed. {_ADDED}",
+    " and of disconnected accounts, can still be read and changed.",
     scopes=("reports",),
     query=NoteQuery,
     response=NoteList,
@@ -150,10 +150,12 @@ ADD = Endpoint(
     method="POST",
     path="/v1/notes",
     tag="reports",
+    addition=True,
     action="note.create",
     summary="Add a note to a day",
-    description=f"Reports show the note below their chart. {_SCOPE}",
+    description="Reports show the note below their chart.",
     scopes=("accounts", "sites", "links"),
+    scopes_text=_SCOPES,
     body=NewNote,
     response=OneNote,
     status=201,
@@ -164,10 +166,12 @@ CHANGE = Endpoint(
     method="PATCH",
     path="/v1/notes/{note_id}",
     tag="reports",
+    addition=True,
     action="note.change",
     summary="Change a note's day or text",
-    description=f"A body that changes nothing is accepted. {_SCOPE}",
+    description="A body that changes nothing is accepted.",
     scopes=("accounts", "sites", "links"),
+    scopes_text=_SCOPES,
     body=NoteChange,
     response=OneNote,
     codes=("note_automatic",),
@@ -177,10 +181,12 @@ DELETE = Endpoint(
     method="DELETE",
     path="/v1/notes/{note_id}",
     tag="reports",
+    addition=True,
     action="note.delete",
     summary="Delete a note",
-    description=f"The service does not create a deleted automatic note again. {_SCOPE}",
+    description="The service does not create a deleted automatic note again.",
     scopes=("accounts", "sites", "links"),
+    scopes_text=_SCOPES,
     body=EmptyBody,
     response=Ok,
 )

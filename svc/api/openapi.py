@@ -193,6 +193,8 @@ def _operation(
         # Requests to forms must have the content type JSON even if the body is empty.
         required = endpoint.is_form or not _may_be_empty(endpoint.body)
         operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
+    if endpoint.addition:
+        operation["x-addition"] = True
     if endpoint.token_page is not None:
         operation["x-token-page"] = endpoint.token_page
     return operation
@@ -211,7 +213,8 @@ def _description(endpoint: Endpoint[Any, Any]) -> str:
     if endpoint.access == "session":
         texts.append("This request requires a sign-in session. Requests with an API key fail with `session_required`.")
     if endpoint.scopes:
-        texts.append(f"Required scope of an API key: {' or '.join(f'`{scope}`' for scope in endpoint.scopes)}.")
+        scopes = " or ".join(f"`{scope}`" for scope in endpoint.scopes)
+        texts.append(endpoint.scopes_text or f"An API key needs the scope {scopes}.")
     return " ".join(text for text in texts if text)
 
 

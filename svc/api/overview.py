@@ -99,6 +99,7 @@ SHOW = Endpoint(
     method="GET",
     path="/v1/overview",
     tag="reports",
+    addition=True,
     summary="Get the counts of all sites and links",
     description="The counts are those that the Workers have sent to the service. Each Worker sends its counts once an"
     " hour. For this request, the service does not read the Workers' databases. `visitors` is the sum of the daily"

@@ -28,6 +28,7 @@ PROPOSE = Endpoint(
     method="POST",
     path="/v1/links/title",
     tag="links",
+    addition=True,
     action="nothing",
     summary="Propose a title",
     description="The service reads the page at this URL, and returns the page's title. The page must be public. The"

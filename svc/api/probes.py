@@ -78,6 +78,7 @@ SECURITY_TXT = Endpoint(
     method="GET",
     path="/.well-known/security.txt",
     tag="service",
+    addition=True,
     summary="How to report a vulnerability in this service (RFC 9116)",
     description="The response is 404 if the operator has set no contact.",
     access="anybody",

@@ -23,7 +23,6 @@ _MAX_MARGIN = 20
 # each module is at least 2 pixels wide.
 _MIN_SIZE_IN_ZIP = 300
 _DEFAULT_PNG_SIZE = 1024
-_NOT_IN_SPECIFICATION = "This operation is not part of the original API specification."
 _PREFIX = ID_PREFIXES["link_id"]
 
 
@@ -144,9 +143,10 @@ PNG = Endpoint(
     method="GET",
     path="/v1/links/{link_id}/qr.png",
     tag="links",
+    addition=True,
     summary="Get the link's QR code as PNG",
     description=_STYLED.format(more=", or if the logo is not a PNG file that the service can draw")
-    + f" A user can request 30 images per minute. {_NOT_IN_SPECIFICATION}",
+    + " A user can request 30 images per minute.",
     scopes=("links",),
     query=PngQuery,
     response=None,
@@ -158,11 +158,12 @@ _SELECTED = (
     " active link, or if no link matches the filter, the response is `not_found`. If more than {most} links match, the"
     " response is `invalid_request` with the issue `too_many`. "
 )
-_LIMITED = f"A user can request 20 ZIP files and pages per hour, in total. {_NOT_IN_SPECIFICATION}"
+_LIMITED = "A user can request 20 ZIP files and pages per hour, in total."
 ZIP = Endpoint(
     method="GET",
     path="/v1/links/qr.zip",
     tag="links",
+    addition=True,
     summary="Get the QR codes of several links as a ZIP file",
     description=_SELECTED.format(most=MAX_IN_ZIP)
     + "The names of the files contain the codes of the links, such as `qr-spring-sale.svg`. If two names differ only in"
@@ -179,6 +180,7 @@ SHEET = Endpoint(
     method="GET",
     path="/v1/links/qr.html",
     tag="links",
+    addition=True,
     summary="Get a printable page with the QR codes of several links",
     description=_SELECTED.format(most=MAX_ON_SHEET)
     + "The page is a single HTML file without scripts. A row has three QR codes, and a printed page has four rows."

@@ -250,7 +250,9 @@ class FirstView(ResponseBody):
     """The result of checking whether a site has received its first view."""
 
     seen: bool = Field(description="True if a view has been counted.")
-    bots: bool = Field(description="True if visits by programs or automated browsers have been counted as bots.")
+    bots: bool = Field(
+        description="True if at least one visit by a bot (a program or an automated browser) has been counted."
+    )
     view: View | None = Field(
         description="The first view, as long as it is the only view. Null before the first view, after the second"
         " view, or once the Worker has sent its counts."
@@ -284,6 +286,7 @@ FIRST_VIEW = Endpoint(
     method="GET",
     path="/v1/sites/{site_id}/first-view",
     tag="reports",
+    addition=True,
     summary="Check whether a site has received its first view",
     description="Use this request to wait for the first view after you have set up a site. Until the Worker has sent a"
     " view, the service reads the Worker's database and caches the result for 10 seconds. Each read counts as one of"

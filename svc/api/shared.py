@@ -97,10 +97,9 @@ class SharedReport(ResponseBody):
     )
 
 
-_ADDED = "This operation is not part of the original API specification."
 _WRONG = (
     "The secret in the path serves as the credential. If a network sends more than 30 unknown secrets in a minute, its"
-    f" requests are rejected. {_ADDED}"
+    " requests are rejected."
 )
 _SITE = (
     "The share must be a share of an account. If the site does not belong to the account, or is deleted or disabled,"
@@ -111,6 +110,7 @@ PAGE = Endpoint(
     method="GET",
     path="/s/{secret}",
     tag="shares",
+    addition=True,
     summary="Show the page of a share",
     description=f"If the request fails, browsers get an error page, and other clients get JSON. {_WRONG}",
     access="anybody",
@@ -123,6 +123,7 @@ REPORT = Endpoint(
     method="GET",
     path="/s/{secret}/report",
     tag="shares",
+    addition=True,
     summary="Get the counts of a share",
     description="Totals come from the counts that the Worker has sent. For breakdowns, the service reads the Worker's"
     " database at most once in 5 minutes for each period, regardless of the number of viewers. If the share has"
@@ -137,6 +138,7 @@ SITE_PAGE = Endpoint(
     method="GET",
     path="/s/{secret}/sites/{site_id}",
     tag="shares",
+    addition=True,
     summary="Show the page of a site of a shared account",
     description=f"If the request fails, browsers get an error page, and other clients get JSON. {_SITE} {_WRONG}",
     access="anybody",
@@ -149,6 +151,7 @@ SITE_REPORT = Endpoint(
     method="GET",
     path="/s/{secret}/sites/{site_id}/report",
     tag="shares",
+    addition=True,
     summary="Get the counts of a site of a shared account",
     description="The response is the same as for a share of this site, except that `kind` is `account`. If the share"
     " has a password, the request needs a token from `POST /s/{secret}/report`."
@@ -162,6 +165,7 @@ SIGN_IN = Endpoint(
     method="POST",
     path="/s/{secret}/report",
     tag="shares",
+    addition=True,
     action="nothing",
     summary="Get a token for a share with a password",
     description="The token expires after 12 hours, or when the password of the share is changed. The number of wrong"
@@ -176,6 +180,7 @@ BADGE = Endpoint(
     method="GET",
     path="/s/{secret}/badge.svg",
     tag="shares",
+    addition=True,
     summary="Get the number of views as an image",
     description="The number comes from the counts that the Worker has sent, and can be cached for 10 minutes. The"
     " response is always an image: if there is no number to show, the image says so. " + _WRONG,

@@ -121,10 +121,9 @@ class OneShare(ResponseBody):
     share: Share
 
 
-_ADDED = "This operation is not part of the original API specification."
-_SCOPE = (
-    "A key needs the scope `sites` for a share of a site, `links` for a share of a link, and both scopes for a share of"
-    f" an account. {_ADDED}"
+_SCOPES = (
+    "An API key needs the scope `sites` for a share of a site, `links` for a share of a link, and both scopes for a"
+    " share of an account."
 )
 _EXAMPLE = {"name": "Shop", "periods": ["7d", "30d"], "lists": True}
 
@@ -132,8 +131,9 @@ LIST_OF_SITE = Endpoint(
     method="GET",
     path="/v1/sites/{site_id}/shares",
     tag="reports",
+    addition=True,
     summary="List the shares of a site",
-    description=f"The list also contains shares that have ended. {_ADDED}",
+    description="The list also contains shares that have ended.",
     scopes=("reports",),
     response=ShareList,
 )
@@ -141,10 +141,11 @@ ADD_TO_SITE = Endpoint(
     method="POST",
     path="/v1/sites/{site_id}/shares",
     tag="reports",
+    addition=True,
     action="share.create",
     summary="Share the counts of a site",
     description="The response contains the URL of a public page. The share ends when the site is deleted. While the"
-    f" site or its user is disabled, the page is not available. {_ADDED}",
+    " site or its user is disabled, the page is not available.",
     scopes=("sites",),
     body=NewShare,
     response=OneShare,
@@ -156,8 +157,9 @@ LIST_OF_LINK = Endpoint(
     method="GET",
     path="/v1/links/{link_id}/shares",
     tag="reports",
+    addition=True,
     summary="List the shares of a link",
-    description=f"The list also contains shares that have ended. {_ADDED}",
+    description="The list also contains shares that have ended.",
     scopes=("reports",),
     response=ShareList,
 )
@@ -165,10 +167,11 @@ ADD_TO_LINK = Endpoint(
     method="POST",
     path="/v1/links/{link_id}/shares",
     tag="reports",
+    addition=True,
     action="share.create",
     summary="Share the counts of a link",
     description="The response contains the URL of a public page. The share ends when the link is deleted. While the"
-    f" link or its user is disabled, the page is not available. {_ADDED}",
+    " link or its user is disabled, the page is not available.",
     scopes=("links",),
     body=NewShare,
     response=OneShare,
@@ -180,8 +183,9 @@ LIST_OF_ACCOUNT = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/shares",
     tag="reports",
+    addition=True,
     summary="List the shares of an account",
-    description=f"The list does not contain the shares of the account's sites and links. {_ADDED}",
+    description="The list does not contain the shares of the account's sites and links.",
     scopes=("reports",),
     response=ShareList,
 )
@@ -189,12 +193,13 @@ ADD_TO_ACCOUNT = Endpoint(
     method="POST",
     path="/v1/accounts/{account_id}/shares",
     tag="reports",
+    addition=True,
     action="share.create",
     summary="Share the counts of all sites of an account",
     description="The response contains the URL of a public page, which lists the account's sites with their totals,"
-    " and shows the report of each site. An API key needs both scopes, `sites` and `links`. The share ends when the"
-    f" account is disconnected. {_ADDED}",
+    " and shows the report of each site. The share ends when the account is disconnected.",
     scopes=("sites", "links"),
+    scopes_text="An API key needs both scopes, `sites` and `links`.",
     body=NewShare,
     response=OneShare,
     status=201,
@@ -205,10 +210,12 @@ CHANGE = Endpoint(
     method="PATCH",
     path="/v1/shares/{share_id}",
     tag="reports",
+    addition=True,
     action="share.change",
     summary="Change a share",
-    description=f"The URL stays the same. A body that changes nothing is accepted. {_SCOPE}",
+    description="The URL stays the same. A body that changes nothing is accepted.",
     scopes=("sites", "links"),
+    scopes_text=_SCOPES,
     body=ShareChange,
     response=OneShare,
     example={"lists": False},
@@ -217,10 +224,12 @@ DELETE = Endpoint(
     method="DELETE",
     path="/v1/shares/{share_id}",
     tag="reports",
+    addition=True,
     action="share.delete",
     summary="End a share",
-    description=f"The URL stops working immediately. {_SCOPE}",
+    description="The URL stops working immediately.",
     scopes=("sites", "links"),
+    scopes_text=_SCOPES,
     body=EmptyBody,
     response=Ok,
 )

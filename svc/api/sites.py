@@ -36,7 +36,7 @@ _NETWORKS = (
     " network in its canonical form: without host bits, and without a prefix length if it is a single address."
 )
 _COUNTRIES = "Countries whose views are not counted, as ISO 3166-1 alpha-2 codes."
-_ASNS = "Autonomous systems (networks of internet providers and companies) whose views are not counted."
+_ASNS = "Numbers of the autonomous systems (networks of providers and companies) whose views are not counted."
 
 _OPT_OUT = (
     "Offer visitors a page at `https://<host><path>/off` on which they can turn counting off for their browser. The"
@@ -89,7 +89,7 @@ class SiteChange(Body):
         None, description=f"{_COUNTRIES} The list replaces the existing list. `[]` removes all countries."
     )
     excluded_asns: ExcludedAsns | None = Field(
-        None, description=f"{_ASNS} The list replaces the existing list. `[]` removes all numbers."
+        None, description=f"{_ASNS} The list replaces the existing list. `[]` removes all autonomous systems."
     )
     respect_gpc: bool | None = None
     visitor_opt_out: bool | None = Field(None, description=_OPT_OUT)

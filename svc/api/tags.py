@@ -70,6 +70,7 @@ LIST = Endpoint(
     method="GET",
     path="/v1/tags",
     tag="links",
+    addition=True,
     summary="List the tags of your links",
     description=f"The response has at most {MAX_TAGS:,} tags.",
     scopes=("links",),
@@ -80,6 +81,7 @@ REPORT = Endpoint(
     method="GET",
     path="/v1/tags/{tag}/report",
     tag="reports",
+    addition=True,
     summary="Get the report of a tag",
     description="The report adds up the stored counts of all links that have this tag now. It does not contain clicks"
     " that the Workers have not sent yet. If no link has the tag, the response is `not_found`.",

@@ -46,12 +46,13 @@ class Totals(ResponseBody):
 _DESCRIPTION = (
     "The response is JSON, or CSV if the client prefers it. The service streams the response, so an interrupted"
     " response is incomplete. The service keeps daily totals permanently. It keeps hourly totals for 40 days, unless"
-    " the operator has configured a different period. This operation is not part of the original API specification."
+    " the operator has configured a different period."
 )
 SITE = Endpoint(
     method="GET",
     path="/v1/sites/{site_id}/totals",
     tag="reports",
+    addition=True,
     summary="Get all stored totals of a site",
     description=_DESCRIPTION,
     scopes=("reports",),
@@ -63,6 +64,7 @@ LINK = Endpoint(
     method="GET",
     path="/v1/links/{link_id}/totals",
     tag="reports",
+    addition=True,
     summary="Get all stored totals of a link",
     description=_DESCRIPTION,
     scopes=("reports",),
