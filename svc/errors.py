@@ -175,7 +175,7 @@ def _not_ready(message: str, remedy: str) -> Meaning:
     return Meaning(409, message, remedy, "account_not_ready")
 
 
-_TRY_AGAIN = "Try again in a minute. A write with the same Idempotency-Key is executed only once."
+_TRY_AGAIN = "Try again in a minute. If you repeat a write with the same Idempotency-Key, it is executed only once."
 _TRY_WITH_NEW_KEY = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
 _RENEW = "Renew the working token with a new bootstrap token."
 
@@ -224,7 +224,7 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "limit_reached": Meaning(
         403,
-        "A limit of this user or plan has been reached.",
+        "The user has reached a limit.",
         "Delete what you no longer need, or ask the operator for a higher limit.",
     ),
     "not_found": Meaning(404, "The object does not exist, or you do not have access to it."),
@@ -251,7 +251,7 @@ CATALOGUE: dict[Code, Meaning] = {
     "account_not_ready": Meaning(
         409,
         "The account's state does not allow this request.",
-        "Get the account: `state` and `error` show the problem. If the state stays `pending`, send the request to"
+        "Request the account: its fields `state` and `error` describe the problem. If the state stays `pending`,"
         " connect the account again.",
     ),
     "site_exists": Meaning(409, "The account already has a site with this host."),
@@ -382,7 +382,7 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "name_taken": _not_ready(
         "The account already has a Worker or database with the name that the service uses.",
-        "Rename or delete that Worker or database in the Cloudflare dashboard, then install the Worker again.",
+        "Rename or delete that Worker or database in the Cloudflare dashboard, then retry the installation.",
     ),
     "schema_newer": _not_ready(
         "A newer version of the service created the Worker's database; nothing was changed.",
@@ -446,7 +446,7 @@ CATALOGUE: dict[Code, Meaning] = {
         503,
         "Cloudflare rejected the request.",
         "Try again in a minute. After a failed install, install the Worker again. If the message names a daily limit,"
-        " try again after midnight UTC. A write with the same Idempotency-Key is executed only once.",
+        " try again after midnight UTC. If you repeat a write with the same Idempotency-Key, it is executed only once.",
         "cloudflare_unavailable",
     ),
 }

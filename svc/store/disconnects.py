@@ -49,8 +49,8 @@ def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
 def _operation_to_end(account_id: str) -> Tx[Operation | None]:
     """Return the running operation if a disconnect may end it. Return None if no operation is running.
 
-    If the account's user is being deleted, a disconnect may end any operation. Otherwise, raises Conflict
-    operation_in_progress if an operation is being carried out.
+    A disconnect may end an operation that is waiting for its user or its Worker. If the account's user is being
+    deleted, a disconnect may end any operation. Otherwise, this function raises Conflict operation_in_progress.
     """
     busy = yield from operations.running(account_id)
     works = busy is not None and busy.kind in _OWN_WORK and busy.step != operations.SELFCHECK

@@ -104,7 +104,7 @@ def exclude_visitors(tab: Page) -> None:
     tab.set_extra_http_headers({"X-Forwarded-For": "2606:4700::1:2:3:4"})
     mine.click()
     expect(networks).to_have_value("192.0.2.9/24\n2606:4700::/64")
-    tab.get_by_role("status").filter(has_text="the whole network of your connection").wait_for()
+    tab.get_by_role("status").filter(has_text="the entire network of your connection").wait_for()
     mine.click()  # this adds nothing, because the network is already in the list
     tab.set_extra_http_headers({})
     mine.click()

@@ -21,7 +21,7 @@ WRITE = "Workers Scripts Write"
 
 
 def script_of(account: Account, name: str) -> Script:
-    """Return the script of that name. Raises ApiError 404/10007."""
+    """Return the script of that name. Raises ApiError 404/10007 if it does not exist."""
     script = account.scripts.get(name)
     if script is None:
         raise ApiError(404, 10007, "This Worker does not exist on your account.")

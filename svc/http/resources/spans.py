@@ -59,7 +59,7 @@ class Span:
         return self.last_day == self.today
 
     def parts(self) -> Iterator[range]:
-        """Yield the days of each point: single days, or the parts of ISO weeks or months that are in the span."""
+        """Yield the days of each point of a chart: one day, or the part of an ISO week or month that is in the span."""
         first = self.first_day
         while first <= self.last_day:
             end = min(_next_start(first, self.by), self.last_day + 1)

@@ -41,7 +41,7 @@ const sites = {
     `${network} wurde hinzugefügt. Geräte wechseln ihre IPv6-Adresse häufig, deshalb ist das gesamte Netz Ihres ` +
     "Anschlusses ausgenommen. Wenn Ihr Anschluss auch IPv4 verwendet, fügen Sie diese Adresse ebenfalls hinzu.",
   addressUnknown: (address) =>
-    `Der Dienst sieht ${address || "keine Adresse"}, Ihre Website aber eine öffentliche Adresse. Geben Sie Ihre ` +
+    `Ihre öffentliche Adresse wurde nicht erkannt: Der Dienst sieht ${address || "keine Adresse"}. Geben Sie Ihre ` +
     "öffentliche Adresse ein.",
   countries: "Ausgenommene Länder",
   noCountries: "Keine",

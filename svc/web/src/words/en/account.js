@@ -5,7 +5,7 @@ import { list, longDay, number, plural } from "../../format.js";
 export default {
   one: "Account",
   empty:
-    "No account is connected yet. Connecting your Cloudflare account installs only one Worker, one database and one cron trigger there.",
+    "No account is connected yet. When you connect your Cloudflare account, the service adds a Worker, a database and a cron trigger to it, and nothing else.",
   columns: { account: "Account", state: "Status", use: "Plan usage", report: "Last report" },
   noReport: "None yet",
   notKnown: "Not available yet",
@@ -146,7 +146,7 @@ export default {
     },
     busiest: (/** @type {string} */ day) => `Busiest day: ${longDay(day)}`,
     idle: "No usage.",
-    forecast: (/** @type {string} */ day) => `At this rate, the limit is reached on ${longDay(day)}.`,
+    forecast: (/** @type {string} */ day) => `At this rate, the limit will be reached on ${longDay(day)}.`,
     unavailable: "Cloudflare did not report this.",
     shorter_hourly_retention:
       "Only the database is near or over its limit. Keep breakdowns for fewer days to make the database smaller.",

@@ -13,7 +13,7 @@ export default {
       `We sent a link to ${email}. Open it and confirm your address. This page updates automatically.`,
     connect: "Connect an account",
     connectText:
-      "Page views and clicks are counted in your own Cloudflare account. The service installs only one Worker, one database and one cron trigger there.",
+      "Page views and clicks are counted in your own Cloudflare account. The service adds a Worker, a database and a cron trigger to it, and nothing else.",
     connecting: "The Worker is being installed. This takes a few seconds and continues in the background.",
     add: "Add a site or a short link",
     addText: "Enter the hostname of your website. It must be in a zone of your Cloudflare account.",

@@ -16,7 +16,7 @@ export default {
   notify: "Notifications",
   notifyLabel:
     "Email me when an account needs attention, when the problem is resolved, and when destinations of my links are broken",
-  notifyHint: "Emails that become due while this is off are never sent.",
+  notifyHint: "While this is off, no emails are sent, and missed emails are not sent later.",
   look: "This browser",
   theme: "Theme",
   language: "Language",
@@ -29,7 +29,7 @@ export default {
   changeEmail: "Change email address",
   newEmail: "New email address",
   pendingEmail: (/** @type {string} */ email, /** @type {string} */ moment) =>
-    `Waiting for confirmation: your email address changes to ${email} when you open the link that we sent there. The link works until ${moment}.`,
+    `Waiting for confirmation: your email address will change to ${email} when you open the link in the email to this address. The link works until ${moment}.`,
   cancelEmail: "Cancel change",
   yourPassword: "Your password",
   sendLink: "Send link",

@@ -15,7 +15,7 @@ const qr = {
   margin: "Margin",
   margins: (/** @type {number} */ modules) =>
     modules === 0 ? "None" : plural(modules, { one: "# module", other: "# modules" }),
-  marginHint: "Scanners need 4 modules. With a smaller margin, the surroundings of the code must be light.",
+  marginHint: "Scanners need 4 modules. With a smaller margin, place the code on a light background.",
   size: "Size",
   pixels: (/** @type {number} */ size, /** @type {string} */ cm) => `${size} × ${size} pixels, prints up to ${cm} cm`,
   svg: "Download SVG",

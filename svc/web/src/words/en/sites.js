@@ -33,10 +33,10 @@ export default {
   addressAdded: (/** @type {string} */ address) =>
     `Added ${address}, the address that the service sees. Your internet provider may give you a new address later.`,
   networkAdded: (/** @type {string} */ network) =>
-    `Added ${network}. Devices change their IPv6 address often, so this is the whole network of your connection. ` +
+    `Added ${network}. Devices often change their IPv6 address, so this entry covers the entire network of your connection. ` +
     "If your connection also uses IPv4, add your IPv4 address as well.",
   addressUnknown: (/** @type {string} */ address) =>
-    `The service sees ${address || "no address"}, but your site sees a public address. Enter your public address.`,
+    `Your public address could not be detected: the service sees ${address || "no address"}. Enter your public address.`,
   countries: "Excluded countries",
   noCountries: "None",
   asns: "Excluded autonomous systems (ASN)",
