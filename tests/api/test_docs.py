@@ -74,7 +74,7 @@ def test_limits_table_matches_the_code() -> None:
         f"{limits.report_reads_per_minute} per minute"
         in rows["Database reads for reports, across all of a user's accounts"]
     )
-    assert rows["Exports"].startswith(f"{export.PER_HOUR} per user and hour")
+    assert rows["Exports"].startswith(f"{export.PER_HOUR} per user per hour")
     schemas = document("https://svc.example")["components"]["schemas"]
     countries = schemas["NewRule"]["properties"]["countries"]["anyOf"][0]
     assert rows["`countries` of a rule"] == f"{countries['minItems']} to {countries['maxItems']}"
