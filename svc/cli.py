@@ -107,7 +107,7 @@ def _modules_for(first: str) -> Iterable[str]:
 
 
 def _parser(modules: Iterable[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="svc", description="Page counters and short links on Cloudflare accounts.")
+    parser = argparse.ArgumentParser(prog="svc", description="Page counters and short links in Cloudflare accounts.")
     parser.add_argument(_VERSION, action=_Version, nargs=0, help="show the program's version and exit")
     parser.set_defaults(config=None, needs_config=True)
     shared = argparse.ArgumentParser(add_help=False)

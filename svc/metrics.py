@@ -255,8 +255,8 @@ CHORE_ROWS = CounterMetric("svc_housekeeping_rows_total", "Expired rows deleted.
 
 TARGET_CHECKS = CounterMetric(
     "svc_link_target_checks_total",
-    "Requests to the targets of links. `unclear`: the request says nothing about the target; other results except"
-    " `works` are problems.",
+    "Requests to the targets of links. `unclear`: the request does not show whether the target works; other"
+    " results except `works` are problems.",
     {"result": ("works", "unclear", *TARGET_PROBLEMS)},
 )
 

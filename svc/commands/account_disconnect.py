@@ -39,7 +39,7 @@ _WAITS: Mapping[WaitReason, str] = {
     "operation_in_progress": "another operation is running",
     "internal": "the service failed; its log has the details",
 }
-_NOT_RUNNING = "no service is running; start it with svc serve, because only the service can call Cloudflare"
+_NOT_RUNNING = "the service is not running; start it with svc serve, because only the service can call Cloudflare"
 
 
 def add_to(account: Commands, shared: argparse.ArgumentParser) -> None:
@@ -113,7 +113,7 @@ async def _all(store: Store, is_free: Look, arguments: argparse.Namespace) -> in
     status = await _wait(store, is_free, await _request_all(store, forced=arguments.force), arguments)
     number, _ = await store.read(account_directory.count_connected())
     if status == 0 and number:
-        return _refuse(f"{plural(number, 'account')} connected since the start of this command; run it again")
+        return _refuse(f"users connected {plural(number, 'account')} while this command was running; run it again")
     return status
 
 
@@ -163,8 +163,8 @@ async def _wait(store: Store, is_free: Look, ids: list[str], arguments: argparse
                 print(f"svc: {plural(number, 'account')} waiting: {_WAITS[reason]}", file=sys.stderr)
         if ids and stopped:
             return _refuse(
-                f"the service has stopped; when it starts, it disconnects the remaining {plural(len(ids), 'account')}."
-                " Run this command again to see the result"
+                "the service has stopped; when it starts, it will disconnect the remaining"
+                f" {plural(len(ids), 'account')}. Run this command again to see the result"
             )
         if ids:
             await trio.sleep(_POLL_S)
@@ -201,7 +201,7 @@ def _print(entry: Entry, arguments: argparse.Namespace, progress: str = "") -> N
         raise AssertionError("only a disconnected account has a result")
     lines = [one.words for one in entry.former.left]
     if entry.former.revoke_token is not None:
-        lines.append(f"API token {entry.former.revoke_token}: its user has to delete it in the Cloudflare dashboard.")
+        lines.append(f"API token {entry.former.revoke_token}: the user has to delete it in the Cloudflare dashboard.")
     print(f"{progress}{entry.id} {entry.edge_account_id} ({printable(entry.name)}): disconnected")
     for line in lines:
         print(f"  - {printable(line, 1_000)}")

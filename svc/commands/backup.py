@@ -28,9 +28,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "back up the store and its key to one file; the service can keep running (docs/operate/backup.md)",
     )
     backup.add_argument("file", metavar="FILE", help="backup file to write; - for standard output")
-    backup.add_argument(
-        "--without-key", action="store_true", help="do not include the key file, because you back it up elsewhere"
-    )
+    backup.add_argument("--without-key", action="store_true", help="leave out the key file; back it up separately")
     backup.add_argument("--replace", action="store_true", help="overwrite an existing backup")
     backup.set_defaults(command=_backup)
 
@@ -125,7 +123,7 @@ def _restore(config: Config, arguments: argparse.Namespace) -> int:
     print(_verification_summary(result))
     if aside is not None:
         print(f"The previous store is now {os.path.relpath(aside) if Path(aside).is_absolute() else aside}")
-    print("Restored. The service syncs all Workers with this store when it starts.")
+    print("Restored. The service will sync all Workers with this store when it starts.")
     return 0
 
 
@@ -137,7 +135,7 @@ def _verification_summary(result: VerifiedBackup) -> str:
     if result.manifest is None:
         rows = result.contents.rows
         users, accounts = plural(rows["users"], "user"), plural(rows["accounts"], "account")
-        return f"A copy of a store without a key: {users}, {accounts}. It is complete."
+        return f"Copy of a store, without its key: {users}, {accounts}. It is complete."
     return f"{_summary(result.manifest)}{_about_key(result.manifest)} It is complete."
 
 

@@ -34,7 +34,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "health",
         "check that the service responds or waits as a standby (exit status 0 or 1)",
         "The command requests /healthz, which checks the process but not its store (/readyz does). Without --url, a"
-        " standby that waits on this machine also counts as healthy; the output says that it is not serving.",
+        " standby that is waiting on this machine also counts as healthy; its output begins with `standby`.",
     )
     health.add_argument(
         "--url", help="URL of the service, such as https://svc.example (default: [http] bind on this machine)"

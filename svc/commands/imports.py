@@ -155,7 +155,7 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
         if not arguments.apply:
             print("This was a dry run. To import the links, add --apply.")
         elif report.created:
-            print("The service syncs them to Cloudflare within a minute, or when it starts.")
+            print("The service will sync the links to Cloudflare within a minute, or when it starts.")
         return 1 if report.refused or report.stopped else 0
 
     try:
@@ -210,7 +210,7 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
                     replace=arguments.replace,
                 )
         for name, days in report.missing:
-            print(f"{printable(name.name, 300)} ({name.kind}): not in these accounts; {plural(days, 'day')} skipped")
+            print(f"{printable(name.name, 300)} ({name.kind}): not found; {plural(days, 'day')} skipped")
         if report.stopped:
             print(f"stopped at {printable(report.stopped, 300)} The rest was not processed. You can repeat the import.")
         imported = "imported" if arguments.apply else "to import"
@@ -247,7 +247,7 @@ def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
     if done.elsewhere:
         lines.append(f"{plural(done.elsewhere, 'day')} skipped: stored under earlier {target.kind}s with this name")
     if done.joined > 1:
-        lines.append(f"{done.joined} targets in the file have this name; their days were summed")
+        lines.append(f"{done.joined} targets in the file have this name; their daily totals were added up")
     return [lines[0], *(f"  {line}" for line in lines[1:])]
 
 

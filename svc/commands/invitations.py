@@ -109,7 +109,7 @@ def _invite(config: Config, arguments: argparse.Namespace) -> int:
     elif url is not None:
         print(f"{url}\nThe link works once, for {email}, until {iso(invitation.expires_at)}.")
     else:
-        print("The running service sends the email.")
+        print("The running service will send the email.")
     return 0
 
 

@@ -161,9 +161,10 @@ def _delay(target: Target, *, is_served: bool) -> str | None:
     from svc.model import SERVING
 
     if not is_served:
-        return "no service is running; the Worker gets the change when svc serve starts"
+        return "no service is running; the Worker will get the change when the service starts"
     if target.account_state not in SERVING:
-        return f"the account is {target.account_state}; the Worker gets the change when the account is ready again"
+        delay = "the Worker will get the change when the account is ready again"
+        return f"the account's state is {target.account_state}; {delay}"
     return None
 
 

@@ -23,7 +23,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         commands,
         shared,
         "field-check",
-        "test connect, counting and reports on a real account, then clean up (docs/develop/field-check.md)",
+        "test connecting, counting and reports in a real account, then clean up (docs/develop/field-check.md)",
         "The command reads a bootstrap token from standard input.",
     )
     field.add_argument("account", metavar="EDGE_ACCOUNT_ID", type=edge_account_id, help="the Cloudflare account's ID")

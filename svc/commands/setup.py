@@ -306,7 +306,7 @@ class _Dialogue:
             f"{as_user}svc user add YOU@EXAMPLE.COM --confirmed{option}",
             serve,
             backup,
-            f"Copy {folder}, which contains vault.key, and {self._path} to another machine regularly.",
+            f"Copy the backups, which contain vault.key, and {self._path} to another machine regularly.",
             f"For metrics and limits, see [metrics] and [limits] in {self._path}.",
         ]
 

@@ -69,7 +69,7 @@ def _delete(config: Config, arguments: argparse.Namespace) -> int:
                             arguments,
                             "begun",
                             results,
-                            "the service is not running; it deletes the user when it starts",
+                            "the service is not running; it will delete the user when it starts",
                         )
                         return 0
                     results += await _take_results(store, begun)
@@ -132,7 +132,7 @@ def _print(arguments: argparse.Namespace, state: str, results: list[JsonObject],
     print(text)
     for heading, lines in (
         ("These resources could not be removed from Cloudflare:", [one.words for one in left]),
-        ("Their user has to delete these tokens in the Cloudflare dashboard:", tokens),
+        ("The user has to delete these tokens in the Cloudflare dashboard:", tokens),
     ):
         if lines:
             print("\n".join([heading, *(f"- {printable(line, 1_000)}" for line in lines)]))

@@ -205,7 +205,7 @@ def _reset_password(config: Config, arguments: argparse.Namespace) -> int:
     status = _change(config, arguments, "password.link", prepare, facts=lambda: shown)
     if status == 0 and not arguments.json:
         printed = f"{link.url}\nThe link works once, within {link.hours:g} hours."
-        print(printed if arguments.prints else "The running service sends the email.")
+        print(printed if arguments.prints else "The running service will send the email.")
     return status
 
 

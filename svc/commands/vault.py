@@ -64,7 +64,7 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
         print(f"No key decrypts {plural(lost, 'token')}. Accounts with these tokens need new tokens.")
     if not drop:
         print("Old keys are kept. To remove them, stop the service and run svc vault rotate --drop-old.")
-    print("Earlier backups contain the keys they need.")
+    print("Earlier backups contain the keys that they need, unless they were made with --without-key.")
     return 0
 
 

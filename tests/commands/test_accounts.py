@@ -133,7 +133,7 @@ def test_disconnect_without_a_service_is_refused(tmp_path):
     for which in (account_id, "--all"):
         ended = svc(tmp_path, "account", "disconnect", which, "--yes")
         assert (ended.returncode, ended.stdout) == (1, "")
-        assert ended.stderr.startswith("svc: no service is running; start it with svc serve")
+        assert ended.stderr.startswith("svc: the service is not running; start it with svc serve")
     assert [one["disconnecting"] for one in listed(tmp_path)] == [False]
 
 

@@ -303,7 +303,7 @@ def test_rollout_status_halt_and_resume(tmp_path, monkeypatch, capsys):
         ({"SVC_HTTP_BASE_URL": ""}, "address", "set [http] base_url"),
         ({"SVC_HTTP_BASE_URL": "https://192.0.2.1"}, "address", "an IP address"),
         ({"SVC_METRICS_BIND": "1.1.1.1:9090"}, "metrics", "is a public address, and metrics need no password"),
-        ({"SVC_METRICS_BIND": "[2606:4700::1]:9090"}, "metrics", "bind a private address"),
+        ({"SVC_METRICS_BIND": "[2606:4700::1]:9090"}, "metrics", "bind to a private address"),
         ({"SVC_WEB_LOGO": "file"}, "identity", "[web] logo: file is neither a PNG nor an SVG file"),
     ],
 )
@@ -349,7 +349,7 @@ def test_check_warns_if_metrics_bind_to_all_addresses(host):
     found = check_metrics(Config(metrics=MetricsConfig(bind=f"{host}:9090")))
     assert found.verdict == "warn"
     assert (
-        "metrics need no password; bind a private address, or publish the container's port only to the scraper"
+        "metrics need no password; bind to a private address, or publish the container's port only to the scraper"
         in found.text
     )
 

@@ -71,7 +71,7 @@ def test_invitation_is_printed_listed_and_revoked(tmp_path):
 
 def test_invitation_is_sent_by_the_service(tmp_path):
     make_users(tmp_path, "ann@example.com")
-    assert invite(tmp_path, "--language", "de", "--days", "30").stdout == "The running service sends the email.\n"
+    assert invite(tmp_path, "--language", "de", "--days", "30").stdout == "The running service will send the email.\n"
     assert queued(tmp_path) == [("invitation", GUEST, "de")]
     facts = json.loads(invite(tmp_path, "--print", "--json").stdout)
     assert (facts["email"], "/sign-up?invitation=svm_" in facts["url"]) == (GUEST, True)

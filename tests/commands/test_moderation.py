@@ -51,7 +51,7 @@ def test_link_is_disabled_and_enabled_by_its_id_or_short_url(tmp_path, name):
     name = link_id if name == "the id" else name
     disabled = svc(tmp_path, "link", "disable", name, "--reason", " Phishing ")
     assert (disabled.returncode, disabled.stdout) == (0, f"link go.example.com/sale26 ({link_id}) is disabled\n")
-    assert "no service is running; the Worker gets the change when svc serve starts" in disabled.stderr
+    assert "no service is running; the Worker will get the change when the service starts" in disabled.stderr
     again = svc(tmp_path, "link", "disable", name, "--reason", "Spam")
     assert (again.returncode, again.stdout) == (
         0,

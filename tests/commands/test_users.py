@@ -117,7 +117,7 @@ def test_password_link_is_printed_or_sent(tmp_path):
         r"https://svc\.example\.com/reset\?token=svm_\S+\nThe link works once, within 24 hours\.\n", printed
     )
     sent = svc(tmp_path, "user", "reset-password", "ann@example.com")
-    assert (sent.returncode, sent.stdout) == (0, "The running service sends the email.\n")
+    assert (sent.returncode, sent.stdout) == (0, "The running service will send the email.\n")
     assert history_of(tmp_path, "ann@example.com") == [("operator", "password.link")] * 2
 
 
@@ -137,7 +137,10 @@ def test_limits_are_set_shown_and_removed(tmp_path):
     assert facts["limits"] == {"accounts": 10, "sites": 500, "links": 20_000, "keys": 0}
     assert facts["own_limits"] == ["sites", "links", "keys"]
     shown = svc(tmp_path, "user", "show", "ann@example.com").stdout
-    assert "limits:           accounts 10, sites 500 (own), links 20000 (own), keys 0 (own)\n" in shown
+    assert (
+        "limits:           accounts 10, sites 500 (user limit), links 20000 (user limit), keys 0 (user limit)\n"
+        in shown
+    )
     assert svc(tmp_path, "user", "plan", "ann@example.com", "api").stdout == ""
     facts = json.loads(svc(tmp_path, "user", "limits", "ann@example.com", "keys=default", "links=7", "--json").stdout)
     assert facts["changed"] is True
@@ -204,7 +207,7 @@ def test_deletion_without_a_running_service_begins_at_its_start(tmp_path):
     make_users(tmp_path, "ann@example.com")
     deleted = svc(tmp_path, "user", "delete", "ann@example.com", text="Ann@Example.com\n")
     assert deleted.returncode == 0
-    assert deleted.stdout.endswith("the service is not running; it deletes the user when it starts\n")
+    assert deleted.stdout.endswith("the service is not running; it will delete the user when it starts\n")
     assert user_of(tmp_path, "ann@example.com") is None
     gone = svc(tmp_path, "user", "delete", "ann@example.com", "--yes")
     assert (gone.returncode, gone.stderr) == (1, "svc: user ann@example.com does not exist\n")

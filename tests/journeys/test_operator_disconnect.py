@@ -153,7 +153,7 @@ async def test_disconnect_without_a_service_is_refused(emulator, customer, store
     for which in (account_id, "--all"):
         status, stdout, stderr = await svc(folder, settings, "account", "disconnect", which, "--yes")
         assert (status, stdout) == (1, "")
-        assert stderr.startswith("svc: no service is running; start it with svc serve")
+        assert stderr.startswith("svc: the service is not running; start it with svc serve")
     async with open_service(folder, settings) as service:  # the new service has no disconnects to carry out
         listed = await svc(folder, settings, "account", "list", "--json")
         assert [json.loads(line)["disconnecting"] for line in listed[1].splitlines()] == [False]

@@ -11,7 +11,7 @@ from svc.commands.checks.finding import Finding
 if TYPE_CHECKING:
     from svc.config import Config
 
-_PRIVATE = "bind a private address"
+_PRIVATE = "bind to a private address"
 
 
 def check_push_url(config: Config) -> Finding:
@@ -26,7 +26,7 @@ def check_push_url(config: Config) -> Finding:
     if config.worker.allow_local_push:
         text = "[worker] allow_local_push is set, so only Workers of an emulated platform on this machine can push"
         return Finding("address", "warn", text)
-    text = f"Workers push to {push_url}; bot protection in front of it must allow them (docs/use/cloudflare.md)"
+    text = f"Workers push to {push_url}; bot protection must allow these requests (docs/use/cloudflare.md)"
     return Finding("address", "ok", text)
 
 

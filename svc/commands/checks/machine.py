@@ -75,7 +75,11 @@ def space_finding(free_bytes: Mapping[Path, int]) -> Finding:
     least_bytes, folder = min((each, folder) for folder, each in free_bytes.items())
     text = f"{least_bytes / 1e9:.1f} GB free in {folder}"
     if least_bytes < _TOO_LITTLE_BYTES:
-        return Finding("disk space", "FAIL", f"{text}; the service stops storing counts when the disk is full")
+        return Finding(
+            "disk space",
+            "FAIL",
+            f"{text}; free up space, because the service cannot store counts when the disk is full",
+        )
     if least_bytes < _LITTLE_BYTES:
         return Finding("disk space", "warn", f"{text}; docs/operate/sizing.md lists how much the service needs")
     return Finding("disk space", "ok", text)

@@ -38,9 +38,11 @@ async def check_sender_domain(mail: MailConfig, resolver: dns.asyncresolver.Reso
     if mail.transport == "file":
         return Finding("sender domain", "ok", "not checked, because emails are written to files")
     if is_example_name(domain):
-        return Finding("sender domain", "ok", f"not checked, because {domain} is a name for examples")
+        return Finding("sender domain", "ok", f"not checked, because {domain} is reserved for examples")
     if is_private_name(domain):
-        return Finding("sender domain", "warn", f"{domain} is not in public DNS; other networks reject such senders")
+        return Finding(
+            "sender domain", "warn", f"{domain} is not in public DNS; other mail servers reject such senders"
+        )
     try:
         lookups = resolver or dns.asyncresolver.Resolver()
         problems = [

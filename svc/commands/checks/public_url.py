@@ -46,7 +46,7 @@ async def check_public_url(http: HttpConfig, tls: ssl.SSLContext | None = None) 
             await trio.socket.getaddrinfo(host, url.port or 443)
             return await _ask(http, host, tls or trusted())
     except OSError as error:  # raised by the DNS lookup; httpx raises its own errors
-        text = f"the name {host} is not in DNS ({error.strerror or error}); create its record"
+        text = f"the name {host} is not in DNS ({error.strerror or error}); create a DNS record for it"
         return Finding(_PART, "FAIL", text)
     except trio.TooSlowError:
         return Finding(_PART, "warn", f"{host} did not respond within {2 * _TIMEOUT_S} s")
@@ -88,20 +88,23 @@ def renewed_late(certificate: Mapping[str, Any], now: int) -> str | None:
 def response_finding(http: HttpConfig, status: int, body: bytes) -> Finding:
     """Assess the response to /healthz. It contains the address that the service considers to be the client's."""
     if status >= 500:
-        text = f"{http.base_url} responds with status {status}; check whether the service runs and the proxy reaches it"
+        text = f"{http.base_url} responds with status {status}"
+        text += "; check whether the service is running and the proxy can reach it"
         return Finding(_PART, "warn", text)
     try:
         health = json.loads(body)
     except ValueError:
         health = None
     if status != 200 or not isinstance(health, dict) or health.get("ok") is not True:
-        text = f"{http.base_url}/healthz is answered by another program or a sign-in page (status {status})"
+        text = (
+            f"another program or a sign-in page responds to {http.base_url}/healthz (status {status}); check the proxy"
+        )
         return Finding(_PART, "FAIL", text)
     client = health.get("client")
     if not http.trusted_proxies:
-        text = f"the service takes the proxy's address {client} for that of every client; set [http] trusted_proxies"
+        text = f"all clients appear to have the proxy's address {client}; set [http] trusted_proxies"
         return Finding(_PART, "FAIL", f"{text} ({_TLS})")
     if client is None or any(ipaddress.ip_address(client) in network_of(text) for text in http.trusted_proxies):
-        text = "the proxy does not pass on the clients' addresses; let it set X-Forwarded-For"
+        text = "the proxy does not pass on the clients' addresses; configure it to set X-Forwarded-For"
         return Finding(_PART, "FAIL", f"{text} ({_TLS})")
-    return Finding(_PART, "ok", f"DNS, certificate and proxy work; this machine's address there is {client}")
+    return Finding(_PART, "ok", f"DNS, certificate and proxy work; the service sees this machine's address as {client}")

@@ -87,7 +87,7 @@ async def _workers(config: Config, store: Store) -> Finding:
     try:
         bundle = load_bundle().sha256
     except ConfigError:
-        return Finding("workers", "ok", "versions unknown, because the Worker of this version is missing")
+        return Finding("workers", "ok", "versions unknown, because the Worker bundle of this version is missing")
     older = await store.read(rollouts.outdated(bundle))
     rollout = await store.read(rollouts.current(bundle))
     if rollout is not None and rollout.state == "halted":
@@ -103,7 +103,7 @@ async def _workers(config: Config, store: Store) -> Finding:
     if not config.worker.auto_update:
         return Finding("workers", "ok", f"{older} on another version; {_MANUALLY} ([worker] auto_update is off)")
     if rollout is None:
-        return Finding("workers", "ok", f"{older} on another version; the service updates them when it runs")
+        return Finding("workers", "ok", f"{older} on another version; the service will update them when it runs")
     return Finding("workers", "ok", f"{rollout.updated} updated, {rollout.failed} failed, {older} on another version")
 
 

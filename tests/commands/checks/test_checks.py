@@ -213,11 +213,11 @@ def healthy(client: str | None) -> bytes:
 @pytest.mark.parametrize(
     ("response", "trusted", "verdict", "text"),
     [
-        (healthy("203.0.113.9"), ("127.0.0.1",), "ok", "this machine's address there is 203.0.113.9"),
+        (healthy("203.0.113.9"), ("127.0.0.1",), "ok", "the service sees this machine's address as 203.0.113.9"),
         (healthy("2001:db8::9"), ("127.0.0.0/8", "::1"), "ok", "2001:db8::9"),
-        (healthy("127.0.0.1"), (), "FAIL", "the proxy's address 127.0.0.1 for that of every client"),
-        (healthy("127.0.0.1"), ("127.0.0.0/8",), "FAIL", "let it set X-Forwarded-For"),
-        (healthy(None), ("127.0.0.1",), "FAIL", "let it set X-Forwarded-For"),
+        (healthy("127.0.0.1"), (), "FAIL", "all clients appear to have the proxy's address 127.0.0.1"),
+        (healthy("127.0.0.1"), ("127.0.0.0/8",), "FAIL", "configure it to set X-Forwarded-For"),
+        (healthy(None), ("127.0.0.1",), "FAIL", "configure it to set X-Forwarded-For"),
         (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", ("127.0.0.1",), "warn", "status 502"),
         (b"HTTP/1.1 302 Found\r\nLocation: /login\r\n\r\n", ("127.0.0.1",), "FAIL", "another program"),
         (b"HTTP/1.1 200 OK\r\n\r\n<html>" + b"x" * 100_000, ("127.0.0.1",), "FAIL", "another program"),

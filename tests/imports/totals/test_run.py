@@ -141,7 +141,7 @@ async def test_days_of_several_sites_with_one_host_are_summed(store, account, si
     assert done.elsewhere == 1
     lines = result_lines(done, apply=True, replace=False)
     assert lines[-2] == "  1 day skipped: stored under earlier sites with this name"
-    assert lines[-1] == "  3 targets in the file have this name; their days were summed"
+    assert lines[-1] == "  3 targets in the file have this name; their daily totals were added up"
 
 
 async def test_ambiguous_target_stops_import_before_any_write(store, account, site, run_import):
