@@ -24,7 +24,7 @@ const account = {
     anyIntro:
       "Das Formular von Cloudflare öffnet sich mit diesen Berechtigungen. Wählen Sie das Konto aus, und legen Sie das Ablaufdatum fest. Falls im Formular eine Berechtigung fehlt, ergänzen Sie sie.",
     open: "Formular von Cloudflare öffnen",
-    ends: "Läuft morgen ab",
+    ends: "Ablaufdatum: morgen",
     missing: "fehlt",
     who: "Dafür müssen Sie Super Administrator oder Administrator des Kontos sein oder die Rolle API Token Provisioning haben.",
     label: "Bootstrap-Token",

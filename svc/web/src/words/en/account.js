@@ -18,7 +18,7 @@ export default {
     anyIntro:
       "Cloudflare's form opens with these permissions filled in. Select the account and set the expiry date. If a permission is missing in the form, add it.",
     open: "Open Cloudflare's form",
-    ends: "Expires tomorrow",
+    ends: "Expiry date: tomorrow",
     missing: "missing",
     who: "You need to be a Super Administrator or Administrator of the account, or have the API Token Provisioning role.",
     label: "Bootstrap token",
