@@ -251,8 +251,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "account_not_ready": Meaning(
         409,
         "The account's state does not allow this request.",
-        "Request the account: its fields `state` and `error` describe the problem. If the state stays `pending`,"
-        " connect the account again.",
+        "Get the account: GET /v1/accounts/{id}. Its fields `state` and `error` describe the problem. If the state"
+        " stays `pending`, connect the account again.",
     ),
     "site_exists": Meaning(409, "The account already has a site with this host."),
     "site_on_link_host": Meaning(
@@ -427,8 +427,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "link_host_challenged": _not_ready(
         "The link host shows a challenge page of Cloudflare.",
         "Open a short link in a private window. If you also see the challenge page, exclude the host from the security"
-        " rules in the Cloudflare dashboard. If not, Cloudflare's bot protection blocks only programs, such as this"
-        " service.",
+        " rules in the Cloudflare dashboard. If not, no action is needed: Cloudflare's bot protection blocks only"
+        " programs, such as this service.",
     ),
     "link_host_other_answer": _not_ready(
         "The link host's response does not come from the Worker.",

@@ -41,7 +41,7 @@ class AccountChange(Body):
     plan: EdgePlan | None = Field(
         None,
         description="The account's Workers plan at Cloudflare. `advice` compares usage with the limits of this plan."
-        " The service cannot read the plan from Cloudflare.",
+        " The service cannot read the plan from Cloudflare, so set it here.",
     )
     days_kept: DaysKept | None = Field(
         None,

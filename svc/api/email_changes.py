@@ -34,7 +34,7 @@ class RevertEmail(Body):
 
 
 class PendingChange(ResponseBody):
-    """A requested change of the email address that the new address has not confirmed."""
+    """A requested change of the email address, which has not been confirmed yet."""
 
     email: str = Field(description="The new address.")
     requested_at: Moment

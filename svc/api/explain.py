@@ -34,15 +34,15 @@ class AskedClick(Body):
     bucket: Annotated[int, Field(ge=0, le=99)] | None = Field(
         None,
         description="The visitor's bucket for the link's split. The Worker assigns each visitor to one of 100 buckets,"
-        " and to a different one every day (UTC). The service cannot know a visitor's bucket. Default: 0.",
+        " and to a different one every day (UTC). Default: 0.",
     )
     query: QueryText | None = Field(
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
     )
     method: Literal["GET", "HEAD"] | None = Field(
         None,
-        description="The method of the request. Default: `GET`. If the method is neither `GET` nor `HEAD`, the"
-        " Worker responds with 405 and does not count the request.",
+        description="The method of the request. Default: `GET`. The Worker rejects all other methods with 405 and does"
+        " not count these requests.",
     )
 
 

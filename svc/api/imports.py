@@ -85,7 +85,7 @@ class ImportedTotals(ResponseBody):
         " them only if `replace` is true."
     )
     counted_here: Count = Field(
-        description="The number of days that were skipped, because this service counted the site or link on these days."
+        description="The number of days that were skipped, because this service has its own counts for these days."
     )
     rejected: Count = Field(description="The number of lines that cannot be imported.")
     rejected_lines: tuple[RejectedLine, ...] = Field(

@@ -58,7 +58,8 @@ class LedgerTarget(ResponseBody):
     )
     waiting: EventCounts | None = Field(description="Accepted events that the Worker has not counted yet.")
     counted: EventCounts | None = Field(
-        description="The Worker's total for the day. Also null if the Worker has deleted the total because of its age."
+        description="The Worker's total for the day. Null if the Worker's database was not read, or if the Worker has"
+        " deleted the total because of its age."
     )
     queued: EventCounts | None = Field(
         description="The day's highest total in the parts that the Worker has not sent yet. A part is a message with"

@@ -213,7 +213,7 @@ class Link(ResponseBody):
         "Present if the operator has disabled the link. Visitors then get the same response as for an unknown code."
     )
     restorable_until: Moment | None = optional_field(
-        "Present if the link is deleted: the time until which it can be restored, if its code is still free."
+        "The time until which the link can be restored, if its code is still free. Present only if the link is deleted."
     )
     clicks_7d: Count | None = optional_field(
         "Clicks by people in the last seven complete UTC days. Present only in lists, and only with the scope"

@@ -29,7 +29,7 @@ WORDS: Mapping[NoteKind, Words] = {
     "snippet_rotated": Words("Snippet replaced. Views with the old snippet are counted until {until}."),
     "worker_updated": Words("Worker updated."),
     "hours_refused": Words(
-        "Cloudflare's daily limit was almost reached. Counts per hour are missing for {hours} h; the day's total is"
+        "Cloudflare's daily limit was almost reached, so hourly counts are missing for {hours} h. The day's total is"
         " complete."
     ),
     "route_missing": Words(

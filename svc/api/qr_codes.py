@@ -49,7 +49,7 @@ class StyleQuery(Query):
     dark: Color = Field(
         "#000000",
         description="The color of the modules, with 3 or 6 hexadecimal digits. `#` is optional. In a URL, write `#` as"
-        " `%23`. The color must be darker than `light` by at least 50 % of the difference in brightness between white"
+        " `%23`. The color must be darker than `light` by at least 50% of the difference in brightness between white"
         " and black, so that scanners can read the QR code.",
     )
     light: ColorOrTransparent = Field(
@@ -62,7 +62,7 @@ class StyleQuery(Query):
     margin: Annotated[int, Field(ge=0, le=_MAX_MARGIN), DIGITS] = Field(
         4,
         description="The width of the margin in modules. Scanners need a light margin of 4 modules. With a smaller"
-        " margin, the surroundings of the image must be light.",
+        " margin, place the image on a light background.",
     )
 
 

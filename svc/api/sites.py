@@ -52,13 +52,13 @@ class NewSite(Body):
 
     account_id: Id
     host: Host = Field(
-        description="A host in one of the account's zones, which can be the apex. If the zone is pending or the"
-        " DNS record is missing, the site's `warnings` say what to do."
+        description="A host in one of the account's zones, or a zone's apex. If the zone is pending or the DNS record"
+        " is missing, the site's `warnings` say what to do."
     )
     excluded_paths: ExcludedPaths = Field(
         (),
-        description="Path prefixes of pages that are not counted. Non-ASCII characters and spaces are percent-encoded"
-        " as in browsers; the response contains the encoded form. Default: `[]`.",
+        description="Path prefixes of pages whose views are not counted. Non-ASCII characters and spaces are"
+        " percent-encoded as in browsers; the response contains the encoded form. Default: `[]`.",
     )
     excluded_networks: ExcludedNetworks = Field((), description=f"{_NETWORKS} Default: `[]`.")
     excluded_countries: ExcludedCountries = Field((), description=f"{_COUNTRIES} Default: `[]`.")

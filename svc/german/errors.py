@@ -142,7 +142,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "token_rights_mismatch": GermanMeaning(
         "Cloudflare hat das Arbeits-Token mit anderen Berechtigungen erstellt als angefordert.", _TRY_AGAIN
     ),
-    "token_check_failed": GermanMeaning("Das Arbeits-Token funktioniert nicht.", _TRY_AGAIN),
+    "token_check_failed": GermanMeaning("Die Prüfung des neuen Arbeits-Tokens ist fehlgeschlagen.", _TRY_AGAIN),
     "orphan_not_deleted": GermanMeaning(
         "Ein Token aus einem früheren Versuch konnte nicht gelöscht werden.",
         "Löschen Sie die hier genannten Tokens im Cloudflare-Dashboard, und versuchen Sie es dann erneut.",
@@ -207,7 +207,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         " Bericht, installieren Sie den Worker neu.",
     ),
     "worker_silent": GermanMeaning(
-        "Der Worker hat sich seit Stunden nicht gemeldet.",
+        "Der Worker hat sich seit mehreren Stunden nicht gemeldet.",
         "Installieren Sie ihn neu. Meldet er sich dann immer noch nicht, wenden Sie sich an den Betreiber.",
     ),
     "link_host_not_resolved": GermanMeaning(
@@ -229,7 +229,8 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "link_host_challenged": GermanMeaning(
         "Der Link-Host zeigt eine Sicherheitsabfrage von Cloudflare.",
         "Öffnen Sie einen Kurzlink in einem privaten Fenster. Kommt die Abfrage auch dort, nehmen Sie den Host im"
-        " Cloudflare-Dashboard von den Sicherheitsregeln aus.",
+        " Cloudflare-Dashboard von den Sicherheitsregeln aus. Andernfalls müssen Sie nichts tun: Der Bot-Schutz von"
+        " Cloudflare blockiert nur Programme, zum Beispiel diesen Dienst.",
     ),
     "link_host_other_answer": GermanMeaning(
         "Die Antwort des Link-Hosts stammt nicht vom Worker.",

@@ -121,8 +121,8 @@ ENGLISH = Words(
     },
     disconnected=Text(
         "Your account {name} was disconnected",
-        "The operator of {service_url} disconnected your account {name}. Its sites are no longer counted, and its short"
-        " links no longer work. We keep the totals and reports.",
+        "The operator of {service_url} disconnected your account {name}. Views of its sites are no longer counted, and"
+        " its short links no longer work. We keep the totals and reports.",
     ),
     disconnected_tokens="The service cannot delete its own API token. Delete this token in the Cloudflare dashboard:",
     deleted=Text(
@@ -168,7 +168,7 @@ ENGLISH = Words(
         "shorter_month_retention": "Keep breakdowns for fewer months (on the account's page), or upgrade your"
         " Cloudflare plan.",
     },
-    upgrade="Upgrade your Cloudflare plan, or count fewer sites with this account.",
+    upgrade="Upgrade your Cloudflare plan, or delete some of this account's sites.",
     report_confirm={
         "reports": Text(
             "Confirm email reports about {about}",

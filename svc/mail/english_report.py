@@ -44,8 +44,8 @@ REPORT = ReportWords(
     agrees="The statement of counts for {day} has no differences.",
     differs="The statement of counts for {day} has differences. The owner can check it in the report.",
     open="Open report",
-    why="You get this email because {address} is subscribed to reports about {name} at {service_url}. To end them, open"
-    " this link:",
+    why="You get this email because {address} is subscribed to reports about {name} at {service_url}. To unsubscribe,"
+    " open this link:",
     unsubscribe="Unsubscribe",
     note_texts={
         "imported": NoteText(
@@ -54,8 +54,8 @@ REPORT = ReportWords(
         "snippet_rotated": NoteText("Snippet replaced. Views with the old snippet are counted until {until}."),
         "worker_updated": NoteText("Worker updated."),
         "hours_refused": NoteText(
-            "Cloudflare's daily limit was almost reached. Counts per hour are missing for {hours} h; the day's total is"
-            " complete."
+            "Cloudflare's daily limit was almost reached, so hourly counts are missing for {hours} h. The day's total"
+            " is complete."
         ),
         "route_missing": NoteText(
             "The site's route was found missing on {since}. Views are not counted until it is restored.",
@@ -81,7 +81,7 @@ ALERT = AlertWords(
         "drop": "{host} had only {views} views from {begin} to {end}.",
         "silence": "{host} had no views from {begin} to {end}.",
     },
-    usual="About {usual} views are usual at this time of the week.",
+    usual="Usually, there are about {usual} views at this time of the week.",
     rare="Views are rare at this time of the week.",
     snippet={
         "present": "We requested https://{host}/ and found the snippet. Check whether visitors can reach the site, and"
@@ -91,7 +91,7 @@ ALERT = AlertWords(
         "unread": "We requested https://{host}/ but could not read the page. Check whether visitors can reach the"
         " site.",
     },
-    once="You get no further alert while this lasts.",
+    once="You will not get another alert while the number of views remains unusual.",
     open="View the report:",
     why="You get this email because {address} is subscribed to alerts about {host} at {service_url}. To end all reports"
     " and alerts, open this link:",

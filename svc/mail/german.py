@@ -181,7 +181,7 @@ GERMAN = Words(
         "shorter_month_retention": "Bewahren Sie Aufschlüsselungen für weniger Monate auf (einstellbar auf der Seite"
         " des Kontos), oder wechseln Sie zu einem größeren Cloudflare-Tarif.",
     },
-    upgrade="Wechseln Sie zu einem größeren Cloudflare-Tarif, oder zählen Sie mit diesem Konto weniger Websites.",
+    upgrade="Wechseln Sie zu einem größeren Cloudflare-Tarif, oder löschen Sie einige Websites dieses Kontos.",
     report_confirm={
         "reports": Text(
             "Bestätigen Sie E-Mail-Berichte über {about}",

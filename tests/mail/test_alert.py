@@ -28,14 +28,14 @@ def test_text_of_silence() -> None:
     assert sent.subject == "No views: shop.example"
     assert sent.text.split("\n\n") == [
         (
-            "shop.example had no views from November 23, 2026, 22:00 UTC to November 24, 2026, 03:00 UTC. About 1,234"
-            " views are usual at this time of the week."
+            "shop.example had no views from November 23, 2026, 22:00 UTC to November 24, 2026, 03:00 UTC. Usually,"
+            " there are about 1,234 views at this time of the week."
         ),
         (
             "We requested https://shop.example/ and did not find the snippet in the page. Add the snippet to the pages"
             " again. If a tag manager adds it, check the tag manager."
         ),
-        "You get no further alert while this lasts.",
+        "You will not get another alert while the number of views remains unusual.",
         "View the report:",
         f"{URL}/sites/site_1",
         (

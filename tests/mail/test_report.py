@@ -78,7 +78,7 @@ def test_text_lists_the_numbers_of_the_period():
         "The statement of counts for November 22, 2026 has no differences.",
         "Open report:",
         f"{URL}/sites/site_1",
-        f"{why} To end them, open this link:",
+        f"{why} To unsubscribe, open this link:",
         LINK,
     ]
 

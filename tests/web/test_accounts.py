@@ -352,7 +352,7 @@ def test_breakdown_retention_is_changed_and_suggested_until_minimum(tab, world, 
     expect(field).to_have_value("20")
     field.fill("14")
     dialog.get_by_role("button", name="Save").click()
-    expect(section).to_contain_text("14 days, and whole months permanently")
+    expect(section).to_contain_text("14 days; monthly sums permanently")
     expect(fewer).to_have_count(0)
     found = world.account(customer)
     assert found is not None
@@ -363,7 +363,7 @@ def test_number_of_kept_months_is_changed_and_removed(tab, world, customer):
     account_id = world.connected(customer)
     tab.goto(f"{world.place.url}/accounts/{account_id}#retention")
     section = tab.get_by_role("region", name="Breakdown retention")
-    expect(section).to_contain_text("35 days, and whole months permanently")
+    expect(section).to_contain_text("35 days; monthly sums permanently")
     change = section.get_by_role("button", name="Change retention")
     change.click()
     dialog = tab.get_by_role("dialog", name="Change breakdown retention")
@@ -377,7 +377,7 @@ def test_number_of_kept_months_is_changed_and_removed(tab, world, customer):
     field.fill("24")
     tab.keyboard.press("Enter")
     dialog.wait_for(state="detached")
-    expect(section).to_contain_text("35 days, and 24 whole months")
+    expect(section).to_contain_text("35 days; monthly sums for 24 months")
     found = world.account(customer)
     assert found is not None
     assert (found["days_kept"], found["months_kept"]) == (35, 24)
@@ -385,7 +385,7 @@ def test_number_of_kept_months_is_changed_and_removed(tab, world, customer):
     expect(field).to_have_value("24")
     field.fill("")
     dialog.get_by_role("button", name="Save").click()
-    expect(section).to_contain_text("35 days, and whole months permanently")
+    expect(section).to_contain_text("35 days; monthly sums permanently")
     found = world.account(customer)
     assert found is not None
     assert found["months_kept"] == "forever"

@@ -121,7 +121,7 @@ def test_shares_of_variants_always_add_up(visit: Visit, link_host: LinkHost) -> 
     page.keyboard.type("shop.example/b")
     expect(page.locator(".preview")).to_contain_text("→ https://shop.example/variants, https://shop.example/b")
     page.get_by_role("button", name="Add rule").click()
-    page.get_by_text("Everyone else is divided between the variants of the A/B test below.").wait_for()
+    page.get_by_text("All other visitors are divided between the variants of the A/B test below.").wait_for()
     page.get_by_role("button", name="Remove rule 1").click()
 
     def shares() -> list[str]:

@@ -45,7 +45,7 @@ def test_tags_are_added_and_removed_by_keyboard(visit: Visit, link_host: LinkHos
     dialog.get_by_label("Tags").fill("Many Tag")
     page.keyboard.press("Enter")
     dialog.get_by_role("button", name="Continue").press("Enter")
-    status(page, "2 links get the tags many-tag.")
+    status(page, "2 links will get these tags: many-tag.")
     visit.axe("with a dry run")
     assert [link_host.find(f"many-{number}")["tags"] for number in range(3)] == [["old-tag"], [], []]
     dialog.get_by_role("button", name="Add to 2 links").press("Enter")

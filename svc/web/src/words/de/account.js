@@ -20,11 +20,11 @@ const account = {
   token: {
     title: "Bootstrap-Token erstellen",
     intro:
-      "Das Formular von Cloudflare für dieses Konto öffnet sich mit diesen Berechtigungen. Legen Sie das Ablaufdatum fest, und ergänzen Sie die Berechtigungen, falls sie fehlen.",
+      "Das Formular von Cloudflare für dieses Konto öffnet sich mit diesen Berechtigungen. Legen Sie das Ablaufdatum fest. Falls im Formular eine Berechtigung fehlt, ergänzen Sie sie.",
     anyIntro:
-      "Das Formular von Cloudflare öffnet sich mit diesen Berechtigungen. Falls nicht, tragen Sie sie selbst ein, wählen Sie das Konto aus, und legen Sie das Ablaufdatum fest.",
+      "Das Formular von Cloudflare öffnet sich mit diesen Berechtigungen. Wählen Sie das Konto aus, und legen Sie das Ablaufdatum fest. Falls im Formular eine Berechtigung fehlt, ergänzen Sie sie.",
     open: "Formular von Cloudflare öffnen",
-    ends: "Läuft morgen ab",
+    ends: "Ablaufdatum: morgen",
     missing: "fehlt",
     who: "Dafür müssen Sie Super Administrator oder Administrator des Kontos sein oder die Rolle API Token Provisioning haben.",
     label: "Bootstrap-Token",
@@ -42,7 +42,7 @@ const account = {
     id: "Konto-ID",
     dashboard: "Cloudflare-Dashboard öffnen",
     idHint: "32 Zeichen. Sie können auch die URL einer beliebigen Seite des Kontos im Cloudflare-Dashboard einfügen.",
-    nameHint: "Der Name des Kontos hier. Bleibt das Feld leer, gilt der Name bei Cloudflare.",
+    nameHint: "Der Name des Kontos in diesem Dienst. Bleibt das Feld leer, gilt der Name bei Cloudflare.",
     location: "Standort der Datenbank",
     locationHint: "Wählen Sie eine Region nahe bei Ihren Besuchern. Sie lässt sich später nicht ändern.",
     paste: "Token einfügen",
@@ -89,7 +89,8 @@ const account = {
   rename: { name: "Name", submit: "Umbenennen" },
   renew: {
     title: (name) => `Token von ${name} erneuern`,
-    explain: "Ein neues Arbeits-Token ersetzt das alte, das gelöscht wird. Der Worker läuft weiter.",
+    explain:
+      "Der Dienst erstellt ein neues Arbeits-Token für dieses Konto und löscht das alte. Der Worker läuft weiter.",
     submit: "Erneuern",
   },
   progress: {
@@ -174,16 +175,16 @@ const account = {
   retention: {
     label: "Aufbewahrung der Aufschlüsselungen",
     kept: (days, months) =>
-      `${days} Tage, ${months === "forever" ? "ganze Monate dauerhaft" : `ganze Monate ${months} Monate lang`}`,
+      `${days} Tage; Monatssummen ${months === "forever" ? "dauerhaft" : `${months} Monate lang`}`,
     change: "Aufbewahrung ändern",
-    hint: "Tagessummen bleiben dauerhaft erhalten. Seiten, Quellen, Länder und andere Aufschlüsselungen gibt es nur für diese Tage, und als Summen ganzer Monate.",
+    hint: "Tagessummen bleiben dauerhaft erhalten. Seiten, Quellen, Länder und andere Aufschlüsselungen gibt es nur für diese Anzahl von Tagen, danach nur als Monatssummen.",
     title: "Aufbewahrung der Aufschlüsselungen ändern",
     explain:
       "Tagessummen bleiben dauerhaft erhalten. Aufschlüsselungen (Seiten, Quellen, Länder …) gibt es nur für diese Anzahl von Tagen, danach als Summen ganzer Monate. Wenn Sie eine Zahl verringern, werden ältere Aufschlüsselungen endgültig gelöscht, und die Datenbank wird in den folgenden Nächten kleiner.",
     days: "Tage",
     range: (least, most) => `${least} bis ${most} Tage.`,
     months: "Monate vor dem laufenden Monat",
-    monthsHint: (least) => `Mindestens ${least}. Lassen Sie das Feld leer, um Monate dauerhaft aufzubewahren.`,
+    monthsHint: (least) => `Mindestens ${least}. Lassen Sie das Feld leer, um Monatssummen dauerhaft aufzubewahren.`,
     submit: "Speichern",
   },
 
@@ -229,11 +230,11 @@ const account = {
     token: "Arbeits-Token",
     tokenEnds: (when) => `läuft am ${when} ab`,
     report: "Letzter Bericht",
-    queue: (count) => (count === 0 ? "Warteschlange leer" : `Teile in der Warteschlange: ${number(count)}`),
+    queue: (count) => (count === 0 ? "Warteschlange leer" : `Nachrichten in der Warteschlange: ${number(count)}`),
     dropped: "Nicht gezählt",
   },
   reasons: {
-    budget: "die kostenlosen Zeilen des Tages waren verbraucht",
+    budget: "die kostenlosen Datenbankzeilen des Tages waren verbraucht",
     invalid: "nicht von unserem Snippet gesendet",
     unknown_target: "unbekannte Website oder unbekannter Link",
     too_old: "kam nach Abschluss des Tages an",
@@ -283,11 +284,11 @@ const account = {
       not_counted: "Die Datenbank des Workers wurde erst nach diesem Tag angelegt.",
     },
     faults: {
-      counting: "im Worker",
+      counting: "Fehler im Worker",
       unknown_target: "nicht in diesem Konto",
       refused: "ein Teil wurde abgelehnt",
-      push: "bei der Übertragung",
-      store: "im Speicher",
+      push: "Fehler bei der Übertragung",
+      store: "Fehler im Speicher",
       set_back: "die Datenbank wurde auf einen früheren Stand zurückgesetzt",
     },
     offBy: (views, bots) => `Aufrufe: ${views}, Bots: ${bots}`,

@@ -56,7 +56,7 @@ const api = {
     too_early: () => "Geben Sie einen späteren ersten Tag an. Ein Bericht umfasst höchstens 100 Jahre.",
     too_many_points: (limit) => `Wählen Sie ein längeres Intervall. Das Diagramm hätte mehr als ${limit} Punkte.`,
     hours_not_stored: () =>
-      "Die Stunden dieser Tage sind nicht mehr gespeichert. Wählen Sie ein anderes Intervall oder spätere Tage.",
+      "Die Stundenwerte dieser Tage sind nicht mehr gespeichert. Wählen Sie ein anderes Intervall oder spätere Tage.",
     not_combinable: () => "Dieser Wert lässt sich nicht mit den anderen kombinieren.",
     not_readable: (_, message) => `Diese Datei kann nicht importiert werden: ${message}.`,
     low_contrast: () =>
@@ -66,7 +66,7 @@ const api = {
     weak_password: () =>
       "Wählen Sie ein schwer zu erratendes Passwort mit mindestens 8 Zeichen, zum Beispiel mehrere Wörter ohne Zusammenhang.",
     used_token: () =>
-      "Das Token ist unbekannt, abgelaufen oder wurde schon verwendet. Fordern Sie eine neue E-Mail an.",
+      "Dieser Link ist ungültig, abgelaufen oder wurde schon verwendet. Fordern Sie eine neue E-Mail an.",
     on_link_host: () => "Das Ziel darf nicht auf dem Link-Host liegen.",
     target_of_link: () =>
       "Ein Link dieses Kontos führt zu diesem Host. Ändern Sie zuerst dessen Ziel, oder löschen Sie den Link.",

@@ -9,7 +9,7 @@ const auth = {
     label: (product) => `Über ${product}`,
     lead: (product) => `${product} zählt Seitenaufrufe und betreibt Kurzlinks in Ihrem eigenen Cloudflare-Konto.`,
     facts: [
-      "Keine Cookies. Im Browser Ihrer Besucher wird nichts gespeichert, und ihre IP-Adressen werden nicht gespeichert.",
+      "Im Browser Ihrer Besucher wird nur dann ein Cookie gespeichert, wenn sie die Zählung ausschalten. IP-Adressen werden nicht gespeichert.",
       "Jeder Aufruf wird einmal gezählt. Sie können das mit einem Zählnachweis prüfen.",
       "Der Worker bleibt innerhalb der Datenbank-Limits des kostenlosen Cloudflare-Tarifs.",
     ],

@@ -10,7 +10,7 @@ const errors = {
   ...ERRORS,
   offline: [
     "Der Dienst war nicht erreichbar.",
-    "Prüfen Sie Ihre Verbindung, und versuchen Sie es erneut. Nichts wird doppelt ausgeführt.",
+    "Prüfen Sie Ihre Verbindung, und versuchen Sie es erneut. Die Aktion wird nur einmal ausgeführt.",
   ],
   unexpected: [
     "Die Antwort kam nicht vom Dienst.",

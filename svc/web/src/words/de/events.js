@@ -5,7 +5,7 @@ import { plural } from "../../format.js";
 /** @type {typeof import("../en/events.js").default} */
 const events = {
   title: "Verlauf",
-  intro: "Alle Änderungen des letzten Jahres: von Ihnen, Ihren API-Schlüsseln und dem Dienst selbst.",
+  intro: "Alle Änderungen des letzten Jahres: von Ihnen, Ihren API-Schlüsseln, dem Betreiber und dem Dienst.",
   withStates: "Auch automatische Statusänderungen anzeigen",
   changes: (count) => plural(count, { one: "# Statusänderung", other: "# Statusänderungen" }),
   none: "Noch keine Einträge.",

@@ -46,7 +46,7 @@ const install = {
     html: "",
     wordpress: "Wenn ein Plugin Skripte verzögert oder zusammenfasst, nehmen Sie das Snippet davon aus.",
     nextjs:
-      "Das Snippet zählt auch Seitenwechsel innerhalb der Anwendung. Verwendet Ihre Content-Security-Policy Nonces, geben Sie die Nonce an.",
+      "Das Snippet zählt auch Seitenwechsel innerhalb der Anwendung. Verwendet Ihre Content-Security-Policy Nonces, geben Sie die Nonce bei <Script> an.",
     shopify:
       "Checkout-Seiten verwenden das Theme nicht und werden deshalb nicht gezählt. Ein benutzerdefiniertes Pixel eignet sich nicht, weil es in einer Sandbox ohne Zugriff auf die Seite läuft. Der CNAME-Eintrag der Domain (auf shops.myshopify.com) muss über den Proxy laufen.",
     webflow:

@@ -3,7 +3,7 @@
 /** @type {typeof import("../en/keys.js").default} */
 const keys = {
   title: "API-Schlüssel",
-  intro: "Mit API-Schlüsseln können Programme alles tun, was Sie hier tun können, soweit Sie es ihnen erlauben.",
+  intro: "API-Schlüssel geben Programmen Zugriff auf Ihre Daten, mit den Berechtigungen, die Sie auswählen.",
   toReference: "Zur API-Referenz.",
   make: "Neuer API-Schlüssel",
   none: "Noch keine API-Schlüssel.",

@@ -18,9 +18,9 @@ export default {
   checking: "Die Links werden gezählt…",
   continue: "Weiter",
   wouldAdd: (tags, count) =>
-    plural(count, { one: `# Link erhält die Tags ${tags}.`, other: `# Links erhalten die Tags ${tags}.` }),
+    plural(count, { one: `# Link erhält diese Tags: ${tags}.`, other: `# Links erhalten diese Tags: ${tags}.` }),
   wouldRemove: (tags, count) =>
-    plural(count, { one: `# Link verliert die Tags ${tags}.`, other: `# Links verlieren die Tags ${tags}.` }),
+    plural(count, { one: `# Link verliert diese Tags: ${tags}.`, other: `# Links verlieren diese Tags: ${tags}.` }),
   addTo: (count) => plural(count, { one: "Zu # Link hinzufügen", other: "Zu # Links hinzufügen" }),
   removeFrom: (count) => plural(count, { one: "Von # Link entfernen", other: "Von # Links entfernen" }),
   changed: (count) => plural(count, { one: "# Link wurde geändert.", other: "# Links wurden geändert." }),

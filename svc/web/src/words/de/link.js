@@ -21,7 +21,7 @@ const link = {
   copyKey: "Kurzlink kopieren",
   qrKey: "QR-Code anzeigen",
   editKey: "bearbeiten",
-  clickFlight: "Einzelne Standorte liefern bis zu eine Minute lang noch die vorige Fassung aus.",
+  clickFlight: "Einzelne Standorte von Cloudflare liefern bis zu eine Minute lang noch die vorige Fassung aus.",
   target: "Ziel",
   made: (ago) => `Erstellt ${ago}`,
 };

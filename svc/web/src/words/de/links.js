@@ -154,10 +154,10 @@ const links = {
     variant: (letter) => `Keine Regel trifft zu. Ziel der Variante ${letter}:`,
     outside: "Der Klick liegt vor dem Beginn oder nach dem Ende. Ergebnis:",
     notCounted:
-      "Der Bericht führt ihn unter „Klicks vor dem Beginn oder nach dem Ende“ auf und zählt ihn nicht als Klick.",
+      "Der Bericht führt ihn unter „Klicks vor dem Beginn oder nach dem Ende“ auf, aber zählt ihn nicht in der Summe mit.",
     view: "Wird als Klick gezählt:",
     bot: "Wird als Bot gezählt:",
-    notYet: "Ihre letzte Änderung ist in wenigen Sekunden live. Das Ergebnis gilt ab dann.",
+    notYet: "Ihre letzte Änderung ist in wenigen Sekunden live. Das Ergebnis berücksichtigt sie schon.",
   },
   bulk: {
     title: "Links importieren",

@@ -7,7 +7,7 @@ const missing = {
     site: "Diese Website gibt es nicht",
     link: "Diesen Link gibt es nicht",
   },
-  text: "Prüfen Sie die Adresse dieser Seite. Vielleicht gehört sie zu einem anderen Benutzer.",
+  text: "Prüfen Sie die Adresse dieser Seite. Vielleicht wurde das Objekt gelöscht, oder es gehört einem anderen Benutzer.",
   lists: { account: "Zu den Konten", site: "Zu den Websites", link: "Zu den Links" },
 };
 

@@ -32,7 +32,7 @@ const range = {
     imported: (days) =>
       `Für ${days} (UTC) gibt es keine Aufschlüsselung, weil nur die Summen dieser Tage aus einem anderen Produkt importiert wurden.`,
     not_counted: (days, lists) =>
-      `Diese Listen sind für ${days} (UTC) unvollständig, weil an manchen dieser Tage eine ältere Version des Workers lief: ${lists}.`,
+      `Einige Listen sind für ${days} (UTC) unvollständig: ${lists}. An manchen dieser Tage lief eine ältere Version des Workers.`,
     unavailable: (days) =>
       `Die Aufschlüsselung für ${days} (UTC) konnte nicht geladen werden. Laden Sie die Seite neu, um es erneut zu versuchen.`,
   },

@@ -9,7 +9,7 @@ const reference = {
   quick: {
     title: "Schnellstart",
     key: "Erstellen Sie einen API-Schlüssel.",
-    keyText: "Auf dieser Seite, oder mit einem Zugriffstoken von POST /auth/sign-in:",
+    keyText: "Senden Sie diese Anfrage mit einem Zugriffstoken von POST /auth/sign-in, oder öffnen Sie diese Seite:",
     toKeys: "API-Schlüssel",
     sites: "Lassen Sie Ihre Websites auflisten.",
     report: "Rufen Sie den Bericht einer Website ab. SITE_ID ist die id aus der Liste.",

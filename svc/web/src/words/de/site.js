@@ -5,6 +5,6 @@ export default {
   add: "Website hinzufügen",
   settings: "Einstellungen",
   firstNine: "Website 1 öffnen (2 bis 9 für die nächsten)",
-  deletedNote: "Diese Website wird nicht mehr gezählt. Ihr Bericht bleibt erhalten.",
+  deletedNote: "Aufrufe dieser Website werden nicht mehr gezählt. Ihr Bericht bleibt erhalten.",
   openSite: "Website öffnen",
 };

@@ -25,7 +25,7 @@ const sites = {
   hostHint:
     "So, wie Besucher ihn eingeben, etwa example.com oder blog.example.com. Falls Zone oder DNS-Eintrag noch nicht bereit sind, steht auf der Seite der Website, was zu tun ist.",
   zones: "Zonen Ihrer Konten",
-  zonesCut: "Nicht alle Zonen des Kontos sind aufgeführt. Sie können jede eingeben.",
+  zonesCut: "Nicht alle Zonen des Kontos sind aufgeführt. Sie können einen Host in jeder Zone eingeben.",
   more: "Ausnahmen",
   excluded: "Ausgenommene Pfade",
   excludedHint:
@@ -106,8 +106,8 @@ const sites = {
   rotateWhy: "Sinnvoll, wenn jemand gefälschte Aufrufe an den Pfad sendet oder ein Werbeblocker ihn sperrt.",
   rotateTitle: (host) => `Zählpfad von ${host} wechseln?`,
   rotateWhat:
-    "Sie erhalten einen neuen Pfad und ein neues Snippet. Setzen Sie das neue Snippet in Ihre Seiten ein. Das alte wird noch einige Wochen gezählt; das Enddatum wird hier angezeigt.",
-  retiring: "Alte Pfade, die noch gezählt werden",
+    "Sie erhalten einen neuen Pfad und ein neues Snippet. Setzen Sie das neue Snippet in Ihre Seiten ein. Aufrufe mit dem alten Snippet werden noch einige Wochen gezählt. Diese Seite zeigt dann das genaue Datum.",
+  retiring: "Alte Pfade, auf denen Aufrufe noch gezählt werden",
   until: (day) => `bis ${day}`,
   remove: "Website löschen",
   removeWhy: "Die Zählung endet sofort. Der Bericht bleibt erhalten.",

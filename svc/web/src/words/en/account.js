@@ -14,11 +14,11 @@ export default {
   token: {
     title: "Create a bootstrap token",
     intro:
-      "Cloudflare's form for this account opens with these permissions filled in. Set the expiry date, and add the permissions yourself if they are missing.",
+      "Cloudflare's form for this account opens with these permissions filled in. Set the expiry date. If a permission is missing in the form, add it.",
     anyIntro:
-      "Cloudflare's form opens with these permissions filled in. If it does not, add them yourself, select the account and set the expiry date.",
+      "Cloudflare's form opens with these permissions filled in. Select the account and set the expiry date. If a permission is missing in the form, add it.",
     open: "Open Cloudflare's form",
-    ends: "Expires tomorrow",
+    ends: "Expiry date: tomorrow",
     missing: "missing",
     who: "You need to be a Super Administrator or Administrator of the account, or have the API Token Provisioning role.",
     label: "Bootstrap token",
@@ -35,7 +35,7 @@ export default {
     id: "Account ID",
     dashboard: "Open the Cloudflare dashboard",
     idHint: "32 characters. You can also paste the URL of any page of the account in the Cloudflare dashboard.",
-    nameHint: "The account's name here. The default is its name at Cloudflare.",
+    nameHint: "The account's name in this service. By default, it is the name at Cloudflare.",
     location: "Database location",
     locationHint: "Choose a region near your visitors. You cannot change the region later.",
     paste: "Paste the token",
@@ -83,7 +83,8 @@ export default {
   rename: { name: "Name", submit: "Rename" },
   renew: {
     title: (/** @type {string} */ name) => `Renew the token for ${name}`,
-    explain: "A new working token replaces the old one, which is deleted. The Worker keeps running.",
+    explain:
+      "The service creates a new working token for this account and deletes the old one. The Worker keeps running.",
     submit: "Renew",
   },
   progress: {
@@ -109,7 +110,7 @@ export default {
     failed: {
       connect: "Connecting failed",
       renew: "Renewing the token failed",
-      install: "Installing failed",
+      install: "Installation failed",
       update: "The update failed. The previous Worker keeps running.",
       disconnect: "Disconnecting failed",
     },
@@ -129,7 +130,7 @@ export default {
       "The Worker has not reported since it was installed. Cloudflare can take 15 minutes to start a new cron trigger.",
     crons_stopped: "The Worker is counting, but its cron trigger has not run for two hours. Reinstall the Worker.",
     daily_limit:
-      "Today's free database rows are used up. Later changes to sites and links take effect after midnight UTC.",
+      "Today's free database rows are used up. New changes to sites and links take effect after midnight UTC.",
   },
 
   plan: {
@@ -163,16 +164,16 @@ export default {
   retention: {
     label: "Breakdown retention",
     kept: (/** @type {number} */ days, /** @type {number | "forever"} */ months) =>
-      `${days} days, ${months === "forever" ? "and whole months permanently" : `and ${months} whole months`}`,
+      `${days} days; monthly sums ${months === "forever" ? "permanently" : `for ${months} months`}`,
     change: "Change retention",
-    hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns exist only for these days, and as sums of whole months.",
+    hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns are kept for this number of days, and after that only as monthly sums.",
     title: "Change breakdown retention",
     explain:
       "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) are kept for this number of days, and after that only as sums of whole months. If you reduce a number, older breakdowns are deleted permanently, and the database shrinks over the following nights.",
     days: "Days",
     range: (/** @type {number} */ least, /** @type {number} */ most) => `${least} to ${most} days.`,
     months: "Months before the current month",
-    monthsHint: (/** @type {number} */ least) => `${least} or more. Leave this empty to keep months permanently.`,
+    monthsHint: (/** @type {number} */ least) => `${least} or more. Leave this empty to keep monthly sums permanently.`,
     submit: "Save",
   },
 
@@ -196,7 +197,7 @@ export default {
   },
 
   redirects: {
-    title: "Visitors who do not use a link",
+    title: "Visitors without a valid link",
     root: "Visitors to the host itself",
     notFound: "Unknown codes and paths",
     page: "Show a short “not found” page",
@@ -217,11 +218,11 @@ export default {
     token: "Working token",
     tokenEnds: (/** @type {string} */ when) => `expires ${when}`,
     report: "Last report",
-    queue: (/** @type {number} */ count) => (count === 0 ? "nothing queued" : `pushes queued: ${number(count)}`),
+    queue: (/** @type {number} */ count) => (count === 0 ? "nothing queued" : `messages queued: ${number(count)}`),
     dropped: "Not counted",
   },
   reasons: {
-    budget: "the free daily rows were used up",
+    budget: "the day's free database rows were used up",
     invalid: "not sent by our snippet",
     unknown_target: "unknown site or link",
     too_old: "arrived after the day was closed",
@@ -271,11 +272,11 @@ export default {
       not_counted: "The Worker's database was created after this day.",
     },
     faults: {
-      counting: "in the Worker",
+      counting: "error in the Worker",
       unknown_target: "not in this account",
       refused: "a push was rejected",
-      push: "in transit",
-      store: "in storage",
+      push: "error in transit",
+      store: "error in storage",
       set_back: "the database was restored to an earlier state",
     },
     offBy: (/** @type {string} */ views, /** @type {string} */ bots) => `views: ${views}, bots: ${bots}`,

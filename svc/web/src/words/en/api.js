@@ -39,7 +39,7 @@ const issues = {
   not_host: () => "Enter a host such as shop.example.com.",
   not_https: () => "Enter a URL that starts with https://. Percent-encode spaces and other special characters.",
   not_path: () =>
-    "Enter a path that starts with / and contains no ?, # or \\. Views are counted under the path without the query.",
+    "Enter a path that starts with / and contains no ?, # or \\. Views are counted by path, without the query.",
   not_network: () => "Enter an IP address or range, such as 192.0.2.7 or 2001:db8::/32.",
   not_email: () => "Enter an email address.",
   not_token: () => "Enter an API token.",

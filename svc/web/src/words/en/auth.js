@@ -8,7 +8,7 @@ export default {
     lead: (/** @type {string} */ product) =>
       `${product} counts page views and serves short links in your own Cloudflare account.`,
     facts: [
-      "No cookies. Nothing is stored in visitors' browsers, and their IP addresses are not stored.",
+      "Nothing is stored in visitors' browsers, except a cookie if they opt out. Their IP addresses are not stored.",
       "Each view is counted once, and you can check this with a statement of counts.",
       "The Worker stays within the database limits of Cloudflare's free plan.",
     ],

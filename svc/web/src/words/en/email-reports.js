@@ -3,8 +3,8 @@
 export default {
   title: "Email reports",
   explain: {
-    site: "Send reports about this site by email, also to people without an account here.",
-    account: "Send one report about all sites of this account by email, also to people without an account here.",
+    site: "Send reports about this site by email. Recipients do not need a user account here.",
+    account: "Send one report about all sites of this account by email. Recipients do not need a user account here.",
   },
   help: "How email reports work",
   weekly: "Weekly report, on Mondays",
@@ -19,7 +19,7 @@ export default {
   languageOf: (/** @type {string} */ email) => `Language of emails to ${email}`,
   states: { unconfirmed: "Not confirmed", confirmed: "Confirmed", unsubscribed: "Unsubscribed" },
   asked: "Confirmation email sent:",
-  notAsked: "No confirmation email sent, because the daily limit is reached. Save again tomorrow.",
+  notAsked: "No confirmation email sent, because the daily limit has been reached. Save again tomorrow.",
   unsubscribed: "Only the recipient can subscribe again.",
   remove: "Remove",
   removeNamed: (/** @type {string} */ email) => `Remove: ${email}`,

@@ -6,7 +6,10 @@
 
 /** @type {Record<string, [message: string, remedy: string | null]>} */
 const errors = {
-  offline: ["The service could not be reached.", "Check your connection and try again. Nothing is done twice."],
+  offline: [
+    "The service could not be reached.",
+    "Check your connection and try again. The action will be carried out only once.",
+  ],
   unexpected: [
     "The response did not come from the service.",
     "Reload the page. If the problem persists, contact the operator.",
@@ -35,7 +38,10 @@ const errors = {
     "Cloudflare created the working token with different permissions than requested.",
     "Try again. If the problem persists, contact the operator.",
   ],
-  token_check_failed: ["The working token does not work.", "Try again. If the problem persists, contact the operator."],
+  token_check_failed: [
+    "The check of the new working token failed.",
+    "Try again. If the problem persists, contact the operator.",
+  ],
   orphan_not_deleted: [
     "A token from an earlier attempt could not be deleted.",
     "In the Cloudflare dashboard, delete the tokens listed here. Then try again.",
@@ -61,7 +67,7 @@ const errors = {
     "Cloudflare can take 15 minutes to start a new cron trigger. If there is no report after 30 minutes, reinstall the Worker.",
   ],
   worker_silent: [
-    "The Worker has not reported for hours.",
+    "The Worker has not reported for several hours.",
     "Reinstall the Worker. If it still does not report, contact the operator.",
   ],
   link_host_is_website: [

@@ -17,7 +17,7 @@ const actions = {
   "email.change": "Email address changed",
   "email.revert": "Email address change reverted",
   "password.reset": "Password reset by email",
-  "password.link": "Link to reset the password created",
+  "password.link": "Password reset link created",
   "password.change": "Password changed",
   "password.refuse": "Wrong password entered",
   "session.begin": "Signed in",
@@ -70,7 +70,7 @@ const via = {
 
 export default {
   title: "Activity",
-  intro: "All changes of the last year: by you, by your API keys and by the service itself.",
+  intro: "All changes in the last year by you, your API keys, the operator and the service.",
   withStates: "Also show automatic status changes",
   changes: (/** @type {number} */ count) => plural(count, { one: "# status change", other: "# status changes" }),
   none: "No activity yet.",

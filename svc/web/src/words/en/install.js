@@ -45,7 +45,7 @@ export default {
     html: "",
     wordpress: "If a plugin delays or combines scripts, configure the plugin to skip the snippet.",
     nextjs:
-      "The snippet also counts navigation within the app. If your Content-Security-Policy uses nonces, pass the nonce.",
+      "The snippet also counts navigation within the app. If your Content-Security-Policy uses nonces, pass the nonce to <Script>.",
     shopify:
       "Checkout pages do not use the theme, so they are not counted. Do not use a custom pixel: it runs in a sandbox without access to the page. The domain's CNAME record to shops.myshopify.com must be proxied.",
     webflow:

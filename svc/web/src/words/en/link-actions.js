@@ -17,9 +17,9 @@ export default {
   checking: "Counting the links…",
   continue: "Continue",
   wouldAdd: (/** @type {string} */ tags, /** @type {number} */ count) =>
-    plural(count, { one: `# link gets the tags ${tags}.`, other: `# links get the tags ${tags}.` }),
+    plural(count, { one: `# link will get these tags: ${tags}.`, other: `# links will get these tags: ${tags}.` }),
   wouldRemove: (/** @type {string} */ tags, /** @type {number} */ count) =>
-    plural(count, { one: `# link loses the tags ${tags}.`, other: `# links lose the tags ${tags}.` }),
+    plural(count, { one: `# link will lose these tags: ${tags}.`, other: `# links will lose these tags: ${tags}.` }),
   addTo: (/** @type {number} */ count) => plural(count, { one: "Add to # link", other: "Add to # links" }),
   removeFrom: (/** @type {number} */ count) =>
     plural(count, { one: "Remove from # link", other: "Remove from # links" }),

@@ -39,7 +39,7 @@ const linkFields = {
     add: "Add variant",
     even: "Equal shares",
     end: "Remove A/B test",
-    leads: "Everyone else is divided between these destinations:",
+    leads: "All other visitors are divided between these destinations:",
     leadsAll: "Visitors are divided between these destinations:",
   },
   schedule: {

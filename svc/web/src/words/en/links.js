@@ -63,7 +63,8 @@ const links = {
   meanwhile: {
     said: "This link was changed by someone else or in another window.",
     now: "Current version:",
-    choose: "Your changes are still here. Save again to overwrite the current version, or use it instead.",
+    choose:
+      "Your changes are still here. Save again to overwrite the current version, or discard your changes and use the current version.",
     take: "Use current version",
   },
   wasDeleted: "This link was deleted. Its report is kept.",
@@ -93,7 +94,7 @@ const links = {
     to: "go to",
     devices: { any: "any device", mobile: "phones and tablets", desktop: "computers" },
     else: "Everyone else goes to the destination above.",
-    elseSplit: "Everyone else is divided between the variants of the A/B test below.",
+    elseSplit: "All other visitors are divided between the variants of the A/B test below.",
     all: "Everyone goes to",
     elseTo: "Everyone else goes to",
     sentence: (/** @type {Condition} */ { from, on, os, language, query }) =>
@@ -163,10 +164,10 @@ const links = {
     variant: (/** @type {string} */ letter) => `No rule matches. Destination of variant ${letter}:`,
     outside: "The click is before the link's start or after its end. Result:",
     notCounted:
-      "The report lists it under “Clicks before the link's start or after its end”, and does not count it as a click.",
+      "The report lists the click under “Clicks before the link's start or after its end”, but does not include it in the total.",
     view: "Counted as a click:",
     bot: "Counted as a bot:",
-    notYet: "Your latest change goes live within seconds. This is the result after that.",
+    notYet: "Your latest change goes live within seconds. This result already includes it.",
   },
   bulk: {
     title: "Import links",

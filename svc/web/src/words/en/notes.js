@@ -10,7 +10,7 @@ const automatic = {
   snippet_rotated: ({ until }) => `Snippet replaced. Views with the old snippet are counted until ${until}.`,
   worker_updated: () => "Worker updated.",
   hours_refused: ({ hours }) =>
-    `Cloudflare's daily limit was almost reached. Counts per hour are missing for ${hours} h; the day's total is complete.`,
+    `Cloudflare's daily limit was almost reached, so hourly counts are missing for ${hours} h. The day's total is complete.`,
   route_missing: ({ since, until }) =>
     until
       ? `The site's route was found missing on ${since} and restored on ${until}. Views in between, and shortly before, were not counted.`

@@ -33,7 +33,7 @@ export default {
     imported: (/** @type {string} */ days) =>
       `There are no breakdowns for ${days} (UTC), because only the totals of these days were imported from another product.`,
     not_counted: (/** @type {string} */ days, /** @type {string} */ lists) =>
-      `These lists are incomplete for ${days} (UTC), because an older version of the Worker ran on some of these days: ${lists}.`,
+      `Some lists are incomplete for ${days} (UTC): ${lists}. An older version of the Worker ran on some of these days.`,
     unavailable: (/** @type {string} */ days) =>
       `The breakdowns for ${days} (UTC) could not be loaded. Reload the page to try again.`,
   },

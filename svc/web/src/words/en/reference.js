@@ -8,7 +8,7 @@ export default {
   quick: {
     title: "Quick start",
     key: "Create an API key.",
-    keyText: "Create it on this page, or with an access token from POST /auth/sign-in:",
+    keyText: "Send this request with an access token from POST /auth/sign-in, or open this page:",
     toKeys: "API keys",
     sites: "List your sites.",
     report: "Read the report of a site. For SITE_ID, use the id from the list.",

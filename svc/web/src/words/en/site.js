@@ -4,6 +4,6 @@ export default {
   add: "Add site",
   settings: "Settings",
   firstNine: "open site 1 (2 to 9 for the next sites)",
-  deletedNote: "This site is no longer counted. Its report is kept.",
+  deletedNote: "Views of this site are no longer counted. Its report is kept.",
   openSite: "Open site",
 };

@@ -99,8 +99,8 @@ export default {
   rotateWhy: "Change the path if someone sends fake views to it, or if an ad blocker blocks it.",
   rotateTitle: (/** @type {string} */ host) => `Change the tracking path of ${host}?`,
   rotateWhat:
-    "You get a new path and snippet. Put the new snippet on your pages. Views from the old snippet are counted for a few more weeks, until the date shown here.",
-  retiring: "Old paths that still count views",
+    "You get a new path and snippet. Put the new snippet on your pages. Views from the old snippet are counted for a few more weeks. This page then shows the exact date.",
+  retiring: "Old paths on which views are still counted",
   until: (/** @type {string} */ day) => `until ${day}`,
   remove: "Delete site",
   removeWhy: "Counting stops immediately. The report is kept.",
