@@ -102,7 +102,8 @@ class AccountActor:
         If the actor is running a duty that can be interrupted, such as a health check, `ask` interrupts this duty. The
         caller then does not have to wait for a slow response from Cloudflare.
 
-        Raises Busy or Stopping. If the work crashed, raises ServiceError with the code internal.
+        `claim` identifies the HTTP request (see `Ask`). Raises Busy if the queue is full, and Stopping if the service
+        is shutting down. If the work crashed, raises ServiceError with the code internal.
         """
         ask = Ask(work, claim)
         self.mailbox.put(ask)
@@ -209,8 +210,8 @@ class AccountActor:
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
         """Check the whole account now, and repair problems that can be repaired safely (see `checks`).
 
-        Callers that arrive while a check is running all get the result of the next check. Raises EdgeUnavailable and
-        the errors of `ask`.
+        Callers that arrive while a check is running all get the result of the next check. Raises EdgeUnavailable if the
+        check cannot be completed, and the errors of `ask`.
         """
         asked_at = trio.current_time()
 

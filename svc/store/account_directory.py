@@ -24,8 +24,9 @@ class Entry:
     """An account in the operator's list.
 
     `email`: None while the user is being deleted. `at`: when the account was connected or disconnected (epoch ms).
-    `is_requested`: True if the operator has requested a disconnect that has not ended. `waits_for`: the reason why that
-    disconnect is waiting. `former`: the disconnected account; None if the account is connected.
+    `is_requested`: True if the operator has requested a disconnect that has not ended. `waits_for`: the reason why this
+    disconnect is waiting; None if it is not waiting. `former`: the disconnected account; None if the account is
+    connected.
     """
 
     id: str
@@ -57,7 +58,7 @@ class Filter:
 
 
 def page(order: AccountOrder, after: Entry | None, limit: int, chosen: Filter) -> Tx[list[Entry]]:
-    """Return at most `limit` accounts, starting after the account `after`."""
+    """Return at most `limit` accounts that match the filter, starting after the account `after`, if any."""
     at = "t.disconnected_at" if chosen.disconnected else "t.created_at"
     parameters: list[Parameter] = []
     conditions = Conditions(parameters)

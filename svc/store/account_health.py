@@ -24,9 +24,11 @@ def suspect(account_id: str, now: int) -> Tx[None]:
 
 
 def record_health_check(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
-    """Record that a health check has ended. A check that became due at `suspected_at` is no longer due.
+    """Record that a health check has ended.
 
-    `well_at`: the time of the check if it found no problems, otherwise None.
+    `suspected_at`: when this check became due (epoch ms), or None if the schedule started it. If another check has
+    become due since then, it stays due. `well_at`: the time of the check (epoch ms) if it found no problems, otherwise
+    None.
     """
     if suspected_at is not None:
         yield sql(
@@ -55,7 +57,7 @@ def token_accepted(account_id: str) -> Tx[None]:
 
 
 def record_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
-    """Store the error `note` on the account after repeated crashes, unless the account already shows an error."""
+    """Store the error `note` after repeated crashes of the account's task, unless the account already has an error."""
     yield sql(
         "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, to_json(note)
     )

@@ -83,7 +83,7 @@ def change_account(
     days_kept: int | None = None,
     months_kept: MonthsKept | None = None,
 ) -> Tx[Account]:
-    """Change the fields that are not None, and return the account. Raises NotFound.
+    """Change the fields that are not None, and return the account. Raises NotFound if it does not exist.
 
     A change of the plan deletes the advice and makes new advice due immediately. A change of `days_kept` or
     `months_kept` increments the configuration version, so the next sync writes the new values to the Worker's database.

@@ -152,6 +152,8 @@ def advance(sites: Sequence[WatchedSite]) -> Tx[None]:
 def send(site: WatchedSite, state: CheckState, alerts: Sequence[JsonObject], now: int) -> Tx[int]:
     """Store the state of a site after a check, and queue its alerts. Returns the number of emails.
 
+    `alerts`: the content of each alert; see `mail/alert.py`.
+
     Nothing is queued if another task has checked the site in the meantime. Each confirmed address gets an alert once,
     even if it gets the email reports of both the site and the account.
     """

@@ -104,6 +104,8 @@ def users_to_notify(day: int) -> Tx[list[int]]:
 def notify(user_id: int, day: int, now: int) -> Tx[int]:
     """Queue the user's email about newly broken targets. Returns the number of these targets.
 
+    `day`: today's epoch day.
+
     Users do not get an email if they have turned emails off or have not confirmed their address, or if mail servers
     refuse the address. These users do not get a later email about the same problems either.
     """

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
     """Check that the user may connect this Cloudflare account. Return the existing account; None if there is none.
 
-    Raises Conflict account_taken, already_connected. Raises Forbidden limit_reached or ServiceError service_full if a
-    new account would exceed a limit.
+    Raises Conflict account_taken if another user has connected it, or already_connected if this user has. Raises
+    Forbidden limit_reached or ServiceError service_full if a new account would exceed a limit.
     """
     existing = yield from accounts.account_by_edge_id(edge_account_id)
     if existing is not None:

@@ -41,7 +41,10 @@ def check_enabled(target: Site | Link) -> None:
 
 
 def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disabled]]:
-    """Return when and why the operator disabled links with these codes, by code. The owner cannot use them."""
+    """Return those of `codes` whose links the operator has disabled, with the time and the reason.
+
+    The owner cannot use the returned codes.
+    """
     wanted = sorted(set(codes))
     by_code: dict[str, Disabled] = {}
     for first in range(0, len(wanted), _CODES_A_STATEMENT):
@@ -61,7 +64,8 @@ def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disa
 def check_fallback(account_id: str) -> Tx[None]:
     """Check that the link host may redirect unknown codes.
 
-    The Worker treats the codes of disabled links as unknown codes.
+    The Worker treats the codes of disabled links as unknown codes, so such a redirect could lead to a disabled link's
+    destination.
 
     Raises Forbidden link_disabled if the operator has disabled one of the account's links.
     """

@@ -38,7 +38,7 @@ def list_former(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[
 
 
 def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
-    """Return the result of a completed disconnect. Raises NotFound."""
+    """Return the result of a completed disconnect. Raises NotFound if the user has no such disconnected account."""
     former = yield from former_account(user_id, account_id)
     if former is None:
         raise NotFound
@@ -64,8 +64,8 @@ def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operati
 
     Ends an operation that is only waiting for its user or its Worker, or any operation if the user is being deleted.
 
-    Raises NotFound. Raises Conflict operation_in_progress if another operation is being carried out and the user is not
-    being deleted.
+    Raises NotFound if the account does not exist. Raises Conflict operation_in_progress if another operation is being
+    carried out and the user is not being deleted.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
     busy = yield from _operation_to_end(account_id)
@@ -90,9 +90,10 @@ def end_disconnect(
     The totals of the sites and links are kept. If the user is being deleted, totals, sites and links are deleted in
     batches later. If the operator has requested the disconnect, the user gets an email about it.
 
-    `left`: the resources that may remain at Cloudflare. `counts_kept`: True if the Worker's last counts were stored
-    after its script was deleted. The Worker has counted nothing since then, so the totals are complete up to `now`.
-    Raises NotFound.
+    `revoke_token`: the name of the working token if it may still be valid, otherwise None. `left`: the resources that
+    may remain at Cloudflare. `counts_kept`: True if the Worker's last counts were stored after its script was deleted.
+    The Worker has counted nothing since then, so the totals are complete up to `now`. Raises NotFound if the account
+    does not exist.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     leaving = yield from users.is_being_deleted(account.user_id)

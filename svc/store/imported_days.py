@@ -49,7 +49,8 @@ def import_days(
 ) -> Tx[Compared]:
     """Add missing days. If `replace` is set, also overwrite imported days that have other numbers.
 
-    `estimates`: the days whose numbers are estimates. Raises NotFound if the account is no longer connected.
+    `days`: the numbers by day. `estimates`: the days whose numbers are estimates. Raises NotFound if the account is no
+    longer connected.
     """
     accounts.present((yield from accounts.locked(target.account_id)))  # concurrent imports run one after the other
     compared = yield from compare_days(target, days, estimates=estimates)

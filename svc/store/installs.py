@@ -25,7 +25,8 @@ _INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "reso
 def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     """Begin an install. It replaces a running install or update that is only waiting for the Worker's first push.
 
-    Raises Conflict account_not_ready, operation_in_progress; NotFound.
+    Raises NotFound if the account does not exist. Raises Conflict account_not_ready if the account's state does not
+    allow an install, or operation_in_progress if another operation is being carried out.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
     busy = yield from operations.at_rest(account)
@@ -43,7 +44,8 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
 def begin_update(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     """Begin an update. The account's state does not change.
 
-    Raises Conflict account_not_ready, operation_in_progress; NotFound.
+    Raises NotFound if the account does not exist. Raises Conflict account_not_ready if the account's state does not
+    allow an update, or operation_in_progress if another operation is running.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
     if account.state not in SERVING or account.sealed_token is None or account.install_id is None:
@@ -79,7 +81,7 @@ def uploaded(
     keys_until: int,
     now: int,
 ) -> Tx[None]:
-    """Record that the Worker was uploaded. The keys of earlier Workers are accepted until `keys_until` (rule W7)."""
+    """Record that the Worker was uploaded. Its earlier keys are accepted until `keys_until` (epoch ms, rule W7)."""
     yield sql(
         "update accounts set edge_bundle = $2, edge_schema = $3, edge_link_format = $4, script_etag = $5,"
         " installed_at = $6, install_id = $7 where id = $1",

@@ -68,7 +68,7 @@ def touch_key(key_id: str, day: int) -> Tx[None]:
 
 
 def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
-    """Rename a user's key. Raises NotFound."""
+    """Rename a user's key. Raises NotFound if the user has no such key."""
     rows = yield sql("update keys set name = $3 where id = $1 and user_id = $2 returning *", key_id, user_id, name)
     if not rows:
         raise NotFound
@@ -78,7 +78,7 @@ def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
 def check_not_revoked(key_id: str) -> Tx[None]:
     """Check the key again, because a long time may have passed since the request was authenticated.
 
-    Raises Unauthorized if the key has been revoked; Forbidden user_disabled.
+    Raises Unauthorized if the key has been revoked, or Forbidden user_disabled if its user has been disabled.
     """
     rows = yield sql("select u.disabled_at from keys k join users u on u.id = k.user_id where k.id = $1", key_id)
     if not rows:

@@ -1,6 +1,6 @@
 """Stored totals for one day, by target (site or link).
 
-The service compares them with the ledger in the Worker's database.
+The service compares them with the ledger in the Worker's database, in which the Worker records each accepted event.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackCha
 
     Fallbacks that are not in `changes` keep their URLs, even if the host changes.
 
-    Raises NotFound. Raises Conflict link_host_is_website if the account has a site with this host. Raises Invalid if a
-    link or a fallback points to `host`, which would cause a redirect loop. Raises Forbidden link_disabled if
-    `not_found_url` is set while the operator has disabled a link.
+    Raises NotFound if the account does not exist. Raises Conflict link_host_is_website if the account has a site with
+    this host. Raises Invalid if a link or a fallback points to `host`, which would cause a redirect loop. Raises
+    Forbidden link_disabled if `not_found_url` is set while the operator has disabled a link.
     """
     yield from lock_account(account_id)
     if (changes or {}).get("not_found_url") is not None:
@@ -78,8 +78,8 @@ def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackCha
 def change_link_host(account_id: str, changes: FallbackChanges) -> Tx[LinkHost]:
     """Change the link host's fallback URLs. The host and its route stay the same.
 
-    Raises NotFound, Conflict link_host_required. Raises Invalid if a fallback points to the link host. Raises
-    Forbidden link_disabled if `not_found_url` is set while the operator has disabled a link.
+    Raises Conflict link_host_required if the account has no link host. Raises Invalid if a fallback points to the link
+    host. Raises Forbidden link_disabled if `not_found_url` is set while the operator has disabled a link.
     """
     yield from lock_account(account_id)
     if changes.get("not_found_url") is not None:
@@ -180,7 +180,11 @@ def record_link_host_route(
 def record_visit(
     account_id: str, visited: LinkHost, failed_visits: int, visit_at: int | None, error: ErrorNote | None
 ) -> Tx[bool]:
-    """Store the result of a test request. Returns False if the link host has changed since the request was sent."""
+    """Store the result of a test request. Returns False if the link host has changed since the request was sent.
+
+    `visited`: the link host when the request was sent. `failed_visits`: the number of consecutive failed requests.
+    `visit_at`: when to send the next request (epoch ms); None for no request. `error`: the problem to show, if any.
+    """
     rows = yield sql(
         "update link_hosts set failed_visits = $4, visit_at = $5, visit_error = $6"
         " where account_id = $1 and host = $2 and version = $3 returning host",

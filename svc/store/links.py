@@ -46,8 +46,8 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
     - Forbidden link_disabled if the operator has disabled a link with this code, even if that link was deleted
     - Conflict link_exists if the code is used in the account or earlier in the batch.
 
-    Raises NotFound if there is no such account, Conflict link_host_required, or Forbidden limit_reached if the user
-    would have more than the maximum number of links. In these cases, no link is added.
+    Raises NotFound if there is no such account, or Conflict link_host_required if it has no link host. Raises Forbidden
+    limit_reached if the user would have more than the maximum number of links. In these cases, no link is added.
 
     `default_limit`: the maximum number, unless the operator has set another one for the user. `unstored`: the number of
     further links that also count towards the maximum, although they are not stored.

@@ -32,7 +32,7 @@ _SENT: Mapping[MailingKind, str] = {"weekly": "weekly_sent", "monthly": "monthly
 
 
 def due(period: ReportPeriod, now: int, most: int, skipped: Sequence[str] = ()) -> Tx[list[str]]:
-    """Return at most `most` sites and accounts whose report about the period is due. Omit those in `skipped`."""
+    """Return the ids of at most `most` sites and accounts whose report about the period is due, except `skipped`."""
     column = _COLUMNS[period.kind]
     minutes = (now - period.due_day * DAY_MS) // _MINUTE_MS
     rows = yield sql(

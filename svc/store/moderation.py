@@ -81,8 +81,8 @@ def disable(target: Target, reason: str, now: int) -> Tx[bool]:
 
     The account's actor then removes the object from the Worker's configuration.
 
-    The Worker treats a disabled link like an unknown code, so disabling a link also removes the redirect of unknown
-    codes from the link host.
+    The Worker treats a disabled link like an unknown code. Disabling a link therefore also removes the link host's
+    redirect of unknown codes, which could lead to the link's destination.
 
     Returns False if the link or site is already disabled or was deleted.
     """

@@ -21,7 +21,11 @@ PLACE_KINDS = (int, int, str)
 
 
 def add_note(note: Note) -> Tx[Note]:
-    """Add a note. Raises Forbidden limit_reached; NotFound if the target has been deleted with its data."""
+    """Add a note.
+
+    Raises Forbidden limit_reached if the target or the user already has the maximum number of notes. Raises NotFound if
+    the user has no such target, or if it has been deleted with its data.
+    """
     yield from lock_user(note.user_id)
     if not (yield sql(_TARGET_EXISTS, note.user_id, note.target)):
         raise NotFound
@@ -74,7 +78,10 @@ def change_note(user_id: int, note_id: str, day: int | None, text: str | None) -
 
 
 def delete_note(user_id: int, note_id: str) -> Tx[None]:
-    """Delete a note. A note that the service wrote is only hidden, so that it is not written again. Raises NotFound."""
+    """Delete a note. A note that the service wrote is only hidden, so that it is not written again.
+
+    Raises NotFound if the user has no such note.
+    """
     if (yield sql("delete from notes where id = $1 and user_id = $2 and kind is null returning id", note_id, user_id)):
         return
     hidden = yield sql(

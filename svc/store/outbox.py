@@ -96,7 +96,8 @@ def post(
 ) -> Tx[None]:
     """Queue an email in the transaction that causes it. `ends_at`: when to stop trying to send the email (epoch ms).
 
-    `language`: the language of the request, for recipients who have not chosen one; None if no request caused it.
+    `facts`: the values for the email's text, which depend on the kind. `language`: the language of the request, for
+    recipients who have not chosen one; None if no request caused it.
     """
     yield sql(
         "insert into outbox (id, kind, address, user_id, account_id, facts, created_at, due_at, ends_at, language)"

@@ -26,7 +26,11 @@ _RENEWABLE: tuple[AccountState, ...] = (
 
 
 def may_renew(account_id: str) -> Tx[Account]:
-    """Return the account if its token can be renewed. Raises Conflict operation_in_progress, account_not_ready."""
+    """Return the account if its token can be renewed.
+
+    Raises NotFound if the account does not exist. Raises Conflict operation_in_progress if an operation is being
+    carried out, or account_not_ready if the account has no token to renew.
+    """
     account = accounts.present((yield from accounts.locked(account_id)))
     yield from operations.at_rest(account)
     if account.state not in _RENEWABLE:

@@ -1,5 +1,8 @@
 """Transactions on rollouts: the state of the newest rollout, its accounts, and the outcomes of their updates.
 
+A rollout updates the Workers of all accounts to one bundle, which is a version of the Worker. A bundle is identified by
+the digest of its code.
+
 The service and an operator's command can change the same row at the same time, so each change applies only if the row
 still has the expected state. Outcomes are read from the accounts' operations, and each outcome is recorded once, so a
 crash loses no outcome.
@@ -258,7 +261,8 @@ def working() -> Tx[int]:
 def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int) -> Tx[bool]:
     """Begin the update of an account.
 
-    Returns False if the rollout was halted or replaced, or if the account needs no update. Raises Conflict, NotFound.
+    Returns False if the rollout was halted or replaced, or if the account needs no update. Raises the errors of
+    `installs.begin_update`.
     """
     # Lock the rollout's row until the commit, so that no update begins after a halt.
     running = yield sql(

@@ -23,8 +23,8 @@ class Census:
     """The state of the service at one moment: accounts by state, running operations by kind, and queued emails.
 
     `behind`: the number of accounts whose Worker has pushed, but not recently enough (see `census`). `rollout`: this
-    bundle's rollout; None if there is none. `backed_up_at`: the time of the last good backup (epoch ms); None if there
-    is none.
+    bundle's rollout; None if there is none. `backed_up_at`: the time of the last complete backup (epoch ms); None if
+    there is none.
     """
 
     accounts: Mapping[str, int]
@@ -78,12 +78,12 @@ def ended_since(at: int, most: int) -> Tx[list[Ended]]:
 
 
 def record_backup(at: int) -> Tx[None]:
-    """Record that a good backup contains the store's data as of `at` (epoch ms)."""
+    """Record that a complete backup contains the store's data as of `at` (epoch ms)."""
     yield sql("update serving set backed_up_at = $1 where backed_up_at is null or backed_up_at < $1", at)
 
 
 def backed_up_at() -> Tx[int | None]:
-    """Return the time of the last good backup (epoch ms); None if there is none."""
+    """Return the time of the last complete backup (epoch ms); None if there is none."""
     [row] = yield sql("select backed_up_at from serving")
     at: int | None = row["backed_up_at"]
     return at

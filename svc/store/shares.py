@@ -115,7 +115,10 @@ def _check_target(user_id: int, kind: TargetKind, target: str) -> Tx[None]:
 
 
 def change_share(user_id: int, share_id: str, changes: Mapping[str, object]) -> Tx[Share]:
-    """Change a share. `changes`: new values by field name, except the secret and the target. Raises NotFound."""
+    """Change a share. `changes`: new values by field name. The secret and the target cannot be changed.
+
+    Raises NotFound if the user has no such share.
+    """
     yield from lock_user(user_id)
     share = yield from get_share(user_id, share_id)
     if share is None:
@@ -139,7 +142,7 @@ def change_share(user_id: int, share_id: str, changes: Mapping[str, object]) -> 
 
 
 def delete_share(user_id: int, share_id: str) -> Tx[None]:
-    """Delete a share. Its URL stops working immediately. Raises NotFound."""
+    """Delete a share. Its URL stops working immediately. Raises NotFound if the user has no such share."""
     if not (yield sql("delete from shares where id = $1 and user_id = $2 returning id", share_id, user_id)):
         raise NotFound
 

@@ -31,8 +31,9 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
     If `path` has already been used on this host, the site gets another path. The route for the new path is pending. The
     route for the old path stays.
 
-    Raises NotFound or Conflict site_not_active. Raises Forbidden limit_reached if the site has `MAX_RETIRING` old
-    paths, and Forbidden site_disabled if the operator has disabled the site.
+    Raises NotFound if the account has no such site, or Conflict site_not_active if the site has been deleted. Raises
+    Forbidden limit_reached if the site has `MAX_RETIRING` old paths, and Forbidden site_disabled if the operator has
+    disabled the site.
     """
     site = yield from lock_site(account_id, site_id)
     check_enabled(site)

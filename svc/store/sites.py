@@ -85,7 +85,8 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
 
     Also clears the error about a remaining route, because the user has seen the error.
 
-    Raises NotFound or Conflict site_not_active. Raises Forbidden site_disabled if the operator has disabled the site.
+    Raises NotFound if the account has no such site, or Conflict site_not_active if the site has been deleted. Raises
+    Forbidden site_disabled if the operator has disabled the site.
     """
     site = yield from lock_site(account_id, site_id)
     check_enabled(site)
@@ -117,8 +118,8 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
 def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     """Delete the site. Its row in the store stays, and its routes become unwanted.
 
-    A new site can have the same host, unless the operator has disabled the deleted site.
-    Raises NotFound, or Conflict site_not_active if the site has already been deleted.
+    A new site can have the same host, unless the operator has disabled the deleted site. Raises NotFound if the account
+    has no such site, or Conflict site_not_active if the site has already been deleted.
     """
     site = yield from lock_site(account_id, site_id)
     version = yield from bump_version(account_id)
@@ -150,7 +151,7 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
 def lock_site(account_id: str, site_id: str) -> Tx[Site]:
     """Lock the account and return the site, so that the caller can change it.
 
-    Raises NotFound or Conflict site_not_active.
+    Raises NotFound if the account has no such site, or Conflict site_not_active if the site has been deleted.
     """
     yield from lock_account(account_id)
     rows = yield sql("select * from sites where id = $1 and account_id = $2", site_id, account_id)

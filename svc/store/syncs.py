@@ -25,8 +25,9 @@ _VERSIONED = (*_SITES_AND_LINKS, "link_hosts")
 class Synced:
     """The expected contents of the Worker's table `config` after a complete sync.
 
-    `rows`: the number of rows with a body. `versions`: the sum of these rows' versions. `refused`: the keys of rows
-    that Cloudflare's firewall refuses. The table may still contain older rows with these keys.
+    `rows`: the number of rows with a body (rows without a body mark removed keys). `versions`: the sum of the versions
+    of the rows with a body. `refused`: the keys of rows that Cloudflare's firewall refuses. The table may still contain
+    older rows with these keys.
     """
 
     rows: int
@@ -85,7 +86,7 @@ def sync_again_after(account_id: str, version: int) -> Tx[None]:
     Call this if the Worker's database was restored to `version`.
 
     Increments the configuration version, because isolates (running copies of the Worker) cache the configuration by
-    version. Raises NotFound.
+    version. Raises NotFound if the account does not exist.
     """
     yield from bump_version(account_id)
     yield sql(
@@ -162,7 +163,8 @@ def end_recovery(account_id: str) -> Tx[None]:
 def raise_above_worker(account_id: str, worker_version: int) -> Tx[int]:
     """Give the whole configuration a version above `worker_version`, so that all rows are synced again.
 
-    Use this after a restore, or after the store has lost commits. Returns the new version. Raises NotFound.
+    Use this after a restore, or after the store has lost commits. Returns the new version. Raises NotFound if the
+    account does not exist.
     """
     yield from lock_account(account_id)
     rows = yield sql(

@@ -84,7 +84,7 @@ def first_day(which: LinkFilter) -> Tx[int | None]:
 
 
 def day_sums(which: LinkFilter, first: int, last: int) -> Tx[dict[int, tuple[Counts, bool]]]:
-    """Return the sums of the matching links' counts by day, for days with counts. True: a sum contains estimates."""
+    """Return the sums of the matching links' counts by day, and True if a sum contains estimates."""
     parameters: list[Parameter] = [first, last]
     conditions = which.conditions(parameters)
     rows = yield sql(

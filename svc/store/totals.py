@@ -1,9 +1,10 @@
 """Transactions on totals, which Workers push and reports read. A target is a site or a link.
 
-Every number in a push is the whole count for a target's hour or day up to a time (`as_of`), not an increment. A row
-replaces the stored row unless the stored row is newer. If two rows have the same `as_of`, a final row counts as newer
-than a row that is not final. Otherwise, the row with the larger counts is newer, because counts only grow. Pushes may
-therefore arrive in any order and any number of times, with the same result (rule W3).
+A push consists of parts, each of which has the totals of one day. Every number in a push is the whole count for a
+target's hour or day up to a time (`as_of`), not an increment. A row replaces the stored row unless the stored row is
+newer. If two rows have the same `as_of`, a final row counts as newer than a row that is not final. Otherwise, the row
+with the larger counts is newer, because counts only grow. Pushes may therefore arrive in any order and any number of
+times, with the same result (rule W3).
 
 A day that was imported from another product has an `as_of` of 0, so a Worker's push always replaces it.
 """

@@ -15,7 +15,10 @@ from svc.store.tx import Changed, Tx, sql
 
 
 def bump_version(account_id: str) -> Tx[int]:
-    """Increment and return the version of the account's configuration, and lock the account. Raises NotFound."""
+    """Increment and return the version of the account's configuration, and lock the account.
+
+    Raises NotFound if the account does not exist.
+    """
     rows = yield sql(
         "update accounts set config_version = config_version + 1 where id = $1"
         " returning config_version, edge_account_id",

@@ -30,7 +30,8 @@ EXPIRING: tuple[AccountState, ...] = ("connected", "ready", "no_connection", "pe
 class WorkingToken:
     """A working token as stored. Times are epoch ms.
 
-    `bootstrap_expires_at`: the expiry of the bootstrap token that created the working token.
+    `bootstrap_expires_at`: the expiry of the bootstrap token, which the user entered and with which the service created
+    the working token.
     """
 
     id: str
@@ -76,8 +77,8 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
 def record_others(account_id: str, *, verified: bool) -> Tx[None]:
     """Store the names of the account's other tokens that may still be valid, and warn about them.
 
-    `verified`: True if the service has searched for tokens of lost attempts and deleted them. After that, such a token
-    can exist only if it was created later.
+    `verified`: True if the service has searched for tokens of failed operations and deleted them. After that, such a
+    token can exist only if it was created later.
     """
     account = yield from accounts.locked(account_id)
     if account is None:

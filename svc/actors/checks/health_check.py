@@ -165,7 +165,8 @@ def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Che
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
     """Check and repair the account in any state. After repairs, check the account again. Return the findings.
 
-    The most severe finding becomes the account's error, as in a check by the duty. Raises EdgeUnavailable.
+    The most severe finding becomes the account's error, as in a check by the duty. Raises EdgeUnavailable if the first
+    check cannot be completed.
     """
     problems = await _local_findings(context, account)
     if problems:

@@ -64,7 +64,7 @@ async def check_hosts(context: Context, access: Access, account: Account) -> lis
     """Check the hosts and return the findings. Store the results in the rows of the sites and the link host.
 
     If a route was deleted, or if its zone has left the account, the route's state becomes pending. A duty then creates
-    the route again. Raises EdgeRefused or EdgeUnavailable.
+    the route again. Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
     """
     waiting, made, retiring, warned = await _read_wanted(context, access, account)
     problems = waiting
@@ -85,7 +85,8 @@ async def check_zones_are_seen(context: Context, access: Access, account: Accoun
     """Check that the token can read the zones that contain the account's hosts.
 
     This check is necessary because Cloudflare omits zones that the token may not read. Zones that are no longer in the
-    account are ignored. Raises EdgeRefused with the code permission_error, or EdgeUnavailable.
+    account are ignored. Raises EdgeRefused with the code permission_error if the token cannot read a zone, or
+    EdgeUnavailable if a call fails temporarily.
     """
     listed, cut = await zones.list_zones(access)
     seen = {zone.id for zone in listed}

@@ -30,7 +30,7 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
 
     Return the findings and the script's upload status, which is None if the service's script is missing.
 
-    Raises EdgeRefused or EdgeUnavailable.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
     """
     existing = await workers.get_script(access, SCRIPT_NAME)
     if existing is None:
@@ -61,7 +61,7 @@ async def script_settings(context: Context, access: Access, account: Account, *,
 
     Call this only if the script is the service's last upload.
 
-    Raises EdgeRefused or EdgeUnavailable.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
     """
     problems = []
     seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
@@ -105,7 +105,10 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
 
 
 async def database(access: Access, account: Account) -> list[Finding]:
-    """Check that the database exists. Raises EdgeRefused or EdgeUnavailable."""
+    """Check that the database exists.
+
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
+    """
     if account.database_id is not None and await d1.get(access, account.database_id) is not None:
         return []
     return [Finding("database_deleted", "resource_drift")]

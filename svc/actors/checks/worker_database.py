@@ -71,7 +71,8 @@ async def check_database(
     """Check the account's database and the time of the Worker's last cron run.
 
     `newer`: True if the store has no record of the running script's upload. `count`: count the configuration's rows
-    even if a count is not due. Raises EdgeRefused or EdgeUnavailable.
+    even if a count is not due. Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails
+    temporarily.
     """
     if account.database_id is None:
         return []

@@ -232,13 +232,13 @@ async def probe(working: Access) -> None:
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
-    """Delete the tokens that earlier operations of this account lost or replaced.
+    """Delete replaced tokens of this account, and tokens that its failed operations may have created.
 
-    The function finds them by id and by name.
+    The function finds these tokens by id and by name.
 
     A recently created token may not be in Cloudflare's list yet. The row of the operation that created it therefore
     keeps the token's name, so that a later call can delete the token. Raises ServiceError with the code
-    orphan_not_deleted, or EdgeUnavailable.
+    orphan_not_deleted if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
     if not lost:

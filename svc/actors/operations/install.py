@@ -133,7 +133,8 @@ def _access(job: Job) -> Access:
 async def _find_or_create_database(context: Context, access: Access, account: Account) -> str:
     """Return the id of the account's database, creating it if necessary.
 
-    Raises EdgeRefused with the code name_taken.
+    Raises EdgeRefused with the code name_taken if the account has a database with this name that the service did not
+    create.
     """
     if account.database_id is not None:
         if await d1.get(access, account.database_id) is not None:

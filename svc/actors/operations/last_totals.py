@@ -41,8 +41,8 @@ _TARGETS_A_PART = 1_000
 async def keep_last_totals(context: Context, access: Access, account_id: str, database_id: str) -> None:
     """Read and store the last totals. Repeated calls are safe.
 
-    Raises EdgeRefused or EdgeUnavailable. If the database contains data that the Worker cannot have written, raises
-    ValueError, KeyError or TypeError.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily. If the database
+    contains data that the Worker cannot have written, raises ValueError, KeyError or TypeError.
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()

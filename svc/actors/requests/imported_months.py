@@ -36,7 +36,8 @@ async def write(context: Context, account_id: str, site_id: str, rows: Mapping[i
     """Write the rows of a site's imported months. The write can be repeated. Run this in the account's task.
 
     Skips months that the Worker has deleted because of their age. `rows`: the JSON of each row, by month. Raises
-    NotFound, EdgeError, or Conflict with the code account_not_ready.
+    NotFound if the account does not exist, Conflict with the code account_not_ready if its Worker cannot store the
+    months, or EdgeError if a call to Cloudflare fails.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     account_state.check_state(account, SERVING, "breakdowns are stored in its Worker's database")

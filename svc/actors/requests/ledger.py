@@ -1,4 +1,4 @@
-"""Reads the Worker's and Cloudflare's numbers for a day's statement of counts."""
+"""Reads the Worker's and Cloudflare's numbers for a day's statement of counts (docs/use/ledger.md)."""
 
 from __future__ import annotations
 

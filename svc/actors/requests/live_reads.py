@@ -248,7 +248,8 @@ class LiveReads:
 async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: Access, database_id: str) -> Found:
     """Run the statements on a database in one call. Return the rows of each statement.
 
-    Raises EdgeRefused or EdgeUnavailable. Raises ValueError if the response does not match the statements.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily. Raises ValueError
+    if the response does not match the statements.
     """
     results = await d1.query(access, database_id, statements)
     if len(results) != len(statements):

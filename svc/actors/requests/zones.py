@@ -24,7 +24,8 @@ _NOT_FOUND = 404
 async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bool]:
     """Return the account's zones sorted by name, and True if the list was truncated.
 
-    Raises EdgeError, or Conflict with the code account_not_ready.
+    Raises EdgeError if a call to Cloudflare fails, or Conflict with the code account_not_ready if the account has no
+    working token.
     """
     check_connected(account)
     async with account_state.refusals_recorded(context, account):
@@ -59,9 +60,9 @@ async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeErr
 
     Call this when a call for the zone `zone_id` has failed with `refusal`.
 
-    The function reads the zone, because the error codes for inactive zones, and for zones that have left the account,
-    are not documented. If the zone is in the account, the function raises `refusal` if the zone is active, and
-    ZoneNotActive if it is inactive.
+    The function reads the zone, because Cloudflare does not document the error codes for zones that are inactive or
+    have left the account. If the zone `zone_id` is still in the account, the function raises ZoneNotActive for an
+    inactive zone, and `refusal` for an active zone.
     """
     if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
         raise refusal

@@ -45,9 +45,7 @@ def time_of_day_after(edge_account_id: str, now: int) -> int:
 
 
 async def advise_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Compute the account's advice if it is due: once a day, and immediately after the account's plan
-    setting changes.
-    """
+    """Compute the account's advice if it is due: once a day, and immediately after the account's plan is changed."""
     del timers
     if account.state not in SERVING or account.database_id is None:
         return math.inf

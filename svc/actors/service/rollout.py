@@ -5,8 +5,9 @@
 
 The rollout halts when too many updates fail. An update fails if Cloudflare refuses it, or if the new Worker does not
 push in time or stops pushing. When a rollout halts, the service logs this once at level ERROR. The command `svc rollout
-resume` continues the rollout, and a newer bundle starts a new one. All state is in the store, so a rollout continues
-after a restart, and the operator's commands take effect at the next poll. The accounts' actors carry out the updates.
+resume` continues the rollout, and a new Worker version starts a new rollout. All state is in the store, so a rollout
+continues after a restart, and the operator's commands take effect at the next poll. The accounts' actors carry out the
+updates.
 """
 
 from __future__ import annotations

@@ -33,7 +33,10 @@ log = logging.getLogger(__name__)
 
 
 async def read_meta(access: Access, database_id: str) -> WorkerMeta:
-    """Read the table `meta` from the Worker's database. Raises EdgeRefused or EdgeUnavailable."""
+    """Read the table `meta` from the Worker's database.
+
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
+    """
     [result] = await d1.query(access, database_id, [(STATEMENT, [])])
     try:
         return WorkerMeta.from_rows(result.rows)
@@ -54,7 +57,8 @@ async def catch_up(context: Context, access: Access, account: Account, database_
 
     In the Worker's database, removes the configuration rows that do not exist in the store. Then reads the database's
     totals since the newest stored push, and stores them. An interrupted call can be repeated, because the end of the
-    recovery is recorded last. Raises EdgeRefused, EdgeUnavailable or NotFound.
+    recovery is recorded last. Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails
+    temporarily. Raises NotFound if the account no longer exists.
     """
     log.warning(
         "store behind the worker",

@@ -288,7 +288,7 @@ async def remove(access: Access, unwanted: ObsoleteRoute) -> Literal["removed", 
     """Delete a route if it still has the service's pattern and Worker. The route is found even if its id has changed.
 
     Returns "not_ours" if the route is kept because it was changed outside the service, or "gone" if the route did not
-    exist. Raises EdgeRefused or EdgeUnavailable.
+    exist. Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
     """
     zone_id = unwanted.zone_id
     try:

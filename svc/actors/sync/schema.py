@@ -34,8 +34,8 @@ _ADDS_COLUMN = re.compile(r"alter table (\w+) add column (\w+)")
 async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> None:
     """Apply the migrations in the bundle that the database lacks.
 
-    Raises EdgeRefused or EdgeUnavailable. If the database has the schema of a newer bundle, raises Conflict with the
-    code schema_newer.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily. If the database has
+    the schema of a newer bundle, raises Conflict with the code schema_newer.
     """
     number = await _read_number(access, database_id, bundle)
     if number > bundle.schema:

@@ -59,7 +59,7 @@ async def upload_status(context: Context, access: Access, account: Account, scri
     `newer` if the store does not have the operation that uploaded the script, because the store was restored or lost
     commits. Returns `changed` if the script was changed outside the service.
 
-    Raises EdgeRefused or EdgeUnavailable.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
     """
     if account.script_etag is None or script.etag in (None, account.script_etag):
         return "as_uploaded"

@@ -17,7 +17,10 @@ _PAGE = "select key, version from config where body is not null and key > ?1 ord
 
 
 async def versions(access: Access, database_id: str) -> dict[str, int]:
-    """Return the versions of the existing rows by row key. Raises EdgeRefused or EdgeUnavailable."""
+    """Return the versions of the existing rows by row key.
+
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
+    """
     by_key: dict[str, int] = {}
     after = ""
     while True:
@@ -31,7 +34,8 @@ async def versions(access: Access, database_id: str) -> dict[str, int]:
 async def write(access: Access, database_id: str, rows: Sequence[ConfigRow]) -> None:
     """Write the rows in order.
 
-    Raises EdgeRefused or EdgeUnavailable. In both cases, some rows may already have been written.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily. In both cases, some
+    rows may already have been written.
     """
     for batch in config_rows.calls_of(rows):
         await d1.query(access, database_id, config_rows.write_statements(batch))

@@ -34,7 +34,7 @@ class NetworkLimit:
         self._around = SlidingLimit(per_minute * _NETWORKS_AROUND)
 
     def count(self, client: IpAddress | None, now: int) -> None:
-        """Count an attempt. Raises ServiceError rate_limited."""
+        """Count an attempt. Raises ServiceError rate_limited if the attempt exceeds a limit."""
         for limit, network in zip((self._own, self._around), networks_of(client), strict=True):
             admit(limit, network, now)
 
@@ -48,7 +48,7 @@ class AuthLimits:
         self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
 
     def count_try(self, request: RequestInfo) -> None:
-        """Count an attempt from the client's network. Raises ServiceError rate_limited."""
+        """Count an attempt from the client's network. Raises ServiceError rate_limited if it exceeds a limit."""
         self._tries.count(request.client, self._clock())
 
     def may_send(self, purpose: MailPurpose, address: str) -> bool:

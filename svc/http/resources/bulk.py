@@ -61,13 +61,13 @@ class Bulk:
         return await self._context.store.run(commit(add_wanted(account, wanted, limit, now)))
 
     async def change(self, write: Write[changes.LinksChange]) -> StoredResponse:
-        """Change links, and return a result for each. Raises Invalid."""
+        """Change links, and return a result for each. Raises Invalid if the selection is not valid or too large."""
         body = write.body
         change = BatchChange({} if body.set is None else body.set.to_model(), body.add_tags, body.remove_tags)
         return await self._run(write, change_links(_selection(write), change, dry_run=body.dry_run))
 
     async def delete(self, write: Write[changes.LinkSelection]) -> StoredResponse:
-        """Delete links, and return a result for each. Raises Invalid."""
+        """Delete links, and return a result for each. Raises Invalid if the selection is not valid or too large."""
         now = self._context.clock()
         return await self._run(write, delete_links(_selection(write), now, dry_run=write.body.dry_run))
 
@@ -88,7 +88,10 @@ class Bulk:
 
 
 def _selection(write: Write[changes.LinksChange] | Write[changes.LinkSelection]) -> Selection:
-    """Return the selection in the body, restricted to the caller's links. Raises Invalid."""
+    """Return the selection in the body, restricted to the caller's links.
+
+    Raises Invalid unless the body has either ids or a filter.
+    """
     caller, body = write.caller, write.body
     body.check()
     if body.filter is None:

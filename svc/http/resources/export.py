@@ -58,7 +58,11 @@ class Export:
         endpoints.read(api.EXPORT, self.export)
 
     async def export(self, read: Read[NoQuery]) -> Streamed:
-        """Return the ZIP file. Raises Forbidden (code scope_required) or ServiceError (code rate_limited)."""
+        """Return the ZIP file.
+
+        Raises Forbidden (code scope_required) if the caller cannot see all of the user's data, or ServiceError (code
+        rate_limited) if the user has requested too many exports.
+        """
         _require_all(read.caller)
         user, now = read.caller.user, self._clock()
         if read.request.method != "HEAD":

@@ -80,7 +80,10 @@ class Imports:
         return await self._import(write, target, account, await self._read(write.body.file, write.body.website, target))
 
     async def _read(self, file: bytes, website: str | None, target: Target) -> Uploaded:
-        """Return the totals in an uploaded file. Raises Invalid, StoreUnavailable."""
+        """Return the totals in an uploaded file.
+
+        Raises Invalid if the file cannot be read, or StoreUnavailable if the service cannot write temporary files.
+        """
         name, today = Name(target.kind, target.name, target.edge_account_id), day_of(self._context.clock())
         try:
             return await trio.to_thread.run_sync(read_upload, file, name, today, website, limiter=self._reading)

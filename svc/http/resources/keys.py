@@ -40,7 +40,7 @@ class Keys:
         return api.KeyList(keys=tuple(api.Key.model_validate(key) for key in stored))
 
     async def issue(self, write: Write[api.NewKey]) -> StoredResponse:
-        """Issue a key. Only this response contains the key's value; a repeat fails with key_already_issued."""
+        """Issue a key. Only this response contains the key's value; a repeated request gets key_already_issued."""
         user, body = write.caller.user, write.body
         value = api_key.new_api_key()
         key = Key(

@@ -1,4 +1,4 @@
-"""/v1/accounts/{account_id}/ledger: the statement of counts for one day."""
+"""/v1/accounts/{account_id}/ledger: the statement of counts for one day (docs/use/ledger.md)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class PageTitles:
         endpoints.write(api.PROPOSE, self.propose)
 
     async def propose(self, write: Write[api.TitleRequest]) -> StoredResponse:
-        """Return the title of a page. Raises ServiceError (code rate_limited)."""
+        """Return the title of a page. Raises ServiceError (code rate_limited) if the user requests too many titles."""
         with self._running_for(write.caller.user.id):
             title = await self._read(write)
         return await self._store.run(write.commit(_proposed)(constant(title)))

@@ -51,9 +51,8 @@ class PasswordCheck:
         (`users.still_has_password`). `client`: the client's IP address, for the user's events.
 
         Attempts are counted per user and separately from sign-in attempts. Strangers who guess passwords at sign-in
-        therefore cannot lock out a signed-in user.
-        Raises Forbidden (code invalid_password), Unauthorized if the user was deleted, or ServiceError (code
-        rate_limited).
+        therefore cannot lock out a signed-in user. Raises Forbidden (code invalid_password), Unauthorized if the user
+        was deleted, or ServiceError (code rate_limited) after too many wrong attempts.
         """
         stored = await self._store.peek(users.password_hash_of(user.id))
         if stored is None:  # the user was deleted after the session was checked
@@ -79,8 +78,8 @@ class PasswordCheck:
         credential and the client's IP address, for the user's events.
 
         At most two wrong attempts per hour are recorded as events: the first attempt, and the attempt that reaches the
-        limit. Guessing therefore cannot fill the store.
-        Raises ServiceError with the code rate_limited.
+        limit. Guessing therefore cannot fill the store. Raises ServiceError with the code rate_limited after too many
+        wrong attempts.
         """
         verdict = admit(self._wrong, counted_as, self._clock())
         matches = await self._in_thread(verify_password, stored, password.get_secret_value())

@@ -50,7 +50,7 @@ class Probes:
     async def ready(self, _: RequestInfo) -> Ok:
         """Return 200 if the store was available when it was last used.
 
-        Does not query the store. Raises StoreUnavailable.
+        Otherwise, raises StoreUnavailable. Does not query the store.
         """
         problem = self._store.condition.problem
         if problem is not None:

@@ -68,14 +68,18 @@ class QrCodes:
         endpoints.read(api.SHEET, self.sheet)
 
     async def svg(self, read: Read[api.SvgQuery]) -> Response:
-        """Return the link's QR code as SVG. Raises NotFound, Conflict, Invalid."""
+        """Return the link's QR code as SVG. Raises the errors of `visible_link`, `_code_of` and `_style`."""
         code = _code_of(*await visible_link(self._store, read.caller, read.id))
         style = self._style(read.query)
         image = await self._draw(partial(draw_svg, code.text, style, read.query.size))
         return Response(image, headers=_SVG_HEADERS if style.logo else None, content_type=api.SVG_TYPE)
 
     async def png(self, read: Read[api.PngQuery]) -> Response:
-        """Return the link's QR code as PNG. Raises NotFound, Conflict, Invalid or ServiceError (code rate_limited)."""
+        """Return the link's QR code as PNG.
+
+        Raises the errors of `svg`, Invalid if the image is too small or its logo cannot be drawn, or ServiceError (code
+        rate_limited) if the user requests too many images.
+        """
         code = _code_of(*await visible_link(self._store, read.caller, read.id))
         style = self._style(read.query)
         self._count(self._pngs, read, f"{PNGS_PER_MINUTE} PNG images per minute")
@@ -91,7 +95,10 @@ class QrCodes:
         return Response(image, content_type=api.PNG_TYPE)
 
     async def zip(self, read: Read[api.ZipQuery]) -> Streamed:
-        """Return the QR codes of the selected links as a ZIP file. Raises the errors of `png`."""
+        """Return the QR codes of the selected links as a ZIP file.
+
+        Raises the errors of `sheet`, or Invalid if the logo cannot be drawn as PNG.
+        """
         style, query = self._style(read.query), read.query
         codes = await self._selected(read.caller, query, api.MAX_IN_ZIP)
         if query.format == "png" and style.logo is not None:
@@ -104,7 +111,11 @@ class QrCodes:
         return Streamed(_chunks(self._files(codes, style, query)), ZIP_TYPE, headers)
 
     async def sheet(self, read: Read[api.SheetQuery]) -> Streamed:
-        """Return the page to print. Raises NotFound, Conflict, Invalid or ServiceError (code rate_limited)."""
+        """Return a page to print, with the QR codes of the selected links.
+
+        Raises the errors of `_style` and `_selected`, or ServiceError (code rate_limited) if the user requests too many
+        pages and ZIP files.
+        """
         style, paper = self._style(read.query), read.query.paper
         codes = await self._selected(read.caller, read.query, api.MAX_ON_SHEET)
         self._count_set(read)
@@ -155,7 +166,11 @@ class QrCodes:
             raise ServiceError("rate_limited", text, retry_after_s=verdict.reset_s)
 
     async def _selected(self, caller: Caller, query: api.SelectionQuery, most: int) -> list[_Code]:
-        """Return the QR codes of the selected links. Raises NotFound, Conflict, Invalid."""
+        """Return the QR codes of the selected links.
+
+        Raises NotFound if no link matches, or if a link in `ids` does not exist. Raises Invalid if more than `most`
+        links match, or if `ids` is combined with a filter. Also raises the errors of `_code_of`.
+        """
         if query.ids is not None:
             others = sorted({"account_id", "q", "tag", "order"} & query.model_fields_set)
             if others:

@@ -104,7 +104,7 @@ def closed_link_report(
 ) -> api.Report:
     """Return the report of a link whose account is disconnected and whose counts are all stored.
 
-    The last read before the disconnect included that day's hours, even those not yet pushed (rule R7).
+    The last read before the disconnect included all hours up to the disconnect, even those not yet pushed (rule R7).
     """
     return site_report(span, replace(stored, hours_refused=False), None, unavailable, 0, compared)
 

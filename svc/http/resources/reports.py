@@ -96,7 +96,10 @@ class Reports:
         return api.OneFirstView(first_view=first_view)
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """Return a link's report. While the account is connected, open days are read from its database.
+        """Return a link's report.
+
+        While the account is connected, days for which the Worker may still send counts are read from the account's
+        database.
 
         Without breakdowns, only the days that are not stored yet are read. This makes the query identical for all
         periods that end today, so that these periods share one cached result.
@@ -121,7 +124,7 @@ class Reports:
         account: _AnyAccount,
         created_at: int,
     ) -> Asked:
-        """Return the days of a report with their stored counts. Raises Invalid."""
+        """Return the days of a report with their stored counts. Raises the errors of `asked_report`."""
         now = self._clock()
         # Some hours of the day before `hours_from` may already have been deleted.
         hours_from = day_of(now - self._hours_kept_ms) + 1
@@ -234,7 +237,7 @@ def asked_span(
     """Return the days of a report.
 
     `first_day`: a transaction that returns the first day with counts. It runs only if the period depends on this day.
-    Raises Invalid.
+    Raises the errors of `chosen_span`.
     """
     counted_from = day_of(created_at)
     if query.needs_first_day:
@@ -246,7 +249,10 @@ def asked_span(
 def asked_report(
     query: api.RangeQuery, target_id: str, account: _AnyAccount, created_at: int, now: int, hours_from: int
 ) -> Tx[Asked]:
-    """Read the stored counts of a site or link in one transaction, so that they are consistent. Raises Invalid."""
+    """Read the stored counts of a site or link in one transaction, so that they are consistent.
+
+    Raises the errors of `chosen_span` and `compared_span`.
+    """
     created_on = day_of(created_at - _SLOWEST_CLOCK_MS)
     span = yield from asked_span(query, totals.first_day(target_id), created_at, now, hours_from)
     stored = yield from _stored(target_id, account, created_at, span)

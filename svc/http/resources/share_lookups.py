@@ -33,7 +33,7 @@ class ShareLookups:
         self._under_way: Counter[tuple[str, str]] = Counter()  # by network and digest
 
     async def find(self, network: str, secret_digest: str) -> AvailableShare | None:
-        """Return the share; None if there is none. Raises RateLimited."""
+        """Return the share; None if there is none. Raises RateLimited if the network sent too many unknown secrets."""
         now, name = self._clock(), (network, secret_digest)
         if not self._under_way[name]:
             admit(self._unknown, network, now)

@@ -97,7 +97,11 @@ class SharedPages:
         return response
 
     async def report(self, read: PublicRead[api.SharedReportQuery]) -> Response:
-        """Return the counts that the share shows. Raises NotFound, Unauthorized, RateLimited, Invalid."""
+        """Return the counts that the share shows.
+
+        Raises the errors of `_find`. Raises Unauthorized if the viewer has not entered the password, NotFound if the
+        share does not show the requested site, or Invalid if it does not offer the requested counts.
+        """
         found = await self._find(read.id, read.request)
         share = found.share
         if share.password_hash is not None and not self._is_signed_in(share, read.request.authorization):
@@ -112,7 +116,10 @@ class SharedPages:
         return Response(shown.to_bytes(), headers=_NO_INDEX, content_type="application/json")
 
     async def sign_in(self, form: Form[api.SharePassword]) -> Response:
-        """Return a token for a viewer who has entered the password. Raises NotFound, Forbidden, RateLimited."""
+        """Return a token for a viewer who has entered the password.
+
+        Raises the errors of `_find`, Forbidden if the password is wrong, or RateLimited after too many wrong passwords.
+        """
         found = await self._find(form.id, form.request)
         share, expires_at = found.share, self._clock() + VIEWER_TOKEN_S * 1000
         token = None
@@ -172,7 +179,10 @@ class SharedPages:
         return found
 
     async def _with_site(self, found: AvailableShare, site_id: str) -> AvailableShare:
-        """Return the share of an account with one of the account's sites as its target. Raises NotFound."""
+        """Return the share of an account with one of the account's sites as its target.
+
+        Raises NotFound if the share does not show this site.
+        """
         if not isinstance(found.target, Account):
             raise NotFound
         site = await self._store.peek(shares.available_site(found.account.id, site_id))

@@ -58,7 +58,8 @@ class SignUps:
         address become invalid, because a person who did not choose these passwords may open the links in the earlier
         emails.
 
-        Raises Forbidden sign_up_closed. The method takes the same time for every address.
+        Raises Forbidden sign_up_closed if sign-up requires an invitation or is closed, or if the invitation is not
+        valid. The method takes the same time for every address.
         """
         if form.body.invitation is not None:
             await self._sign_up_with_invitation(form, form.body.invitation)
@@ -93,7 +94,10 @@ class SignUps:
         )
 
     async def invitation(self, form: Form[api.InvitationToken]) -> api.Invitation:
-        """Return the invitation with this token. Raises Forbidden sign_up_closed."""
+        """Return the invitation with this token.
+
+        Raises Forbidden sign_up_closed if there is none or sign-up is closed.
+        """
         invitation = await self._find_invitation(form.body.invitation)
         return api.Invitation(email=invitation.email, expires_at=invitation.expires_at)
 

@@ -74,7 +74,10 @@ def span_of(period: Period, now: int) -> Span:
 
 
 def chosen_span(query: PeriodQuery, now: int, hours_from: int, counted_from: int) -> Span:
-    """Return the days that a request asks for. Raises Invalid.
+    """Return the days that a request asks for.
+
+    Raises Invalid if the period begins in the future or ends before it begins, if its hours are requested but not
+    stored, or if the report would have more than `MOST_POINTS` points.
 
     `hours_from`: the first day whose hours are stored. `counted_from`: the first day on which the site or link can have
     counts.
@@ -96,7 +99,7 @@ def chosen_span(query: PeriodQuery, now: int, hours_from: int, counted_from: int
 
 
 def compared_span(span: Span, compare: Compare) -> Span:
-    """Return the days to compare a report with. Their points have the same length as the report's. Raises Invalid.
+    """Return the days to compare a report with. Their points have the same length as the report's.
 
     If `compare` is "previous", these are:
 
@@ -106,6 +109,8 @@ def compared_span(span: Span, compare: Compare) -> Span:
 
     If `compare` is "year", these are the same dates a year earlier. A period of whole months is compared with whole
     months.
+
+    Raises Invalid if the period is `all`, or if the days to compare with would begin before the year 1.
     """
     if span.period == "all":
         because = "must not be used with all, because nothing was counted before"

@@ -50,7 +50,10 @@ class Tags:
         )
 
     async def report(self, read: Read[PeriodQuery]) -> api.OneTagReport:
-        """Return the report of all links with a tag. Raises NotFound, Invalid."""
+        """Return the report of all links with a tag.
+
+        Raises NotFound if no link has the tag, and the errors of `chosen_span` and `compared_span`.
+        """
         which = LinkFilter(read.caller.user.id, edge_accounts=read.caller.edge_accounts, tag=read.id)
         now = self._clock()
         hours_from = day_of(now - self._hours_kept_ms) + 1

@@ -53,7 +53,10 @@ class Totals:
         return Streamed(_csv(series, page), f"{api.CSV_TYPE}; charset=utf-8; header=present", headers)
 
     def _days(self, query: api.TotalsQuery) -> tuple[int, int]:
-        """Return the first and the last requested day. Raises Invalid."""
+        """Return the first and the last requested day.
+
+        Raises Invalid if the hours of a day are no longer stored, or if `to` is before `from`.
+        """
         earliest = FIRST_DAY
         if query.by == "hour":  # some hours of the day before `earliest` may be deleted
             earliest = day_of(self._clock() - self._hours_kept_ms) + 1

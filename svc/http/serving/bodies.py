@@ -36,13 +36,13 @@ class Bodies:
         return await trio.to_thread.run_sync(read, raw, limiter=self._large)
 
     async def parse(self, model: type[B], raw: bytes) -> B:
-        """Parse a body. Raises Invalid."""
+        """Parse a JSON body as `model`. Raises Invalid if the body is malformed or does not match the model."""
         return await self.without_delay(partial(parse_body, model), raw)
 
     async def parse_and_digest(self, model: type[B], raw: bytes, name: str) -> tuple[B, str]:
         """Return the parsed body and its digest. If the body contains a password, the digest is a slow hash.
 
-        `name`: identifies the request, and becomes part of the slow hash. Raises Invalid.
+        `name`: identifies the request, and becomes part of the slow hash. Raises the errors of `parse`.
         """
         if model.holds_password:
             body = await self.parse(model, raw)

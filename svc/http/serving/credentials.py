@@ -81,10 +81,11 @@ class Credentials:
     async def caller(
         self, authorization: str | None, client: IpAddress | None, *, leaving: bool = False
     ) -> tuple[Caller, dict[str, str]]:
-        """Return the caller, and the RateLimit headers for the response.
+        """Return the caller, and the RateLimit headers for the response (only for API keys).
 
         `leaving`: if the user is being deleted, also accept the session that requested the deletion. Raises
-        Unauthorized, Forbidden (code user_disabled), or RateLimited, which has the same headers.
+        Unauthorized if the credential is missing, unknown, expired or not allowed from this address. Raises Forbidden
+        (code user_disabled) if the API key's user has been disabled, or RateLimited, which has the same headers.
         """
         token = bearer(authorization)
         now = self._clock()
@@ -118,7 +119,7 @@ class Credentials:
         return Caller(user, key), headers
 
     async def check_not_revoked(self, caller: Caller) -> None:
-        """Check that the caller's API key has not been revoked. Raises Unauthorized or StoreUnavailable."""
+        """Check that the caller's API key, if any, is not revoked. Raises the errors of `keys.check_not_revoked`."""
         if caller.key is not None:
             await self._store.peek(keys.check_not_revoked(caller.key.id))
 
@@ -162,7 +163,7 @@ def has_full_access(caller: Caller) -> bool:
 
 
 def bearer(authorization: str | None) -> str:
-    """Return the bearer token of an Authorization header. Raises Unauthorized."""
+    """Return the bearer token of an Authorization header. Raises Unauthorized if there is none."""
     scheme, _, token = (authorization or "").strip().partition(" ")
     token = token.strip()
     if scheme.lower() != "bearer" or not token or len(token) > 200:

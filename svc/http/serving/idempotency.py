@@ -61,7 +61,7 @@ class Idempotency:
         """Run `work` once for this claim and return its response. If there was an earlier request, return its response.
 
         `work` must wrap its transaction with `committed`. If `claim` is None, nothing is stored. Raises Conflict with
-        the code idempotency_conflict, and the errors of `work`.
+        the code idempotency_conflict if the key was used for a different request, and the errors of `work`.
         """
         if claim is None:
             return await work()

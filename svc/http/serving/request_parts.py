@@ -46,7 +46,7 @@ def request_info(credentials: Credentials) -> RequestInfo:
 
 
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
-    """Return the id or the normalized tag in the path, or "" if the path contains none. Raises NotFound."""
+    """Return the first of `path_ids`, or "" if there is none. Raises NotFound if an id or tag is malformed."""
     return next(iter(path_ids(endpoint, path)), "")
 
 
@@ -70,7 +70,10 @@ def _path_part(name: str, given: str) -> str:
 
 
 def idempotency_key(*, required: bool) -> str | None:
-    """Return the request's Idempotency-Key (rules G1 and G2 in docs/develop/conformance.md). Raises Invalid."""
+    """Return the request's Idempotency-Key (rules G1 and G2 in docs/develop/conformance.md), or None.
+
+    Raises Invalid if the key is malformed or sent twice, or if it is `required` but missing.
+    """
     values = request.headers.getlist("Idempotency-Key")
     if not values:
         if required:
@@ -89,7 +92,7 @@ def idempotency_key(*, required: bool) -> str | None:
 
 
 def query_of(endpoint: Endpoint[Any, Q]) -> Q:
-    """Return the parsed query. Raises Invalid."""
+    """Return the parsed query. Raises Invalid if it is too long or does not match the endpoint's declaration."""
     model: type[Any] = endpoint.query or NoQuery
     if len(request.query_string) > model.most_chars:
         raise Invalid([Issue("", f"the query must have at most {model.most_chars} characters")])

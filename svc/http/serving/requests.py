@@ -122,11 +122,12 @@ class Write(Generic[B]):
         `target`: the id of the object in the event. The default is the id in the path. If the path contains no id, the
         default is the id of the transaction's value.
 
-        `count`: returns the number of changes. The default is 1. If the endpoint's action needs an account, but there
-        is none, raises ValueError.
+        `count`: returns the number of changes. The default is 1.
 
         `parts`: returns the changes in each account. Each of these accounts gets an event; the other arguments about
         the event are then ignored.
+
+        Raises ValueError if the endpoint declares no action, or if the action needs an account but there is none.
         """
         action = self._endpoint.action
         if action is None:

@@ -1,6 +1,7 @@
 """Access control: callers can access only the objects of their user.
 
-An API key may be limited to some accounts (rules C3 and C4 in docs/develop/conformance.md).
+The functions raise NotFound for all other objects. An API key may be limited to some accounts (rules C3 and C4 in
+docs/develop/conformance.md).
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ async def visible_account(store: Store, caller: Caller, account_id: str) -> Acco
 
 
 async def visible_or_former(store: Store, caller: Caller, account_id: str) -> Account | FormerAccount:
-    """Return the caller's account, or its `FormerAccount` after a disconnect. Raises NotFound."""
+    """Return the caller's account, or its `FormerAccount` after a disconnect. Raises NotFound if there is none."""
     return require_visible(caller, await store.peek(_account_or_former(caller.user.id, account_id)))
 
 
 async def readable_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account | FormerAccount]:
-    """Return the caller's site and its account. The account may be disconnected. Raises NotFound."""
+    """Return the caller's site and its account, which may be disconnected. Raises NotFound if the site is missing."""
     site, account = await store.peek(_with_account(sites.get_site(caller.user.id, site_id), _account_or_former))
     return site, require_visible(caller, account)
 
@@ -45,19 +46,19 @@ async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site
 
 
 async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account | FormerAccount]:
-    """Return the caller's link and its account. The account may be disconnected. Raises NotFound."""
+    """Return the caller's link and its account, which may be disconnected. Raises NotFound if the link is missing."""
     link, account = await store.peek(_with_account(links.get_link(caller.user.id, link_id), _account_or_former))
     return link, require_visible(caller, account)
 
 
 async def readable_note(store: Store, caller: Caller, note_id: str) -> tuple[Note, Account | FormerAccount]:
-    """Return the caller's note and its account. The account may be disconnected. Raises NotFound."""
+    """Return the caller's note and its account, which may be disconnected. Raises NotFound if the note is missing."""
     note, account = await store.peek(_with_account(notes.get_note(caller.user.id, note_id), _account_or_former))
     return note, require_visible(caller, account)
 
 
 async def readable_share(store: Store, caller: Caller, share_id: str) -> tuple[Share, Account | FormerAccount]:
-    """Return the caller's share and its account. The account may be disconnected. Raises NotFound."""
+    """Return the caller's share and its account, which may be disconnected. Raises NotFound if the share is missing."""
     share, account = await store.peek(_with_account(shares.get_share(caller.user.id, share_id), _account_or_former))
     return share, require_visible(caller, account)
 
@@ -69,7 +70,7 @@ async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link
 
 
 def require_visible(caller: Caller, account: A | None) -> A:
-    """Return `account` if the caller may access it. Otherwise, and if `account` is None, raises NotFound."""
+    """Return `account`. Raises NotFound if it is None or the caller may not access it."""
     if account is None or not caller.can_see(account.edge_account_id):
         raise NotFound
     add_log_context(account=account.id)

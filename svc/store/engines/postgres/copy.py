@@ -31,7 +31,7 @@ async def schema_version(connection: asyncpg.Connection) -> int:
 async def copy_to_file(connection: asyncpg.Connection, target: Path) -> None:
     """Copy a snapshot of the store into the new file `target`.
 
-    Raises ConfigError if there is no store, or if a newer program created the store.
+    Raises ConfigError if there is no store, if a newer program created the store, or if the copy is incomplete.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         schema = await schema_version(connection)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def copy(url: str, target: Path) -> None:
-    """Copy a snapshot of the store into the new SQLite file `target`. Raises ConfigError."""
+    """Copy a snapshot of the store into the new SQLite file `target`. Raises ConfigError if it cannot be copied."""
     _connected(url, lambda connection: postgres_copy.copy_to_file(connection, target))
 
 

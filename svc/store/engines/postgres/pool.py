@@ -41,7 +41,8 @@ class Pool:
     async def acquire(self, timeout_s: float) -> Connection:
         """Return an open connection. The caller must return it with `release`.
 
-        Raises TimeoutError or the errors of `open_connection`.
+        Raises TimeoutError if no connection is available within `timeout_s` or `cut` is called, and the errors of
+        `open_connection`.
         """
         connection = self._take_idle()
         if connection is not None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 ACQUIRE_S = 10.0
 # TCP keepalive settings. If the service's host disappears, the PostgreSQL server closes the host's connections and
 # releases their locks after ten seconds instead of hours. The first three settings apply to an idle connection. The
-# last setting applies to a connection with unacknowledged data. Unix sockets ignore them. The client side of the
-# connection uses the same values.
+# last setting applies to a connection with unacknowledged data. Unix sockets ignore these settings. The client side of
+# the connection uses the same values.
 _KEEPALIVE_IDLE_S = 4
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_COUNT = 3

@@ -59,7 +59,8 @@ def copy(path: Path, target: Path) -> None:
 def contents(path: Path) -> Contents:
     """Verify every page of a store's file, and return a summary of the file.
 
-    Raises NotAStore. Raises ConfigError if a newer program created the file.
+    Raises NotAStore if the file is damaged or is not a store of this service. Raises ConfigError if a newer program
+    created the file.
     """
     try:
         with contextlib.closing(_opened(path, "ro")) as file:
@@ -84,7 +85,11 @@ def contents(path: Path) -> Contents:
 
 
 def change_file(path: Path, tx: Tx[object]) -> None:
-    """Migrate the file of a store to this program's schema, and run a transaction in the file. Raises ConfigError."""
+    """Migrate the file of a store to this program's schema, and run a transaction in the file.
+
+    Raises ConfigError if the file cannot be changed, if its schema is newer than the program's, or if its tables do not
+    match its schema version.
+    """
     try:
         with contextlib.closing(connect(path)) as file:
             migrate(file, path, migrations("sqlite"))

@@ -66,7 +66,8 @@ async def open_sqlite(
 def _locked(path: Path, *, serving: bool) -> Iterator[None]:
     """Return a context manager that holds the store's lock if `serving` is True.
 
-    The context manager first finishes an interrupted restore. Raises ConfigError.
+    The context manager first finishes an interrupted restore. Raises ConfigError if the lock cannot be acquired or the
+    restore cannot be finished.
     """
     with contextlib.ExitStack() as held:
         try:

@@ -82,7 +82,7 @@ def put(path: Path, new: Path, stamp: str) -> Path | None:
     The caller must hold the lock.
 
     The old store is renamed in its folder, to a name that contains `stamp`. Returns the old store's path, or None if
-    there was no store. Raises OSError.
+    there was no store. Raises OSError if a file cannot be renamed.
     """
     _match_owner(new, path if path.exists() else path.parent)
     sync(new)
