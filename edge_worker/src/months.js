@@ -33,6 +33,11 @@ const EXPIRED_ROWS = 32;
 const UNFINISHED_SHARE = 4;
 /** If a row is too large, the limits of its lists are multiplied by this number until the row fits. */
 const SMALLER_SHARE = 0.8;
+/**
+ * Lists with at most this many keys keep their limits: a smaller limit would remove all of their keys. They are the
+ * pages of a link, which always have the key "", and its clicks before its start and after its end.
+ */
+const FEW_KEYS = 2;
 
 /**
  * @typedef {import("./fold.js").Cap} Cap
@@ -273,7 +278,8 @@ export function encodeSum(sum, target, unfinished) {
 function encode({ from, views, visitors, lists, unlisted }, caps, share) {
   const parts = DIMENSIONS.map((name) => {
     const { keys, bytes } = caps[name];
-    const entries = largest([...(lists[name] ?? [])], keys * share, bytes * share);
+    const part = keys <= FEW_KEYS ? 1 : share;
+    const entries = largest([...(lists[name] ?? [])], keys * part, bytes * part);
     return entries === "" ? "" : `,"${name}":{${entries}}`;
   });
   const missing = unlisted === null ? "" : `,"unlisted":${JSON.stringify(unlisted)}`;
@@ -289,14 +295,10 @@ const OTHER_BYTES = 20;
  */
 function largest(entries, keys, bytes) {
   const most = Math.floor(keys);
-  const least = nthLargest(entries, most);
-  let other = 0;
-  /** @type {[string, number][]} */
-  const candidates = [];
-  for (const entry of entries) {
-    if (entry[0] !== OTHER && entry[1] >= least) candidates.push(entry);
-    else other += entry[1];
-  }
+  const named = entries.filter(([key]) => key !== OTHER);
+  const least = nthLargest(named, most);
+  const candidates = named.filter(([, n]) => n >= least);
+  let other = sumOf(entries) - sumOf(candidates);
   candidates.sort(([key, n], [otherKey, otherN]) => otherN - n || (key < otherKey ? -1 : 1));
   let left = bytes - OTHER_BYTES;
   /** @type {string[]} */
@@ -314,6 +316,9 @@ function largest(entries, keys, bytes) {
   if (other > 0) shown.push(`"${OTHER}":${other}`);
   return shown.join(",");
 }
+
+/** @param {[string, number][]} entries @returns {number} */
+const sumOf = (entries) => entries.reduce((sum, [, n]) => sum + n, 0);
 
 /**
  * Returns the nth largest count. Sorting numbers takes much less time than sorting entries.

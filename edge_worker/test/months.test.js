@@ -204,6 +204,32 @@ test("a row keeps the largest keys within its limits, and the sums of its lists 
 });
 
 // rule Y10
+test("a row that is too large keeps a link's page and its clicks outside of its period", async () => {
+  const database = databaseOf();
+  const keys = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`a-long-source-${i}.example`, 9]));
+  const targets = Object.fromEntries(
+    Array.from({ length: 8 }, (_, i) => [`https://shop.example/${"y".repeat(40)}/${i}`, 9]),
+  );
+  const lists = { pages: { "": 1_000_000 }, sources: keys, campaigns: keys, targets, outside: { before: 2, after: 3 } };
+  addDay(database, "lnk_0123456789abcdefghij", FIRST, totalsOf(5, lists));
+  await addUp(database);
+  const [{ totals, bytes }] = database.run("select totals, length(cast(totals as blob)) as bytes from month");
+  assert.ok(bytes <= 950, `${bytes} bytes`);
+  const row = JSON.parse(totals);
+  assert.ok(row.targets["(other)"] > 0);
+  assert.deepEqual([row.pages, row.outside], [{ "": 1_000_000 }, { before: 2, after: 3 }]);
+});
+
+// rule Y10
+test("a large count of (other) does not displace a key from a row", async () => {
+  const database = databaseOf();
+  addDay(database, "lnk_0123456789abcdefghij", FIRST, totalsOf(13, { pages: { "": 5, "(other)": 8 } }));
+  await addUp(database);
+  const [{ totals }] = database.run("select totals from month");
+  assert.deepEqual(JSON.parse(totals).pages, { "": 5, "(other)": 8 });
+});
+
+// rule Y10
 test("a run that crashes at any call, or loses a response, adds each day once", async () => {
   const undisturbed = databaseOf();
   const days = fill(undisturbed, 11);
