@@ -48,7 +48,7 @@ TAGS: dict[Tag, str] = {
     "accounts": "Connected Cloudflare accounts with their Worker, zones and link host.",
     "keys": "API keys.",
     "me": "The signed-in user: limits, usage, sessions and password.",
-    "events": "The activity log: changes with actor, time and IP address.",
+    "events": "The audit log: changes with actor, time and IP address.",
     "sign-in": "Sign-up, confirmation of the email address, sign-in and sign-out. These paths are outside /v1.",
     "service": "Probes and API descriptions.",
     "worker": "Requests that installed Workers send.",

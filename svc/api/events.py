@@ -1,4 +1,4 @@
-"""/v1/events: the activity log of a user."""
+"""/v1/events: the audit log of a user."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ class StyleQuery(Query):
     dark: Color = Field(
         "#000000",
         description="The color of the modules, with 3 or 6 hexadecimal digits. `#` is optional. In a URL, write `#` as"
-        " `%23`. The color must be darker than `light` by at least 50% of the difference in brightness between white"
-        " and black, so that scanners can read the QR code.",
+        " `%23`. The brightness of this color must be at least 50 percentage points lower than that of `light`, so"
+        " that scanners can read the QR code.",
     )
     light: ColorOrTransparent = Field(
         "#ffffff",

@@ -54,7 +54,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Diese Anfrage kam von einer fremden Website.", "Verwenden Sie die Seiten unter der Adresse des Dienstes."
     ),
     "limit_reached": GermanMeaning(
-        "Ein Limit Ihres Tarifs ist erreicht.",
+        "Ein Limit ist erreicht.",
         "Löschen Sie, was Sie nicht mehr brauchen, oder bitten Sie den Betreiber um ein höheres Limit.",
     ),
     "not_found": GermanMeaning("Nicht gefunden, oder Sie haben keinen Zugriff."),

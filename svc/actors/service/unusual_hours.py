@@ -37,7 +37,7 @@ MIN_SPIKE = 30
 SPIKE_TIMES = 3
 MIN_LOW_HOURS = 3
 QUIET_PART = 1 / 3
-# The maximum number of consecutive hours that are examined for too few views. A site with fewer than about 10 views in
+# The maximum number of consecutive hours that are examined for too few views. A site with fewer than about 35 views in
 # this time is too small for alerts about too few views.
 MAX_LOW_HOURS = 72
 MAX_ALERTS_A_DAY = 2
