@@ -7,7 +7,7 @@
 /** Maximum size of a body. A longer body is rejected before all of it is read. */
 export const BEACON_BYTES = 8_192;
 
-/** A page's path is truncated to this many characters. */
+/** A page's path is counted with at most this many characters. */
 export const PAGE_CHARS = 200;
 
 /** The characters of a valid `location.pathname`. Browsers percent-encode all other characters (URL standard). */
@@ -17,8 +17,8 @@ const PATH = /^\/[!#-[\]-~]*$/;
 const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
 
 /**
- * @typedef {{page: string, referrer: string, search: string, driven: boolean}} Beacon search: the parameters that name
- *   the source and the campaign
+ * @typedef {{path: string, referrer: string, search: string, driven: boolean}} Beacon path: the whole path of the page;
+ *   search: the parameters that name the source and the campaign
  */
 
 /**
@@ -53,21 +53,21 @@ async function readStream({ body }) {
  * @returns {Beacon | null} null if the snippet could not have sent this body
  */
 export function parseBeacon(body) {
-  const [path = "", referrer = "", query = "", driven = ""] = body.split("\n", 4);
-  if (!PATH.test(path)) return null;
-  const end = path.search(/[?#]/);
-  const page = (end < 0 ? path : path.slice(0, end)).slice(0, PAGE_CHARS);
+  const [address = "", referrer = "", query = "", driven = ""] = body.split("\n", 4);
+  if (!PATH.test(address)) return null;
+  const end = address.search(/[?#]/);
+  const path = end < 0 ? address : address.slice(0, end);
   // Replace the snippet's commas with "&", so that the parameters can be parsed like those of a query.
-  return { page, referrer, search: query.replaceAll(BETWEEN, "&"), driven: driven === "true" };
+  return { path, referrer, search: query.replaceAll(BETWEEN, "&"), driven: driven === "true" };
 }
 
 /**
- * Returns true if one of the prefixes covers the page. A prefix covers whole segments: `/admin` covers `/admin` and
+ * Returns true if one of the prefixes covers the path. A prefix covers whole segments: `/admin` covers `/admin` and
  * `/admin/x`, but not `/administrator`. The prefix `/admin/` covers only the pages below `/admin/`.
- * @param {string} page
+ * @param {string} path
  * @param {readonly string[]} prefixes each begins with "/"
  * @returns {boolean}
  */
-export function isExcluded(page, prefixes) {
-  return prefixes.some((prefix) => page === prefix || page.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`));
+export function isExcluded(path, prefixes) {
+  return prefixes.some((prefix) => path === prefix || path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`));
 }

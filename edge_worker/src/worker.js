@@ -1,8 +1,8 @@
-/** The Worker svc-edge. It first responds to each request, and then counts the request. */
+/** The Worker svc-edge. It responds to each request without waiting for the request to be stored. */
 
 import { readAddress } from "./address.js";
 import { UA_CHARS, agentOf } from "./agents.js";
-import { isExcluded, parseBeacon, readBody } from "./beacon.js";
+import { PAGE_CHARS, isExcluded, parseBeacon, readBody } from "./beacon.js";
 import { botReason } from "./bots.js";
 import { EventBuffer, record, recordDrop } from "./buffer.js";
 import { Config } from "./config.js";
@@ -173,8 +173,9 @@ async function countView(request, env, ctx, url, site, country) {
   const body = isForeign(request, url) ? null : readBody(request);
   const beacon = body === null ? null : parseBeacon(await body);
   if (beacon === null) drop(env, ctx, "invalid");
-  else if (!(site.respect_gpc && optsOut(headers)) && !isExcluded(beacon.page, site.excluded_paths ?? [])) {
-    const { page, referrer, search, driven } = beacon;
+  else if (!(site.respect_gpc && optsOut(headers)) && !isExcluded(beacon.path, site.excluded_paths ?? [])) {
+    const { path, referrer, search, driven } = beacon;
+    const page = path.slice(0, PAGE_CHARS);
     const ua = uaOf(headers);
     const source = () => sourceKey(referrer, namedSource(search), url.hostname);
     count(env, ctx, request, { target: site.target, page, driven, ua, country, search, source });

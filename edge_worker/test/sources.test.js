@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readAddress } from "../src/address.js";
-import { isExcluded, parseBeacon, readBody } from "../src/beacon.js";
+import { PAGE_CHARS, isExcluded, parseBeacon, readBody } from "../src/beacon.js";
 import { closeLine, encodeEvent } from "../src/event_log.js";
 import { servedKey } from "../src/links.js";
 import {
@@ -110,21 +110,21 @@ test("only the marker makes a click a scan", () => {
   assert.equal(clickSource("https://qr/", "?utm_source=spring", host), "spring");
 });
 
-test("a beacon's page is its sanitized and truncated path", () => {
+test("a beacon's path has no query and no fragment", () => {
   assert.deepEqual(parseBeacon("/a?token=1#x\nhttps://b.c/\n&ref=news\ntrue"), {
-    page: "/a",
+    path: "/a",
     referrer: "https://b.c/",
     search: "&ref=news",
     driven: true,
   });
-  assert.equal(parseBeacon(`/${"x".repeat(500)}`)?.page.length, 200);
+  assert.equal(parseBeacon(`/${"x".repeat(500)}`)?.path.length, 501);
   for (const odd of ["", "a", "\n/a", "{}"]) assert.equal(parseBeacon(odd), null);
 });
 
-test("a beacon's page must be a valid pathname of a browser", () => {
+test("a beacon's path must be a valid pathname of a browser", () => {
   for (const path of ["/", "//", "/~a/b-c_d.html;v=1", "/%E6%97%A5%E6%9C%AC", "/a'(b)*!$&+,:=@|[x]^{y}`"]) {
     const { pathname } = new URL(`https://a.example${path}`);
-    assert.equal(parseBeacon(`${pathname}\n`)?.page, pathname);
+    assert.equal(parseBeacon(`${pathname}\n`)?.path, pathname);
   }
   for (const odd of ["/日本", "/a b", '/a"b', "/a\\b", "/a\u0000", "/a\u001b[31m", "/\ud800", "/a\tb", "/é"]) {
     assert.equal(parseBeacon(`${odd}\nhttps://b.c/`), null, odd);
@@ -137,7 +137,7 @@ test("the line of an event has a maximum length for any input", () => {
     const many = letter.repeat(8_000);
     for (const named of [many, encodeURIComponent(letter.toWellFormed()).repeat(900)]) {
       const source = sourceKey(`https://${many}/`, named, "shop.example.com");
-      const page = parseBeacon(`/${"x".repeat(8_000)}`)?.page ?? "";
+      const page = (parseBeacon(`/${"x".repeat(8_000)}`)?.path ?? "").slice(0, PAGE_CHARS);
       const event = { target: `site_${"a".repeat(20)}`, hour: 500_000, reason: /** @type {""} */ (""), page, source };
       const client = { country: "DE", device: "desktop", browser: "Internet Explorer", os: "Windows Phone" };
       const campaign = campaignOf(`?utm_campaign=${named}`);

@@ -131,6 +131,23 @@ async def test_privacy_signals_are_respected_if_the_site_is_set_to(worker: Insta
     assert sorted(json.loads(line)[0] for line in lines) == ["site_a"] * 4 + ["site_b"] * 2
 
 
+async def test_path_is_compared_with_excluded_paths_before_it_is_truncated(worker: InstalledWorker) -> None:
+    excluded = f"/{'x' * 300}"
+    site = {"target": "site_b", "script": "s", "excluded_paths": [excluded]}
+    await worker.configure({f"path:{SITE_HOST}{SITE_PATH}/b": site})
+    for page in (f"{excluded}/a", f"{excluded[:-1]}/a"):
+        headers = {"user-agent": CHROME}
+        visit = await worker.emulator.visit(
+            SITE_HOST, f"{SITE_PATH}/b", method="POST", headers=headers, body=f"{page}\n"
+        )
+        assert visit.status == 204
+    await worker.emulator.settled()
+    [row] = await worker.sql("select lines from event_log")
+    [line] = row["lines"].splitlines()
+    assert excluded[:200] in json.loads(line)
+    assert excluded[:201] not in line
+
+
 async def test_excluded_visitors_write_nothing(worker: InstalledWorker) -> None:
     site = {
         "target": "site_b", "script": "s", "excluded_networks": ["192.0.2.0/24", "2001:db8::/64"],
