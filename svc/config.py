@@ -61,6 +61,7 @@ _REMOVED = {
 }
 _IN_PASSWORDS = "in a user name or password, write / as %2F, ? as %3F, # as %23, @ as %40, : as %3A and % as %25"
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
+Limit = Annotated[NonNegativeInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MAX_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MAX_DAYS)]
 # How long hourly totals are kept: at least two days. Reports show the hours of the current UTC day, and the second day
@@ -289,11 +290,11 @@ class LimitsConfig(_Section):
     """Quotas and rate limits."""
 
     accounts_total: Number = 10_000
-    accounts: Number = 10
-    sites: Number = 100
-    links: Number = 10_000
-    keys_free: Number = 1
-    keys_api: Number = 5
+    accounts: Limit = 10
+    sites: Limit = 100
+    links: Limit = 10_000
+    keys_free: Limit = 1
+    keys_api: Limit = 5
     requests_per_minute: Number = 120
     report_reads_per_minute: Number = 30
     pushes_per_minute: Number = 60

@@ -20,11 +20,11 @@ def unsynced() -> Tx[dict[str, int]]:
     """Return the configuration versions of the accounts that need a sync, by Cloudflare account id.
 
     An account needs a sync if its Worker has not received all changes yet, or if the store was restored and the Worker
-    may have newer data.
+    may have newer data. Accounts in other states than SERVING are not synced, and are not included.
     """
     rows = yield sql(
-        "select edge_account_id, config_version from accounts"
-        " where (synced_version < config_version or restored_as_of is not null) and database_id is not null"
+        "select edge_account_id, config_version from accounts where state in ('ready', 'no_connection')"
+        " and (synced_version < config_version or restored_as_of is not null) and database_id is not null"
     )
     return {row["edge_account_id"]: row["config_version"] for row in rows}
 

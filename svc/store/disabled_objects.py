@@ -72,7 +72,8 @@ def check_fallback(account_id: str) -> Tx[None]:
     rows = yield sql(f"select t.* from links t {_SAME_EDGE_ACCOUNT} order by t.disabled_at desc limit 1", account_id)  # noqa: S608  # text of this file
     disabled = disabled_of(rows[0]) if rows else None
     if disabled is not None:
-        raise Forbidden("link_disabled", details=disabled.details)
+        message = "The operator has disabled a link of this account, so the link host must not redirect unknown codes."
+        raise Forbidden("link_disabled", message, disabled.details)
 
 
 def disabled_host(account_id: str, host: str) -> Tx[Disabled | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc.errors import Forbidden, NotFound, Unauthorized
 from svc.model import Key
 from svc.store.locks import lock_user
-from svc.store.tx import Row, Tx, from_json, sql, to_json
+from svc.store.tx import UNCHANGED, Row, Tx, from_json, sql, to_json
 from svc.store.user_limits import limit_of
 from svc.store.users import user_of
 
@@ -69,10 +69,14 @@ def touch_key(key_id: str, day: int) -> Tx[None]:
 
 def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
     """Rename a user's key. Raises NotFound if the user has no such key."""
-    rows = yield sql("update keys set name = $3 where id = $1 and user_id = $2 returning *", key_id, user_id, name)
+    rows = yield sql("select * from keys where id = $1 and user_id = $2", key_id, user_id)
     if not rows:
         raise NotFound
-    return _key(rows[0])
+    if rows[0]["name"] == name:
+        yield UNCHANGED
+        return _key(rows[0])
+    yield sql("update keys set name = $2 where id = $1", key_id, name)
+    return _key({**rows[0], "name": name})
 
 
 def check_not_revoked(key_id: str) -> Tx[None]:

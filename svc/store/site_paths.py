@@ -42,6 +42,7 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
             "limit_reached",
             f"The limit of {MAX_RETIRING} old paths is reached. The first of them is counted until"
             f" {iso(site.retiring[0].until)}.",
+            {"remedy": "Try again after this time."},
         )
     version = yield from bump_version(account_id)
     retiring = [*site.retiring, Retiring(site.path, site.route_id, until)]

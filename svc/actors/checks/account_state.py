@@ -52,7 +52,7 @@ async def record_refusal(
         if error.remote_status == _NOT_FOUND:
             await context.store.run(account_health.suspect(account.id, context.clock()))
         return
-    log.warning("call refused", extra={"account": account.id, "code": error.code})
+    log.warning("call refused", extra={"account": account.id, "code": error.code, "why": error.details})
     state = STATE_AFTER.get(error.code)
     current = await context.store.read(accounts.account_by_id(account.id))
     if current is None or current.token_id != account.token_id:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import trio
@@ -21,7 +22,7 @@ from svc.actors.sync import recovery
 from svc.clock import DAY_MS
 from svc.edge import d1
 from svc.edge.responses import Blocked, DailyLimit
-from svc.errors import CATALOGUE, CannotUnseal, EdgeRefused, EdgeUnavailable
+from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable
 from svc.metrics import SYNC_FAILURES
 from svc.model import SERVING
 from svc.store import account_health, links, sites, syncs
@@ -133,7 +134,8 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
     if last:
         written += await _write(access, database_id, last, refused)
     if refused and written == 0 and len(rows) > 1:  # every row was refused, so the reason is not the content of one row
-        raise EdgeRefused("edge_firewall", CATALOGUE["edge_firewall"].message)
+        details = next(iter(refused.values())).details or {}
+        raise Blocked(str(details["ray_id"]), remote_status=HTTPStatus.FORBIDDEN)
     await d1.query(access, database_id, [raise_statement])
     return refused
 

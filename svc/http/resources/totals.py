@@ -64,7 +64,8 @@ class Totals:
         last = LAST_DAY if query.to is None else query.to
         for name, day in (("from", first), ("to", last)):
             if day < earliest:
-                raise Invalid([Issue(name, f"must be {day_text(earliest)} or later: earlier hours are not kept")])
+                message = f"must be {day_text(earliest)} or later: earlier hours are not kept"
+                raise Invalid([Issue(name, message, "hours_not_stored" if query.by == "hour" else "other")])
         if last < first:
             raise Invalid([Issue("to", "must not be before from")])
         return first, last

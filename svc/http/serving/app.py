@@ -148,6 +148,8 @@ async def _finish(response: Response) -> Response:
 
 async def _refused(error: ServiceError) -> Response:
     _record().code = error.code
+    if error.code == "internal" and error.details is None:  # raised by an actor, which has logged the traceback
+        error = ServiceError("internal", details={"id": g.request_id})
     response = response_of(refusal(error))
     response.headers.update(headers_of(error))
     return response

@@ -31,12 +31,19 @@ INCLUDED = (*RESTRICTIONS, "scheduled")
 # The columns with flags, such as "banned", by their names in lower case, reduced to letters and digits. Many products
 # store the time of the change instead of "true", so any value that is not in UNSET means that the flag is set.
 FLAGS = {
-    "banned": ("banned", "isbanned", "bannedat", "unsafe", "isunsafe"),
-    "deleted": ("deleted", "isdeleted", "deletedat", "trashed", "trashedat"),
+    "banned": ("banned", "isbanned", "bannedat", "blocked", "isblocked", "blockedat", "unsafe", "isunsafe"),
+    "deleted": ("deleted", "isdeleted", "deletedat", "trashed", "istrashed", "trashedat"),
     "disabled": ("disabled", "isdisabled", "disabledat", "paused", "ispaused"),
     "archived": ("archived", "isarchived", "archivedat"),
     "expired": ("expired", "isexpired"),
-    "password": ("password", "passwordhash", "haspassword", "passwordprotected", "passwordenabledat"),
+    "password": (
+        "password",
+        "passwordhash",
+        "haspassword",
+        "passwordprotected",
+        "ispasswordprotected",
+        "passwordenabledat",
+    ),
 }
 ACTIVE = ("active", "isactive", "enabled", "isenabled")
 # Columns with expiry times. Despite its name, Kutt's `expire_in` contains a point in time, not a duration.

@@ -227,6 +227,7 @@ async def test_unknown_codes_are_not_redirected_while_a_link_is_disabled(world: 
     for method, body in (("PATCH", wanted), ("PUT", {"host": "to.example.com", **wanted})):
         refused = await world.call(method, path, body, headers=session)
         assert (refused.status, refused.code) == (403, "link_disabled"), method
+        assert "must not redirect unknown codes" in refused.body["error"]["message"]
     assert (await world.call("PATCH", path, {"not_found_url": None}, headers=session)).status == 200
     assert await enable(world, "link", link["id"])
     assert (await world.call("PATCH", path, wanted, headers=session)).status == 200

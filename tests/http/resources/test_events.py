@@ -259,12 +259,14 @@ async def test_request_without_a_change_is_not_logged(world: World) -> None:
     link = await world.call(
         "POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session
     )
+    key = (await world.call("POST", "/v1/keys", {"scopes": ["links"], "name": "CI"}, headers=session)).body["id"]
     before = await events_of(world, session)
     same: JSON = {"plan": "free", "name": account.name, "days_kept": 35, "months_kept": "forever"}
     unchanged: list[tuple[str, str, JSON | None]] = [
         ("PATCH", "/v1/me", {"notify": True}),
         ("PATCH", "/v1/me", {"language": None}),
         ("DELETE", "/v1/me/email", None),
+        ("PATCH", f"/v1/keys/{key}", {"name": "CI"}),
         ("PATCH", f"/v1/accounts/{account.id}", {}),
         ("PATCH", f"/v1/accounts/{account.id}", same),
         ("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "go.example.com"}),

@@ -237,7 +237,10 @@ async def test_full_target_gets_limit_reached(world):
     await world.store.run(many_notes(note, MAX_PER_TARGET - 1))
     body = {"account_id": account.id, "day": DAY, "text": "x"}
     assert (await world.call("POST", "/v1/notes", body, headers=session)).status == 201
-    is_error(await world.call("POST", "/v1/notes", body, headers=session), 403, "limit_reached")
+    refused = await world.call("POST", "/v1/notes", body, headers=session)
+    is_error(refused, 403, "limit_reached")
+    # The operator cannot change this limit, so the remedy does not suggest to ask for a higher one.
+    assert refused.body["error"]["details"]["remedy"] == "Delete notes that you no longer need."
     assert len(await listed(world, session, f"account_id={account.id}")) == MAX_PER_TARGET
 
 

@@ -498,6 +498,7 @@ async def test_old_paths_of_a_site_are_limited_to_ten(world):
     refused = await world.call("POST", path, headers=session)
     assert (refused.status, refused.code) == (403, "limit_reached")
     assert "2026-12-21T04:00:00.000Z" in refused.body["error"]["message"]
+    assert refused.body["error"]["details"]["remedy"] == "Try again after this time."
     assert (await world.call("GET", f"/v1/sites/{site['id']}", headers=session)).body == last.body
 
 

@@ -231,6 +231,12 @@ async def test_invalid_range_is_refused(world, counted_site, query, path):
     assert [issue["path"] for issue in response.body["error"]["details"]["issues"]] == [path]
 
 
+async def test_hours_that_are_no_longer_stored_have_their_own_issue_code(world, counted_site):
+    headers, site = counted_site
+    response = await world.call("GET", f"{site}/totals?by=hour&from={day_text(TODAY - 40)}", headers=headers)
+    assert [issue["code"] for issue in response.body["error"]["details"]["issues"]] == ["hours_not_stored"]
+
+
 @pytest.mark.rule("X3")
 async def test_hours_begin_with_the_first_complete_day(world):
     headers, site, _ = await counted(world)

@@ -16,7 +16,7 @@ from svc.api.keys import NewKey
 from svc.api.links import NewLink
 from svc.api.shape import Body, parse_body
 from svc.api.sites import NewSite
-from svc.errors import CATALOGUE, Code, Invalid, IssueCode
+from svc.errors import CATALOGUE, Code, Invalid, IssueCode, ServiceError
 from svc.http.serving import app as app_module
 from svc.logs import JsonFormatter
 from svc.store import links, sites, users
@@ -581,6 +581,14 @@ async def test_exception_is_an_internal_error_with_the_id_of_its_log_line(world,
     (line,) = [line for line in lines if line["logger"] == app_module.__name__]
     assert line["request"] == error_id
     assert "RuntimeError" in line["traceback"]
+
+
+async def test_internal_error_of_an_actor_has_the_request_id(world):
+    _, session, account = await owner(world)
+    world.supervisor.refusal = ServiceError("internal")  # as an actor raises it after logging the traceback
+    response = await world.call("GET", f"/v1/accounts/{account}/zones", headers=session)
+    is_error(response, 500, "internal")
+    assert response.body["error"]["details"]["id"] == response.headers["X-Request-Id"]
 
 
 async def test_errors_of_a_body_do_not_repeat_its_values(world):
