@@ -54,7 +54,7 @@ def invented_days(last_day: int, today: int, views: int) -> dict[int, dict[str, 
 
 
 def import_file(days: Mapping[int, Mapping[str, int]]) -> str:
-    """Return the days as a CSV table in base64, the format of the field `file` of `POST /v1/…/totals`."""
+    """Return the days as a CSV table in base64, the format of the `file` field of `POST /v1/…/totals`."""
     lines = ["day,views,visitors,bots"]
     for day, counts in days.items():
         lines.append(f"{_EPOCH + timedelta(day)},{counts['views']},{counts['visitors']},{counts['bots']}")

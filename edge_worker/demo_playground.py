@@ -69,7 +69,7 @@ async def open_address() -> AsyncIterator[Address]:
 
 
 async def offer_account(emulator: Emulator, address: Address) -> str:
-    """Create an account that the user can connect. Return the value of the setting `[web] demonstration`."""
+    """Create an account that the user can connect. Return the value of the `[web] demonstration` setting."""
     account = await emulator.create_account([proxied_zone(SECOND_HOST)])
     offered = {
         "edge_account_id": account.account_id,

@@ -336,10 +336,10 @@ CATALOGUE: dict[Code, Meaning] = {
         "Cloudflare created the working token with different permissions than requested.",
         _TRY_WITH_NEW_KEY,
     ),
-    "token_check_failed": Meaning(502, "The check of the new working token failed.", _TRY_WITH_NEW_KEY),
+    "token_check_failed": Meaning(502, "The new working token could not be verified.", _TRY_WITH_NEW_KEY),
     "orphan_not_deleted": Meaning(
         502,
-        "An earlier attempt to connect the account or renew its token was interrupted. The token that it created"
+        "An earlier attempt to connect the account or renew its token was interrupted. The tokens that it created"
         " could not be deleted.",
         "In the Cloudflare dashboard, delete the tokens listed in details.revoke_tokens. Then try again.",
     ),
@@ -348,7 +348,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "The service does not know whether the token was renewed; details.revoke_token names the token to delete.",
         "Delete that token in the Cloudflare dashboard, then renew again.",
     ),
-    "cloudflare_unavailable": Meaning(503, "Cloudflare failed or could not be reached.", _TRY_AGAIN),
+    "cloudflare_unavailable": Meaning(503, "Cloudflare returned an error or could not be reached.", _TRY_AGAIN),
     "service_full": Meaning(503, "The service has reached its account limit.", "Contact the operator."),
     "not_configured": Meaning(503, "This part of the service is not configured.", "Contact the operator."),
     "busy": Meaning(
@@ -403,7 +403,7 @@ CATALOGUE: dict[Code, Meaning] = {
         " the warning remains for half an hour, install the Worker again: POST /v1/accounts/{id}/install.",
     ),
     "worker_silent": _not_ready(
-        "The Worker has not reported for several hours.",
+        "The Worker has not reported for more than a day.",
         "Install the Worker again: POST /v1/accounts/{id}/install. If it still does not report, contact the operator,"
         " because Cloudflare may be unable to reach the service.",
     ),

@@ -220,7 +220,9 @@ CALLS_WAITING = GaugeMetric("svc_platform_waiting", "Calls to Cloudflare's API w
 # --------------------------------------------------------------------------------------------------------------- store
 
 STORE_UP = GaugeMetric(
-    "svc_store_up", "1 if the store can be read and written, else 0. While it is 0, metrics from the store are absent."
+    "svc_store_up",
+    "1 if the store can be read and written, else 0. While the store cannot be read, metrics from the store are"
+    " absent.",
 )
 STORE_BYTES = GaugeMetric(
     "svc_store_bytes", "Disk space of the store: the SQLite file with its log, or the PostgreSQL database."
@@ -266,7 +268,7 @@ MAIL_WAITING = GaugeMetric("svc_mail_waiting", "Emails waiting to be sent.")
 MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "Age of the oldest waiting email, or 0 if no email is waiting.")
 MAIL_TRIES = CounterMetric(
     "svc_mail_tries_total",
-    "Attempts to send an email. `no_user`: not sent, because no user has the address; `refused`: the address was"
+    "Attempts to send an email. `no_user`: not sent, because no user needs the email; `refused`: the address was"
     " rejected, so there is no retry; `retried`: the attempt failed or its outcome is unknown, and it is repeated;"
     " `unsure`: the outcome is unknown, and there is no retry.",
     {"outcome": ("sent", "no_user", "refused", "retried", "unsure")},

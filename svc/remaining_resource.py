@@ -53,7 +53,7 @@ _KINDS: Mapping[LeftKind, str] = {
 }
 _WHYS: Mapping[LeftWhy, str] = {
     "too_slow": "Cloudflare did not respond in time",
-    "unreachable": "Cloudflare failed or could not be reached",
+    "unreachable": "Cloudflare returned an error or could not be reached",
     "daily_limit": "the account has used up today's free database rows",
     "refused": "Cloudflare refused: {said}",
     "right_missing": "the working token lacks the permission",

@@ -68,7 +68,7 @@ ALERTS = (
         "urgent",
         "5m",
         "svc_http_connections > 0.9 * svc_http_connections_limit",
-        "Nearly all connections are in use; each new connection closes an existing one.",
+        "Nearly all connections are in use; when all are, a new connection closes one that waits for its client.",
         "Check in the proxy's log which clients hold them; raise [http] connections and the limit on open files.",
     ),
     Alert(
@@ -125,7 +125,7 @@ ALERTS = (
         "1h",
         'svc_accounts{state="no_connection"} > 3'
         ' and svc_accounts{state="no_connection"} > 1.2 * svc_accounts{state="no_connection"} offset 1d',
-        "A growing number of Workers have not pushed for a day.",
+        "A growing number of Workers have not pushed for 26 hours.",
         "Check whether the Workers can reach the service, and whether the edge platform has an incident.",
     ),
     Alert(
@@ -133,8 +133,9 @@ ALERTS = (
         "soon",
         "1h",
         "svc_sync_behind > 0",
-        "A change of a site or link has not reached its Worker for an hour.",
-        "GET /v1/accounts/{id} gives the cause; if the account's daily rows are used up, wait until midnight UTC.",
+        "For an hour, at least one Worker has lacked the newest changes of sites and links.",
+        "Search the log for 'sync delayed' and 'sync waits for midnight', which give the account and the cause;"
+        " accounts that are revoked or lack a permission get the changes after their users have renewed the token.",
     ),
     Alert(
         "SvcPlatformThrottles",
@@ -150,7 +151,7 @@ ALERTS = (
         "15m",
         _share('{outcome=~"unavailable|unknown"}', _CALLS) + " > 0.2",
         "A fifth of the calls to the edge platform fail; changes are delayed.",
-        "Check the platform's status page; all calls are retried automatically.",
+        "Check the platform's status page; the service retries scheduled work, but users must repeat failed requests.",
     ),
     Alert(
         "SvcRolloutHalted",

@@ -18,11 +18,12 @@ _BETWEEN = """\
 ## Errors of accounts, operations, sites and link hosts
 
 These codes appear in the `error` field of an object. If a request fails for one of these reasons, its error has
-the code in the last column, and `details.reason` contains the code in the first column."""
+the code in the last column, and `details.reason` contains the code in the first column. The `error` field can also
+contain codes of the first table. `route_conflict` and `route_not_ours` occur only there."""
 
 
 def tables() -> str:
-    """Return two tables: codes of error responses, and codes that occur only in the field `error` of objects."""
+    """Return two tables: codes that responses contain unchanged, and codes that responses replace with another one."""
     responses, stored = list(_RESPONSES), list(_STORED)
     for code, meaning in CATALOGUE.items():
         remedy = f" {meaning.remedy} " if meaning.remedy else " "

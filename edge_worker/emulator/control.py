@@ -218,7 +218,7 @@ async def fault_for_edge() -> Response:
 
 @routes.get("/requests")
 async def requests() -> Response:
-    """Return the API's log, and the Workers' own fetches."""
+    """Return the log of calls to the emulated API, and of the fetches that Workers sent."""
     return as_json({"requests": platform().requests, "egress": platform().egress})
 
 

@@ -18,9 +18,10 @@ from svc.security.token_page import TOKEN_PAGE
 
 _BOOTSTRAP_FIELD = (
     "An API token of the Cloudflare account, with the permissions *Account Settings: Read* and *Account API Tokens:"
-    " Edit*. Let the token expire after one day. `x-token-page` in `/openapi.json` is the URL of Cloudflare's form with"
-    " these permissions already filled in. The service uses the token only for this request. It never stores the token,"
-    " and deletes it after the request."
+    " Edit*. Set the token to expire after one day. `x-token-page` in `/openapi.json` is the URL of Cloudflare's form"
+    " with these permissions already filled in. The service uses the token only for this request, and never stores it."
+    " If the request succeeds, the service deletes the token at Cloudflare. After a permanent failure, the token may"
+    " still be valid; `details.bootstrap_token` says so."
 )
 # Error codes of endpoints that accept a bootstrap token.
 _BOOTSTRAP_CODES: tuple[Code, ...] = (
@@ -95,7 +96,8 @@ CONNECT = Endpoint(
     summary="Connect a Cloudflare account",
     description="The service checks the bootstrap token, creates its own working token with only the permissions that"
     " it needs, deletes the bootstrap token, and installs the Worker. Poll the account until its `state` is `ready`."
-    " After a 503, the account is `pending`: send the same request again to continue.",
+    " After a 503 `cloudflare_unavailable`, send the same request again to continue. If the service has already"
+    " added the account, it stays `pending` until then.",
     scopes=("accounts",),
     body=Connect,
     response=OneAccount,

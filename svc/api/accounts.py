@@ -36,7 +36,9 @@ class AccountChange(Body):
     """Changes to an account. Fields that are absent or null keep their value."""
 
     name: Name | None = Field(
-        None, description="The account's name in this service. Initially, it is the name at Cloudflare."
+        None,
+        description="The account's name in this service. Initially, it is the `name` of the connect request, or else"
+        " the name at Cloudflare.",
     )
     plan: EdgePlan | None = Field(
         None,

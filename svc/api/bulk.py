@@ -65,7 +65,7 @@ class Result(ResponseBody):
     link: Link | None = optional_field("The created link.")
     error: ErrorObject | None = optional_field(
         "The reason why the link was not created: `link_exists`, `link_disabled`, or `invalid_request` with the"
-        " `details.issues` that POST /v1/links would return."
+        " first five of the `details.issues` that POST /v1/links would return."
     )
 
 

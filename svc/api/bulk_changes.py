@@ -103,8 +103,9 @@ class LinkOutcomes(ResponseBody):
 
 
 _ALL_OR_NOTHING = (
-    " The request runs in one transaction: if the whole request fails, no link is changed. If only some of the links"
-    " cannot be changed, their results contain errors, and the request changes the other links."
+    " The request fails if the rules and variants that it has to read or write are too large in total."
+    " If the request as a whole fails, no link is changed or deleted. If individual links cannot be changed or deleted,"
+    " their results contain errors, and the request still applies to the other links."
 )
 CHANGE_MANY = Endpoint(
     method="PATCH",

@@ -1,4 +1,4 @@
-"""The field `disabled` of sites and links."""
+"""The `disabled` field of sites and links."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ class Event(ResponseBody):
         description="The Cloudflare account that was changed. Null if the event concerns only the user."
     )
     count: Count = Field(
-        description="The number of changes that the event records: links for requests to `/v1/links/bulk`, repairs"
-        " for `account.check`, and days for `totals.import`; otherwise 1."
+        description="The number of changes that the event records: links for requests to `/v1/links/bulk` and for"
+        " imports of links, repairs for `account.check`, and days for `totals.import`; otherwise 1."
     )
 
     @classmethod
@@ -80,7 +80,7 @@ class NamedEvent(Event):
 
     target_name: str | None = optional_field(
         "The current name of the object `target`: the host of a site, the code of a link, or the name of an account, an"
-        " API key or a share. Absent if the object no longer exists, or if your API key lacks the scope for it or is"
+        " API key or a share. Absent if the object no longer exists, or if your API key does not have all scopes or is"
         " limited to specific accounts."
     )
     via_name: str | None = optional_field(

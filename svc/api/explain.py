@@ -26,9 +26,9 @@ class AskedClick(Body):
     country: EdgeCountry | None = Field(
         None, description="An ISO 3166-1 alpha-2 code, `T1` for the Tor network, or `XX` for an unknown country."
     )
-    user_agent: HeaderText | None = Field(None, description="The complete value of the header `User-Agent`.")
+    user_agent: HeaderText | None = Field(None, description="The complete value of the `User-Agent` header.")
     accept_language: HeaderText | None = Field(
-        None, description="The complete value of the header `Accept-Language`, e.g. `de-AT,de;q=0.9,en;q=0.8`."
+        None, description="The complete value of the `Accept-Language` header, e.g. `de-AT,de;q=0.9,en;q=0.8`."
     )
     at: Time | None = Field(None, description="The time of the click, in RFC 3339 format. Default: now.")
     bucket: Annotated[int, Field(ge=0, le=99)] | None = Field(
@@ -54,11 +54,11 @@ class CountedAs(ResponseBody):
         " as a view."
     )
     reason: str | None = optional_field(
-        "For bots, a key in the breakdown `bots`; for clicks outside of the link's period, a key in the breakdown"
+        "For bots, a key in the `bots` breakdown; for clicks outside of the link's period, a key in the breakdown"
         " `outside`. Absent for views."
     )
     source: str = Field(
-        description="The key in the breakdown `sources`. Empty for direct visits, and if the click is not a view."
+        description="The key in the `sources` breakdown. Empty for direct visits, and if the click is not a view."
     )
     device: str
     browser: str
@@ -69,8 +69,8 @@ class ExplainedClick(ResponseBody):
     """The destination of a click, and how the Worker counts the click."""
 
     url: str | None = Field(
-        description="Null if the click is before `starts_at` or after `ends_at`, so that visitors get the page for"
-        " unknown codes."
+        description="Null if the click is outside of the link's period, and neither the link's `after_url` nor the link"
+        " host's `not_found_url` is set. Visitors then get the page for unknown codes."
     )
     rule: Annotated[int, Field(ge=0, le=9)] | None = Field(
         description="The zero-based index of the matching rule in the link's `rules`. Null if no rule matches."

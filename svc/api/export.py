@@ -34,7 +34,7 @@ EXPORT = Endpoint(
     " year of events, as JSON and CSV. It includes disconnected accounts and deleted sites and links. README.txt"
     " describes the other files. The service sends the ZIP file while it creates it, so an interrupted download is"
     " incomplete. The request requires a sign-in session, or an API key with all scopes that is not limited to specific"
-    " accounts.",
+    " accounts. A user can request ten exports per hour.",
     response=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),
@@ -337,8 +337,8 @@ links.json         Short links: code, target (url), rules, title, note, tags, sp
                    with the state "deleted" no longer redirect, and other links may use
                    their codes. broken_targets lists the targets that do not work.
 links.csv          The links as a table; each list is a JSON list in its cell. An
-                   apostrophe precedes a title or note that begins with =, +, - or @, so
-                   that spreadsheets do not treat it as a formula.
+                   apostrophe precedes a title or note that begins with =, +, -, @ or an
+                   apostrophe, so that spreadsheets do not treat it as a formula.
 notes.json         Notes on days. A note with site_id or link_id is on that site or link, any
                    other note is on the whole account. The service wrote the automatic ones.
 shares.json        Public pages with your counts: name, settings, and whether the page has a

@@ -41,9 +41,9 @@ CHECK = Endpoint(
     summary="Run a health check, and repair what can be repaired safely",
     description="The health check inspects the working token and its permissions; the Worker, its bindings, its cron"
     " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the Worker's"
-    " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
-    " that were changed outside the service; it reports them as findings. You can run a health check in any account"
-    " state. The service also runs health checks automatically.",
+    " pushes. The service restores missing routes and tables, the cron trigger and the configuration, and turns off the"
+    " workers.dev address. It does not overwrite other resources that were changed outside the service; it reports them"
+    " as findings. You can run a health check in any account state. The service also runs health checks automatically.",
     scopes=("accounts",),
     body=EmptyBody,
     response=Check,

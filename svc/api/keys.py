@@ -119,8 +119,8 @@ REVOKE = Endpoint(
     action="key.revoke",
     summary="Revoke an API key",
     description="The key stops working immediately. New requests with the key fail with `unauthorized`, and so do"
-    " write requests whose body has not arrived yet. The service aborts streamed responses (exports and totals), but"
-    " completes all other requests that are in progress.",
+    " write requests whose body has not arrived yet. The service aborts streamed responses (exports, totals, and"
+    " ZIP files and pages of QR codes), but completes all other requests that are in progress.",
     access="session",
     body=EmptyBody,
     response=Ok,

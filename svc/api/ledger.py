@@ -68,7 +68,9 @@ class LedgerTarget(ResponseBody):
     pushed: EventCounts | None = Field(description="The last total that the Worker sent and the service confirmed.")
     stored: EventCounts = Field(description="The total in the service's store, without imported days.")
     agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
-    fault: Fault | None = Field(description="The first step that changed the number. Null if all numbers agree.")
+    fault: Fault | None = Field(
+        description="The first step of counting whose number differs. Null if all numbers agree."
+    )
     off_by: Difference | None = Field(description="The difference at the step `fault`. Null if all numbers agree.")
 
     @classmethod
@@ -121,7 +123,7 @@ class Ledger(ResponseBody):
         description="Events of this day that were not counted, by reason. `invalid` events do not belong to a site or"
         " link."
     )
-    agrees: bool | None = Field(description="True if the numbers of all targets agree. Null if this is unknown.")
+    agrees: bool | None = Field(description="True if `agrees` is true for all targets. Null if this is unknown.")
     platform_requests: PlatformRequests | None = Field(
         description="Cloudflare's own count of the requests to the Worker. It lags by a few minutes and includes the"
         " cron trigger's 1,440 runs per day. Null if Cloudflare does not report it."

@@ -59,7 +59,9 @@ class PutLinkHost(_FallbackBody):
     root_url: HttpsUrl | None = Field(
         None, description=f"{_ROOT_URL} If the field is absent, the URL stays the same; null removes it."
     )
-    not_found_url: HttpsUrl | None = Field(None, description=_NOT_FOUND_URL)
+    not_found_url: HttpsUrl | None = Field(
+        None, description=f"{_NOT_FOUND_URL} If the field is absent, the URL stays the same; null removes it."
+    )
 
     def wish(self) -> model.LinkHostRequest:
         """Return the request as the type that the actors use."""
@@ -115,7 +117,7 @@ class OneLinkHost(ResponseBody):
 
     link_host: LinkHost
     replaced: ReplacedLinkHost | None = optional_field(
-        "Present only if the request replaced another host, and the caller has the scope `reports`."
+        "Present only if the request replaced another host, and the caller has the `reports` scope."
     )
 
 
@@ -160,6 +162,11 @@ class OneLinkHostUsage(ResponseBody):
     usage: LinkHostUsage
 
 
+_DISABLED = (
+    "While the operator has disabled any link of the account, a request that sets `not_found_url` fails with"
+    " `link_disabled`."
+)
+
 PUT = Endpoint(
     method="PUT",
     path="/v1/accounts/{account_id}/link-host",
@@ -169,7 +176,8 @@ PUT = Endpoint(
     description="First create a proxied DNS record for the host. If the host serves only links, create an AAAA"
     " record with the address `100::`. A new host replaces the old one. Links keep their codes, but short links and QR"
     " codes with the old host stop working. A website on the host is unreachable while the host is the link host. The"
-    " service therefore rejects a host that serves a website, unless you send `replace_website: true`.",
+    " service therefore rejects a host that serves a website, unless you send `replace_website: true`. It always"
+    f" rejects a host that is one of the account's sites. {_DISABLED}",
     scopes=("sites",),
     body=PutLinkHost,
     response=OneLinkHost,
@@ -195,7 +203,7 @@ CHANGE = Endpoint(
     summary="Change where the link host redirects `/` and unknown codes",
     description="The host and its route stay the same. The change reaches the Worker with the next sync. The Worker"
     " redirects exactly to the URL that you set, without the path or query of the request, and does not count the"
-    " request.",
+    f" request. {_DISABLED}",
     scopes=("sites",),
     body=LinkHostChange,
     response=OneLinkHost,

@@ -131,7 +131,7 @@ class LinkQuery(Query):
     order: LinkOrder = Field(
         "oldest",
         description="Sort order: by creation time, by code (ignoring case), or by clicks in the last seven complete UTC"
-        " days. Sorting by clicks requires the scope `reports`.",
+        " days. Sorting by clicks requires the `reports` scope.",
     )
     state: LinkState = Field("active", description="Only active links, or only deleted links.")
     broken: bool = Field(False, description="Only links with `broken_targets`.")
@@ -314,9 +314,9 @@ CHANGE = Endpoint(
     tag="links",
     action="link.change",
     summary="Change a link",
-    description="You cannot change the code. If you change the target or the rules, `config` is `pending` until the"
-    " Worker has received the change. A body that changes nothing is accepted. If the link is deleted, the response is"
-    " `not_found`.",
+    description="You cannot change the code. If you change a field other than `title`, `note` and `tags`, `config` is"
+    " `pending` until the Worker has received the change. A body that changes nothing is accepted. If the link"
+    " is deleted, the response is `not_found`.",
     scopes=("links",),
     body=LinkChange,
     response=OneLink,

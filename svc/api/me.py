@@ -35,7 +35,7 @@ class User(ResponseBody):
     email_refused_at: Moment | None = Field(
         description="The time when mail servers began to reject the address. Null if they accept it. While they reject"
         " it, the service sends only emails that the user requests. Notifications resume after a mail server has"
-        " accepted an email, the user has confirmed the address again, or a request has set `notify`."
+        " accepted an email, the user has confirmed the address again, or a request has set `notify` to true."
     )
 
 

@@ -129,7 +129,7 @@ def target_of(asked: NewNote | NoteQuery) -> tuple[NoteTarget, str]:
 
 
 _SCOPES = (
-    "An API key needs the scope `sites` for a note on a site, `links` for a note on a link, and `accounts` for a note"
+    "An API key needs the `sites` scope for a note on a site, `links` for a note on a link, and `accounts` for a note"
     " on an account."
 )
 

@@ -214,7 +214,7 @@ def _description(endpoint: Endpoint[Any, Any]) -> str:
         texts.append("This request requires a sign-in session. Requests with an API key fail with `session_required`.")
     if endpoint.scopes:
         scopes = " or ".join(f"`{scope}`" for scope in endpoint.scopes)
-        texts.append(endpoint.scopes_text or f"An API key needs the scope {scopes}.")
+        texts.append(endpoint.scopes_text or f"An API key needs the {scopes} scope.")
     return " ".join(text for text in texts if text)
 
 

@@ -18,7 +18,7 @@ class Alive(ResponseBody):
     ok: bool = True
     client: str | None = Field(
         description="The client's IP address as seen by the service, or null if it is unknown. If this is the address"
-        " of a proxy, the proxy or the setting `trusted_proxies` is not configured correctly."
+        " of a proxy, the proxy or the `trusted_proxies` setting is not configured correctly."
     )
 
 

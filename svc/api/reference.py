@@ -30,7 +30,7 @@ def _lines(contract: Json) -> Iterator[str]:
     yield ""
     yield f"Version {info['version']}. {info['description']} Base URL: `{contract['servers'][0]['url']}`."
     yield ""
-    yield "Every response has the header `X-Request-Id`, which identifies the request in the service's log. Error"
+    yield "Every response has the `X-Request-Id` header, which identifies the request in the service's log. Error"
     yield 'responses have the body `{"error": {"code", "message", "details"?}}`. A table at the end lists the codes.'
     yield ""
     yield from _table(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RemainingResource(ResponseBody):
-    """A resource that the service could not remove from Cloudflare. The field `left` describes it in a sentence."""
+    """A resource that the service could not remove from Cloudflare. The `left` field describes it in a sentence."""
 
     kind: LeftKind = Field(
         description="The kind of resource. `uncounted_database` is the Worker's database, which the service did not"

@@ -30,13 +30,13 @@ class PeriodQuery(Query):
         "The first UTC day, instead of a `period`. If only `to` is given, the report begins as for `all`.", "from"
     )
     to: QueryDay | None = optional_field(
-        "The last UTC day, inclusive. It cannot be later than today, which is the default."
+        "The last UTC day, inclusive. The default is today, which also replaces a later day."
     )
     by: Step | None = optional_field(
         "The length of time that each point covers. Weeks begin on Monday. By default, a point covers an hour if the"
-        " period is one day, a day if the period has up to 92 days, a week up to 183 days, and a month if the period"
-        " is longer. A series has at most 1,200 points. Hours are available for the last 40 days, unless the operator"
-        " has configured a different period."
+        " period is one day whose hours are available, a day if the period has up to 92 days, a week up to"
+        " 183 days, and a month if the period is longer. A series has at most 1,200 points. Hours are available for the"
+        " last 40 days, unless the operator has configured a different period."
     )
     compare: Compare | None = optional_field(
         "Add the counts of the previous period (`previous`), or of the same dates a year earlier (`year`)."
@@ -251,7 +251,8 @@ class FirstView(ResponseBody):
 
     seen: bool = Field(description="True if a view has been counted.")
     bots: bool = Field(
-        description="True if at least one visit by a bot (a program or an automated browser) has been counted."
+        description="True if a visit by a bot (a program or an automated browser) has been counted since yesterday"
+        " (UTC). Always false once the Worker has sent the first view, or if the database could not be read."
     )
     view: View | None = Field(
         description="The first view, as long as it is the only view. Null before the first view, after the second"

@@ -47,7 +47,7 @@ LIST = Endpoint(
     tag="me",
     addition=True,
     summary="List your sessions",
-    description="The service does not store the IP addresses of sessions.",
+    description="The audit log (`GET /v1/events`) contains the IP address of each sign-in.",
     access="session",
     response=SessionList,
 )

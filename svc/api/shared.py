@@ -93,7 +93,8 @@ class SharedReport(ResponseBody):
     )
     account: SharedSites | None = optional_field("The account's sites with their counts.")
     lists_at: Moment | None = optional_field(
-        "The time from which breakdowns can be requested again. Present if `unavailable` is `rate_limited`."
+        "The time from which breakdowns can be requested again. Present if `unavailable` is `rate_limited` or"
+        " `cloudflare`."
     )
 
 
@@ -140,7 +141,8 @@ SITE_PAGE = Endpoint(
     tag="shares",
     addition=True,
     summary="Show the page of a site of a shared account",
-    description=f"If the request fails, browsers get an error page, and other clients get JSON. {_SITE} {_WRONG}",
+    description=f"If the request fails, browsers get an error page, and other clients get JSON. {_SITE} If the share"
+    f" has a password, the page is shown for every site, because viewers have to enter the password first. {_WRONG}",
     access="anybody",
     query=PageQuery,
     response=None,
@@ -182,8 +184,9 @@ BADGE = Endpoint(
     tag="shares",
     addition=True,
     summary="Get the number of views as an image",
-    description="The number comes from the counts that the Worker has sent, and can be cached for 10 minutes. The"
-    " response is always an image: if there is no number to show, the image says so. " + _WRONG,
+    description="The number comes from the counts that the Worker has sent, and can be cached for 10 minutes. If"
+    " there is no number to show, the response is an image that says so, even if the share does not exist. Only"
+    " requests with invalid parameters or a malformed secret get a JSON error. " + _WRONG,
     access="anybody",
     query=BadgeQuery,
     response=None,

@@ -19,7 +19,7 @@ Periods = Annotated[
     tuple[ReportPeriod, ...], Field(min_length=1, max_length=9, fail_fast=True), AfterValidator(without_duplicates)
 ]
 
-_NAME = "The name of the share, which is the heading of the page."
+_NAME = "The name of the share, which viewers see on the page."
 _PASSWORD = "Viewers have to enter this password."  # noqa: S105  # a description
 _UNTIL = "The last UTC day on which the page is available. It cannot be before today."
 _PERIODS = "The periods that viewers can select. Without this field, they can select any days."
@@ -122,7 +122,7 @@ class OneShare(ResponseBody):
 
 
 _SCOPES = (
-    "An API key needs the scope `sites` for a share of a site, `links` for a share of a link, and both scopes for a"
+    "An API key needs the `sites` scope for a share of a site, `links` for a share of a link, and both scopes for a"
     " share of an account."
 )
 _EXAMPLE = {"name": "Shop", "periods": ["7d", "30d"], "lists": True}
@@ -133,7 +133,7 @@ LIST_OF_SITE = Endpoint(
     tag="reports",
     addition=True,
     summary="List the shares of a site",
-    description="The list also contains shares that have ended.",
+    description="The list also contains shares that have ended because of `until`, or because the site was deleted.",
     scopes=("reports",),
     response=ShareList,
 )
@@ -159,7 +159,7 @@ LIST_OF_LINK = Endpoint(
     tag="reports",
     addition=True,
     summary="List the shares of a link",
-    description="The list also contains shares that have ended.",
+    description="The list also contains shares that have ended because of `until`, or because the link was deleted.",
     scopes=("reports",),
     response=ShareList,
 )

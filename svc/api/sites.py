@@ -41,7 +41,7 @@ _ASNS = "Numbers of the autonomous systems (networks of providers and companies)
 _OPT_OUT = (
     "Offer visitors a page at `https://<host><path>/off` on which they can turn counting off for their browser. The"
     " browser stores a cookie only for visitors who do so. If the site's path is rotated, the address of the page"
-    " changes, and existing cookies no longer have an effect."
+    " changes, and existing cookies have no effect on views with the new snippet."
 )
 
 
@@ -181,7 +181,7 @@ class Site(ResponseBody):
         " later. Null until the Worker has sent this view."
     )
     views_7d: Count | None = optional_field(
-        "Views by people in the last seven complete UTC days. Present only in lists, and only with the scope `reports`."
+        "Views by people in the last seven complete UTC days. Present only in lists, and only with the `reports` scope."
     )
     series_7d: tuple[Count, ...] | None = optional_field("`views_7d` by day, oldest first.")
 

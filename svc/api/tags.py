@@ -26,7 +26,7 @@ class Tag(ResponseBody):
     tag: str
     links: Count = Field(description="The number of links with this tag. Deleted links are not included.")
     clicks_7d: Count | None = optional_field(
-        "Clicks on these links by people in the last seven complete UTC days. Present only with the scope `reports`."
+        "Clicks on these links by people in the last seven complete UTC days. Present only with the `reports` scope."
     )
 
 

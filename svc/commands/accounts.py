@@ -43,7 +43,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     listing.add_argument("--json", action="store_true", help="print one JSON object per line")
     listing.set_defaults(command=_list)
     show = add_command(
-        account, shared, "show", "show an account; if it is disconnected, also the resources that remain at Cloudflare"
+        account, shared, "show", "show an account and, if it is disconnected, the resources that remain at Cloudflare"
     )
     show.add_argument("account", metavar="ACCOUNT", help="the account's ID or its Cloudflare account ID")
     show.add_argument("--json", action="store_true", help="print the result as a JSON object")

@@ -39,7 +39,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     import_links.add_argument(
         "--account", metavar="ID", help="account to import into; required if the user has several"
     )
-    import_links.add_argument("--user", metavar="EMAIL", help="user of the account")
+    import_links.add_argument("--user", metavar="EMAIL", help="email address of the account's user")
     import_links.add_argument(
         "--of",
         metavar="EDGE_ACCOUNT_ID",
@@ -72,9 +72,9 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "file", metavar="FILE", type=Path, help="the export: CSV, JSON or ZIP, optionally compressed with gzip"
     )
     target = import_totals.add_mutually_exclusive_group()
-    target.add_argument("--site", metavar="HOST", help="site of the totals, if the file does not name it")
-    target.add_argument("--link", metavar="CODE", help="link of the totals, if the file does not name it")
-    import_totals.add_argument("--user", metavar="EMAIL", help="user of the sites and links")
+    target.add_argument("--site", metavar="HOST", help="site to which the totals belong, if the file does not name it")
+    target.add_argument("--link", metavar="CODE", help="link to which the totals belong, if the file does not name it")
+    import_totals.add_argument("--user", metavar="EMAIL", help="email address of the user of the sites and links")
     import_totals.add_argument(
         "--account", metavar="ID", help="only this account; required if several accounts have the site or link"
     )

@@ -61,7 +61,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     user_deletion.add_to(user, shared)
     for name, command, what in (
         ("confirm", _confirm, "mark a user's email address as confirmed"),
-        ("disable", _disable, "end a user's access; the user's Workers continue to count"),
+        ("disable", _disable, "block a user's access; the user's Workers keep counting views and clicks"),
         ("enable", _enable, "let a disabled user sign in again"),
     ):
         action = add_command(user, shared, name, what)

@@ -29,7 +29,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     rotate.add_argument(
         "--drop-old",
         action="store_true",
-        help="re-encrypt all tokens with the newest key, then remove the old keys; the service must be stopped",
+        help="add no key; re-encrypt all tokens with the newest key, then remove the old keys (stop the service first)",
     )
     rotate.set_defaults(command=_rotate)
 

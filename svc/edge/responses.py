@@ -250,7 +250,7 @@ def read(
             wait_s,
         )
     if status >= _HTTP_FAILED or status == _HTTP_TIMEOUT:
-        return _unclear("Cloudflare failed", status, first, wait_s, repeatable=repeatable)
+        return _unclear("Cloudflare returned an error", status, first, wait_s, repeatable=repeatable)
     if envelope is None:
         if status < 300:  # the request succeeded, so the change may have been made
             return _unclear("Cloudflare's response cannot be read", status, _Error(), None, repeatable=repeatable)
@@ -345,7 +345,7 @@ def _refusal(status: int, first: _Error, *, repeatable: bool) -> Failed:
     if first.code == _CONCURRENT_CHANGE:
         return Failed(EdgeUnavailable(message, remote_status=status, remote_code=first.code), "always")
     if any(text in first.message for text in _TRANSIENT_TEXTS):
-        return _unclear("Cloudflare failed", status, first, None, repeatable=repeatable)
+        return _unclear("Cloudflare returned an error", status, first, None, repeatable=repeatable)
     code: Code = _REFUSALS.get(first.code, "cloudflare_error")
     repeat: Repeat = "never"
     if status == _HTTP_UNAUTHORIZED or first.code in _DEAD_TOKEN:

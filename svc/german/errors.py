@@ -207,7 +207,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         " Bericht, installieren Sie den Worker neu.",
     ),
     "worker_silent": GermanMeaning(
-        "Der Worker hat sich seit mehreren Stunden nicht gemeldet.",
+        "Der Worker hat sich seit mehr als einem Tag nicht gemeldet.",
         "Installieren Sie ihn neu. Meldet er sich dann immer noch nicht, wenden Sie sich an den Betreiber.",
     ),
     "link_host_not_resolved": GermanMeaning(

@@ -40,7 +40,7 @@ def as_plain(text: str) -> str:
 def as_html(title: str, text: str, language: Language, button: str = "", foot: str = "") -> str:
     """Return the text as an HTML page. Special characters are escaped.
 
-    `button`: the label of a button above the link. The link is kept for recipients who want to see or copy the URL.
+    `button`: the label of a button above the link in `text`. The link remains, so that recipients can see and copy it.
     `foot`: the last paragraph. Each of its lines may end with a URL, which becomes a link.
     """
     paragraphs = [part for part in re.split(r"\n{2,}", text.strip()) if part]

@@ -5,7 +5,7 @@ owner (the account or the share).
 
 The key file has one key per line (32 bytes in base64), newest key first. `seal` encrypts with the first key, and `open`
 tries all keys, so `svc vault rotate` adds a new key at the top. The service does not start if it cannot decrypt a
-stored secret, and it does not replace a lost key file. The setting `[vault] lost_tokens` can allow both.
+stored secret, and it does not replace a lost key file. The `[vault] lost_tokens` setting can allow both.
 """
 
 from __future__ import annotations

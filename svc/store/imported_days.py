@@ -36,7 +36,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Compared:
-    """The days of an import, grouped by comparison with the target's stored days. Days are day numbers."""
+    """The day numbers of an import, grouped by how they compare with the target's stored days."""
 
     added: tuple[int, ...] = ()  # not stored before
     same: tuple[int, ...] = ()  # imported before, with the same numbers

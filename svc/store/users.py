@@ -34,7 +34,7 @@ def has_no_users() -> Tx[bool]:
 def add_user(
     email: str, password_hash: str, now: int, *, confirmed: bool = False, language: Language | None = None
 ) -> Tx[User | None]:
-    """Add a user with the plan `free`. Returns None if another user has confirmed the address, ignoring case.
+    """Add a user with the `free` plan. Returns None if another user has confirmed the address, ignoring case.
 
     Adding a confirmed user deletes all sign-ups with the address, and an invitation for the address. An unconfirmed
     user is called a sign-up. Several sign-ups may have the same address.

@@ -171,7 +171,7 @@ def _rule_fields(rule: Rule) -> dict[str, object]:
     """Return the rule as the Worker reads it.
 
     An older Worker ignores conditions that it does not know, and would therefore apply the rule to too many clicks. To
-    prevent this, a rule with such conditions has them in the field `when`, and has an empty list of countries. With an
+    prevent this, a rule with such conditions has them in the `when` field, and has an empty list of countries. With an
     empty list, an older Worker never applies the rule.
     """
     fields = rule.fields()

@@ -97,7 +97,7 @@ GET    /v1/export                          all            | 200     200 scope   
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
 # The additional scope that a request needs if its path, query or body contains this text. Email reports and lists that
-# are sorted by clicks need the scope `reports`, because they reveal counts.
+# are sorted by clicks need the `reports` scope, because they reveal counts.
 ALSO: dict[str, tuple[str, Scope]] = {
     "GET /v1/links": ("order=clicks", "reports"),
     "PUT /v1/sites/{site_id}/mailings": ("mailings", "reports"),

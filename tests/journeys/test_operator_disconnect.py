@@ -134,7 +134,7 @@ async def test_disconnect_waits_for_cloudflare_unless_it_is_forced(emulator, cus
             await eventually(waiting)
             status, stdout, _ = await svc(folder, settings, "account", "disconnect", account_id, "--yes", "--force")
             assert status == 0
-            assert "Worker svc-edge: Cloudflare failed or could not be reached." in stdout
+            assert "Worker svc-edge: Cloudflare returned an error or could not be reached." in stdout
         [(status, stdout, stderr)] = results
         assert status == 0
         assert "waiting: Cloudflare does not respond" in stderr

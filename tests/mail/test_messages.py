@@ -285,7 +285,7 @@ def test_email_queued_by_an_earlier_version_is_complete():
     german = about("de", trouble="over", message=message, suggest=None)
     assert "requests" not in german
     assert WORDS["de"].problems["over"] in german
-    left = "Worker svc-edge: Cloudflare failed or could not be reached."
+    left = "Worker svc-edge: Cloudflare returned an error or could not be reached."
     assert f"- {left}" in messages.user_deleted("de", ANN, [left], [], SERVICE).text
 
 

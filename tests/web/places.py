@@ -86,7 +86,7 @@ def pages() -> list[dict[str, Any]]:
 
 
 def states() -> list[str]:
-    """Return paths with queries that open parts of a page which the path alone does not show."""
+    """Return URLs whose queries open parts of a page that are hidden by default."""
     return [
         f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}",
         "/sites/:id?period=12mo&compare=year&bots=on",

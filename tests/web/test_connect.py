@@ -79,8 +79,8 @@ REFUSED: tuple[Arranged, ...] = (
 # Failures while the working token is created: the kind of fault, its settings, and the text that the form shows in
 # addition to KEPT.
 AWAY: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("refuse", {"status": 503, "message": "Down for a moment"}, "Cloudflare failed: Down for a moment"),
-    ("html", {}, "Cloudflare failed."),
+    ("refuse", {"status": 503, "message": "Down for a moment"}, "Cloudflare returned an error: Down for a moment"),
+    ("html", {}, "Cloudflare returned an error."),
     ("drop_before", {}, "Cloudflare did not respond"),
     ("drop_after", {}, "Cloudflare did not respond"),
     ("throttle", {"delay_s": 1}, "Cloudflare is rate limiting this token."),

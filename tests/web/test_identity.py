@@ -51,7 +51,7 @@ def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def shows_identity(page: Page) -> None:
-    """Check the name, the logo and the links of a page in English."""
+    """Check that the page in English shows the operator's name, logo and links."""
     expect(page.locator("header .brand")).to_have_text(NAME)
     assert page.title().endswith(NAME) or page.title().endswith(f"{NAME} help")
     logo = page.locator("header .brand img")

@@ -73,7 +73,7 @@ def _binding(run: Running, binding: dict[str, Any]) -> str:
 
 
 def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str:
-    """Write the script's modules and the emulator's entry module into `folder`. Return the script's service."""
+    """Write the script's modules and the emulator's entry module to `folder`. Return its service's definition."""
     place = folder / run.service
     place.mkdir()
     main = json.dumps("../" + run.version.main_module.removeprefix("./"))

@@ -97,6 +97,6 @@ def _worker_push(head: api.PushHead, now: int) -> WorkerPush:
 def _error_kind(head: api.PushHead) -> WorkerErrorKind | None:
     if head.error is None:
         return None
-    # Old Workers do not send the field `error_kind`. They send the kind only as a prefix of the error's text.
+    # Old Workers do not send the `error_kind` field. They send the kind only as a prefix of the error's text.
     kind = head.error_kind or head.error.partition(":")[0]
     return "push" if kind == "push" else "cron"

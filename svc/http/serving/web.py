@@ -155,7 +155,7 @@ def load_web(
 ) -> Web:
     """Load the built web application for a service at `base_url`. Raises ConfigError if it was not built.
 
-    `demonstration`: the setting `[web] demonstration`. `identity`: the operator's name, logo, contact and legal links.
+    `demonstration`: the `[web] demonstration` setting. `identity`: the operator's name, logo, contact and legal links.
     """
     try:
         built = folder / "dist"

@@ -380,7 +380,7 @@ async def test_database_that_could_not_be_read_is_not_deleted(service):
     await service.ready()
     await service.emulator.fault("drop_before", f"{DATABASE}/query", method="POST", times=None)
     [left] = (await disconnect(service))["left"]
-    assert "its last counts could not be read (Cloudflare failed or could not be reached)" in left
+    assert "its last counts could not be read (Cloudflare returned an error or could not be reached)" in left
     held = await service.held()
     assert (held["scripts"], len(held["databases"])) == ({}, 1)
 

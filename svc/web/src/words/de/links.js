@@ -221,7 +221,7 @@ const links = {
       tooLong: "Die Zeile ist zu lang.",
       shortCode: "Der Code ist zu kurz. Er braucht mindestens 3 Zeichen.",
       longCode: "Der Code ist zu lang. Er darf höchstens 32 Zeichen haben.",
-      wrongCode: "Der Code enthält andere Zeichen als Buchstaben von A bis Z, Ziffern, - und _.",
+      wrongCode: "Der Code enthält ungültige Zeichen. Erlaubt sind nur Buchstaben (A–Z, a–z), Ziffern, - und _.",
     },
   },
 };

@@ -39,7 +39,7 @@ const errors = {
     "Try again. If the problem persists, contact the operator.",
   ],
   token_check_failed: [
-    "The check of the new working token failed.",
+    "The new working token could not be verified.",
     "Try again. If the problem persists, contact the operator.",
   ],
   orphan_not_deleted: [
@@ -67,7 +67,7 @@ const errors = {
     "Cloudflare can take 15 minutes to start a new cron trigger. If there is no report after 30 minutes, reinstall the Worker.",
   ],
   worker_silent: [
-    "The Worker has not reported for several hours.",
+    "The Worker has not reported for more than a day.",
     "Reinstall the Worker. If it still does not report, contact the operator.",
   ],
   link_host_is_website: [

@@ -9,7 +9,7 @@ export default {
   selectShown: "Select all shown",
   selectAll: "Select all links of this list",
   selected: (/** @type {number} */ count) => plural(count, { one: "# link selected", other: "# links selected" }),
-  allSelected: "All links of this list are selected, including those that are not shown",
+  allSelected: "All links in this list are selected, including those not shown",
   clear: "Clear selection",
   addTags: "Add tags",
   removeTags: "Remove tags",

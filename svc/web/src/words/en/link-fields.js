@@ -63,7 +63,7 @@ const linkFields = {
   },
   forward: {
     title: "Query parameters",
-    done: "Query parameters of the short link are passed on.",
+    done: "Query parameters of the short URL are passed on to the destination.",
     on: "passed on",
     label: "Pass the query parameters of the short link on to the destination",
     hint: "Parameters that the destination already has keep their values. The parameters q and ref are not passed on.",

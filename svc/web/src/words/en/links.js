@@ -31,7 +31,7 @@ const links = {
     acts: "Actions",
   },
   newKey: "new link",
-  none: "No links yet. A short link redirects to any URL, counts clicks and has a QR code.",
+  none: "No links yet. A short link redirects to a URL of your choice, counts clicks and has a QR code.",
   noneFound: (/** @type {string} */ q) => `No links match “${q}”.`,
   showAll: "Show all links",
   noAccount: "Short links use your own host. Connect an account first.",
@@ -115,7 +115,7 @@ const links = {
     removeCondition: (/** @type {string} */ name, /** @type {number} */ place) => `Remove from rule ${place}: ${name}`,
     conditionOf: (/** @type {string} */ name, /** @type {number} */ place, /** @type {string} */ value) =>
       `${name} of rule ${place}: ${value}`,
-    anyOf: { languages: "any language", os: "any system" },
+    anyOf: { languages: "any language", os: "any operating system" },
     clearOf: { languages: "Any language", os: "Any system" },
     findLanguage: "Find a language",
     noLanguage: "No languages match.",
@@ -234,7 +234,7 @@ const links = {
       tooLong: "The line is too long.",
       shortCode: "The code is too short. Use at least 3 characters.",
       longCode: "The code is too long. Use at most 32 characters.",
-      wrongCode: "The code contains characters other than letters from A to Z, digits, - and _.",
+      wrongCode: "The code contains invalid characters. Use only letters (A–Z, a–z), digits, - and _.",
     },
   },
 };

@@ -46,7 +46,7 @@ export default {
     used: "Last used",
     current: "This session",
     end: "End",
-    endOf: (/** @type {string} */ browser) => `End the session of ${browser}`,
+    endOf: (/** @type {string} */ browser) => `End the session in ${browser}`,
     endOthers: "End all others",
     endAll: "Sign out everywhere",
   },
