@@ -311,7 +311,7 @@ async def test_cloudflare_outage_is_reported_within_the_time_limit(place, fault)
         with trio.fail_after(10):
             response = await disconnect(service)
         await service.emulator.clear_faults()
-    why = {"drop_before": "failed or could not be reached", "slow": "did not respond in time"}[fault]
+    why = {"drop_before": "returned an error or could not be reached", "slow": "did not respond in time"}[fault]
     assert response["revoke_token"] == token
     assert len(response["left"]) == 2
     assert all(why in sentence for sentence in response["left"])
