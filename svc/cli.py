@@ -112,7 +112,9 @@ def _parser(modules: Iterable[str]) -> argparse.ArgumentParser:
     parser.set_defaults(config=None, needs_config=True)
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
-        "--config", metavar="PATH", help="configuration file (default: config.toml in the current folder, if it exists)"
+        "--config",
+        metavar="PATH",
+        help="configuration file (default: config.toml in the current directory, if it exists)",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -298,13 +298,14 @@ CATALOGUE: dict[Code, Meaning] = {
     "invalid_bootstrap": Meaning(
         422,
         "Cloudflare does not accept the bootstrap token for this account.",
-        "Check the account id, and create a new bootstrap token in this account. details.token_page opens the form.",
+        "Check the account id, and create a new bootstrap token in this account. The URL in details.token_page opens"
+        " the form.",
     ),
     "bootstrap_permission_error": Meaning(
         422,
         "The bootstrap token lacks permissions; details.missing lists them.",
         "Create a bootstrap token with Account Settings: Read, Account API Tokens: Edit and the permissions in"
-        " details.missing. details.token_page opens the form with these filled in.",
+        " details.missing. The URL in details.token_page opens the form with these permissions selected.",
     ),
     "zone_not_found": Meaning(
         422,
@@ -349,7 +350,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "Delete that token in the Cloudflare dashboard, then renew again.",
     ),
     "cloudflare_unavailable": Meaning(503, "Cloudflare returned an error or could not be reached.", _TRY_AGAIN),
-    "service_full": Meaning(503, "The service has reached its account limit.", "Contact the operator."),
+    "service_full": Meaning(503, "The service has reached its maximum number of accounts.", "Contact the operator."),
     "not_configured": Meaning(503, "This part of the service is not configured.", "Contact the operator."),
     "busy": Meaning(
         503, "The service cannot handle this request now; Retry-After gives the number of seconds to wait."

@@ -38,7 +38,7 @@ class PendingChange(ResponseBody):
 
     email: str = Field(description="The new address.")
     requested_at: Moment
-    expires_at: Moment = Field(description="The time until which the link in the email to the new address works.")
+    expires_at: Moment = Field(description="The time at which the link in the email to the new address expires.")
 
 
 class Pending(ResponseBody):

@@ -156,7 +156,7 @@ PUT_ACCOUNT = Endpoint(
     example=_EXAMPLE,
 )
 
-_LINK = "The token is in a link in an email. The response is a page for the recipient."
+_LINK = "The token comes from a link in an email to the recipient. The response is a page for the recipient."
 
 PAGE = Endpoint(
     method="GET",
@@ -164,7 +164,7 @@ PAGE = Endpoint(
     tag="reports",
     addition=True,
     summary="Show a recipient's page, with buttons to confirm or unsubscribe",
-    description=f"Mail servers open the links in emails, so this request changes nothing. {_LINK}",
+    description=f"Some mail servers open the links in emails automatically, so this request changes nothing. {_LINK}",
     access="anybody",
     response=None,
     media_types=(HTML_TYPE,),

@@ -90,8 +90,8 @@ class Counts(ResponseBody):
     views: Count
     bots: Count
     visitors: Count = Field(
-        description="Unique visitors of the day or hour. For several days, this is the sum of the daily unique"
-        " visitors, because the Worker cannot recognize a visitor on another day."
+        description="Unique visitors in the day or hour. For a period of several days, this is the sum of the daily"
+        " unique visitors, because the Worker cannot recognize a visitor on another day."
     )
 
 
@@ -141,9 +141,10 @@ class Breakdowns(ResponseBody):
     os: tuple[Top, ...]
     bots: tuple[Top, ...]
     channels: tuple[Top, ...] | None = optional_field(
-        "The groups of the sources: `search`, `social`, `ai` (AI assistants), `email`, `campaign`, `referral`,"
-        " `direct`, `qr`, `internal` (a view that followed another view on the same site). `(other)` combines the"
-        " views whose source has no entry. Present if the report has `by`."
+        "Views by channel, which is the group of their source: `search`, `social`, `ai` (AI assistants), `email`,"
+        " `campaign`, `referral`, `direct`, `qr`, `internal` (a view that followed another view on the same site)."
+        " `(other)` combines the views whose source is not listed individually. Present only if the report has the"
+        " field `by`."
     )
     campaigns: tuple[Top, ...] | None = optional_field(
         "The values of the URL parameter `utm_campaign`, in lower case. Views without this parameter are not included."

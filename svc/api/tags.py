@@ -82,7 +82,7 @@ REPORT = Endpoint(
     path="/v1/tags/{tag}/report",
     tag="reports",
     addition=True,
-    summary="Get the report of a tag",
+    summary="Get the report for a tag",
     description="The report adds up the stored counts of all links that have this tag now. It does not contain clicks"
     " that the Workers have not sent yet. If no link has the tag, the response is `not_found`.",
     scopes=("reports",),

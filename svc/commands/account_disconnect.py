@@ -53,14 +53,16 @@ def add_to(account: Commands, shared: argparse.ArgumentParser) -> None:
         " The command waits for the result, and lists the resources that remain at Cloudflare.",
     )
     which = disconnect.add_mutually_exclusive_group(required=True)
-    which.add_argument("account", metavar="ACCOUNT", nargs="?", help="the account's ID or its Cloudflare account ID")
+    which.add_argument(
+        "account", metavar="ACCOUNT", nargs="?", help="the account's ID in this service, or its Cloudflare account ID"
+    )
     which.add_argument("--all", action="store_true", help="disconnect the accounts of all users")
     disconnect.add_argument(
         "--force",
         action="store_true",
         help="do not wait if Cloudflare does not respond; list the resources that remain there",
     )
-    disconnect.add_argument("--yes", action="store_true", help="do not ask for a confirmation")
+    disconnect.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     disconnect.add_argument("--json", action="store_true", help="print one JSON object per account")
     disconnect.set_defaults(command=_disconnect)
 

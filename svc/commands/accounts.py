@@ -45,7 +45,9 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     show = add_command(
         account, shared, "show", "show an account and, if it is disconnected, the resources that remain at Cloudflare"
     )
-    show.add_argument("account", metavar="ACCOUNT", help="the account's ID or its Cloudflare account ID")
+    show.add_argument(
+        "account", metavar="ACCOUNT", help="the account's ID in this service, or its Cloudflare account ID"
+    )
     show.add_argument("--json", action="store_true", help="print the result as a JSON object")
     show.set_defaults(command=_show)
     account_disconnect.add_to(account, shared)

@@ -40,7 +40,7 @@ def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
         " The command waits for the result, and lists the resources that remain at Cloudflare.",
     )
     add_email(delete)
-    delete.add_argument("--yes", action="store_true", help="do not ask for a confirmation")
+    delete.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     delete.add_argument("--json", action="store_true", help="print the result as a JSON object")
     delete.set_defaults(command=_delete)
 

@@ -38,7 +38,7 @@ class MonthLimits(NamedTuple):
 def encode_month(
     first_day: int, counts: Counts, lists: Mapping[Dimension, Mapping[str, int]], limits: MonthLimits
 ) -> str:
-    """Return an imported month as the JSON of its row, in the Worker's format.
+    """Return the JSON of the row of an imported month, in the Worker's format.
 
     `first_day`: the first day (day number) with imported counts. `counts`: the sums of the imported days. Each list
     keeps its largest entries within `limits`. The other entries are added to `(other)`.

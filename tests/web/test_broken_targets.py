@@ -64,7 +64,7 @@ def test_broken_target_is_found_explained_and_fixed(browser: Browser, world: Wor
     page = tab(browser, world)
     page.goto(world.place.url)
     needs = page.get_by_role("region", name="Needs attention").get_by_role("listitem")
-    needs = needs.filter(has_text="With broken destinations: 1")
+    needs = needs.filter(has_text="Links with broken destinations: 1")
     needs.get_by_role("link", name="Links").click()
 
     rows = page.get_by_role("row")

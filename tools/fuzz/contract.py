@@ -166,7 +166,7 @@ async def _create_users(service: Service, emulator: Emulator) -> dict[str, Any]:
 
 
 async def _sign_in(service: Service, email: str) -> str:
-    """Sign in for later calls and return the session's cookie."""
+    """Sign in, and return the cookie of the session for later calls."""
     service.client.cookies.clear()
     signed_in = await service.call("POST", "/auth/sign-in", {"email": email, "password": PASSWORD})
     service.headers = {"Authorization": f"Bearer {signed_in['access_token']}"}

@@ -33,7 +33,7 @@ def months_ago(service: Service, months: int) -> date:
 
 
 def export(days: dict[date, tuple[str, int]]) -> str:
-    """Return, in base64, an export from Plausible that has one page and its views for each day."""
+    """Return a base64-encoded export in Plausible's format, with one page and its views for each day."""
     visitors = "".join(f'"{day}",1,{views},0,1,0\n' for day, (_, views) in days.items())
     pages = "".join(f'{day},h,"{page}",1,1,{views}\n' for day, (page, views) in days.items())
     files = {"imported_visitors_1.csv": PLAUSIBLE + visitors, "imported_pages_1.csv": PAGES + pages}

@@ -34,7 +34,7 @@ PAGE = Answer(200, "", "", through_cloudflare=True, is_challenge=False, body=b"<
 
 @dataclass(frozen=True)
 class Page(Visitor):
-    """A visitor with a fixed result. `asked`: the host and path of each request."""
+    """A fake visitor that returns the same result for every request. `asked`: the host and path of each request."""
 
     result: Answer | NoAnswer = PAGE
     asked: list[tuple[str, str]] = field(default_factory=list)

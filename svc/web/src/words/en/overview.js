@@ -37,7 +37,7 @@ export default {
     tokenEndsAt: (/** @type {string} */ moment) => `Renew it before ${moment}.`,
     warning: "Warning",
     advice: { watch: "Approaching a limit", upgrade_soon: "Upgrade soon", over: "Over a limit" },
-    broken: (/** @type {number} */ count) => `With broken destinations: ${count}`,
+    broken: (/** @type {number} */ count) => `Links with broken destinations: ${count}`,
     adviceText: "Open the account's page to see the plan limits and your usage.",
   },
   sites: "Sites",
