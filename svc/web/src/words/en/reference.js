@@ -44,7 +44,8 @@ export default {
   key: "API key",
   worker: "Worker key",
   send: (/** @type {string} */ method) => `Send ${method}`,
-  onlyCookie: "This operation is authenticated by the refresh cookie, not by a token or key, so you cannot try it here.",
+  onlyCookie:
+    "This operation is authenticated by the refresh cookie, not by a token or key, so you cannot try it here.",
   noJson: "The body is not valid JSON.",
   took: (/** @type {string} */ ms) => `${ms} ms`,
   headers: "Headers",
