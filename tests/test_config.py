@@ -119,6 +119,11 @@ def test_invalid_setting_is_named(environ, named):
     assert named in str(refused.value)
 
 
+def test_limit_of_0_closes_a_kind_of_object():
+    limits = load(None, {"SVC_LIMITS_ACCOUNTS": "0", "SVC_LIMITS_LINKS": "0"}).limits
+    assert (limits.accounts, limits.sites, limits.links) == (0, 100, 0)
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
