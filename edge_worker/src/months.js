@@ -298,9 +298,9 @@ function largest(entries, keys, bytes) {
   const named = entries.filter(([key]) => key !== OTHER);
   const least = nthLargest(named, most);
   const candidates = named.filter(([, n]) => n >= least);
-  let other = sumOf(entries) - sumOf(candidates);
   candidates.sort(([key, n], [otherKey, otherN]) => otherN - n || (key < otherKey ? -1 : 1));
   let left = bytes - OTHER_BYTES;
+  let other = entries.reduce((sum, [, n]) => sum + n, 0);
   /** @type {string[]} */
   const shown = [];
   for (const [key, n] of candidates) {
@@ -309,16 +309,12 @@ function largest(entries, keys, bytes) {
     if (shown.length < most && size <= left) {
       shown.push(text);
       left -= size;
-    } else {
-      other += n;
+      other -= n;
     }
   }
   if (other > 0) shown.push(`"${OTHER}":${other}`);
   return shown.join(",");
 }
-
-/** @param {[string, number][]} entries @returns {number} */
-const sumOf = (entries) => entries.reduce((sum, [, n]) => sum + n, 0);
 
 /**
  * Returns the nth largest count. Sorting numbers takes much less time than sorting entries.

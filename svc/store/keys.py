@@ -69,14 +69,18 @@ def touch_key(key_id: str, day: int) -> Tx[None]:
 
 def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
     """Rename a user's key. Raises NotFound if the user has no such key."""
-    rows = yield sql("select * from keys where id = $1 and user_id = $2", key_id, user_id)
+    rows = yield sql(
+        "update keys set name = $3 where id = $1 and user_id = $2 and (name is null or name <> $3) returning *",
+        key_id,
+        user_id,
+        name,
+    )
     if not rows:
-        raise NotFound
-    if rows[0]["name"] == name:
+        rows = yield sql("select * from keys where id = $1 and user_id = $2", key_id, user_id)
+        if not rows:
+            raise NotFound
         yield UNCHANGED
-        return _key(rows[0])
-    yield sql("update keys set name = $2 where id = $1", key_id, name)
-    return _key({**rows[0], "name": name})
+    return _key(rows[0])
 
 
 def check_not_revoked(key_id: str) -> Tx[None]:

@@ -43,7 +43,6 @@ _UNLIMITED = {
     "SVC_HTTP_TRUSTED_PROXIES": "127.0.0.1",
 }
 HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from edge_worker.emulator.client import Emulator
 from edge_worker.harness.service import Service, eventually
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import NO_CERTIFICATES, local_client
-from tests.web.places import DAY_MS, EMAIL, HOUR_MS, PASSWORD, crons_of
+from svc.clock import DAY_MS
+from tests.web.places import EMAIL, HOUR_MS, PASSWORD, crons_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import math
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import trio
@@ -120,7 +119,7 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
     """
     *batches, last = config_rows.calls_of(rows) or [[]]
     raise_statement = config_rows.raise_version(version)
-    refused: dict[str, ErrorNote] = {}
+    refused: dict[str, Blocked] = {}
     written = 0
     for batch in batches:
         written += await _write(access, database_id, batch, refused)
@@ -130,17 +129,16 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
         except Blocked:
             log.info("firewall refused a batch", extra={"edge_account": access.edge_account_id})
         else:
-            return refused
+            return {}
     if last:
         written += await _write(access, database_id, last, refused)
     if refused and written == 0 and len(rows) > 1:  # every row was refused, so the reason is not the content of one row
-        details = next(iter(refused.values())).details or {}
-        raise Blocked(str(details["ray_id"]), remote_status=HTTPStatus.FORBIDDEN)
+        raise next(iter(refused.values()))
     await d1.query(access, database_id, [raise_statement])
-    return refused
+    return {target: blocked.to_note() for target, blocked in refused.items()}
 
 
-async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, ErrorNote]) -> int:
+async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, Blocked]) -> int:
     """Write the rows.
 
     If Cloudflare's firewall refuses the call, the function finds the responsible rows by bisection and adds them to
@@ -159,6 +157,6 @@ async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], re
         target = config_rows.target_of(rows[0])
         if target is None:
             raise
-        refused[target] = blocked.to_note()
+        refused[target] = blocked
         return 0
     return len(rows)

@@ -148,7 +148,7 @@ async def _finish(response: Response) -> Response:
 
 async def _refused(error: ServiceError) -> Response:
     _record().code = error.code
-    if error.code == "internal" and error.details is None:  # raised by an actor, which has logged the traceback
+    if error.code == "internal":  # a log line with this request id has the traceback
         error = ServiceError("internal", details={"id": g.request_id})
     response = response_of(refusal(error))
     response.headers.update(headers_of(error))
@@ -193,4 +193,4 @@ async def _failed(error: Exception) -> Response:
         exc_info=error,
         extra={"method": request.method, "route": str(request.url_rule)},
     )
-    return await _refused(ServiceError("internal", details={"id": g.request_id}))
+    return await _refused(ServiceError("internal"))

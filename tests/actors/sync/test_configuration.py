@@ -123,6 +123,30 @@ async def test_link_refused_by_the_firewall_does_not_delay_others(service, accou
     assert (await service.shown())["state"] == "ready"
 
 
+async def test_if_the_firewall_refuses_every_row_the_log_names_a_request(service, account_id, caplog):
+    await service.idle()
+    await service.emulator.set_failure_settings(firewall_also=b"/evil".hex())
+    body = {
+        "account_id": account_id,
+        "links": [{"code": code, "url": "https://example.org/evil"} for code in ("aaa", "bbb")],
+    }
+    assert (await service.call("POST", "/v1/links/bulk", body)).status == 200
+
+    async def logged():
+        refusals = [record for record in caplog.records if record.message == "call refused"]
+        return next((record for record in refusals if record.code == "edge_firewall"), None)
+
+    assert (await eventually(logged)).why["ray_id"]
+    await service.emulator.set_failure_settings(firewall_also="")
+
+    async def synced():
+        account = await service.account()
+        return account.synced_version == account.config_version or None
+
+    await eventually(synced)
+    assert set(await written(service)) == {"aaa", "bbb"}
+
+
 async def test_redirect_of_the_link_host_refused_by_the_firewall_does_not_delay_links(service, account_id, zone):
     await service.idle()
     await service.emulator.set_failure_settings(firewall_also=b"/evil".hex())
