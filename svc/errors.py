@@ -219,8 +219,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "cross_origin": Meaning(
         403,
         "A page from another origin sent this request. Only the service's own pages can send it.",
-        "Open the page at the service's own URL, `[http] base_url`. Clients other than browsers must send neither"
-        " Origin nor Sec-Fetch-Site.",
+        "Open the page at the service's own URL, which the operator sets as `base_url`. Clients other than browsers must"
+        " send neither Origin nor Sec-Fetch-Site.",
     ),
     "limit_reached": Meaning(
         403,
@@ -351,19 +351,19 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "cloudflare_unavailable": Meaning(503, "Cloudflare returned an error or could not be reached.", _TRY_AGAIN),
     "service_full": Meaning(503, "The service has reached its maximum number of accounts.", "Contact the operator."),
-    "not_configured": Meaning(503, "This part of the service is not configured.", "Contact the operator."),
+    "not_configured": Meaning(503, "The operator has not configured this feature.", "Contact the operator."),
     "busy": Meaning(
         503, "The service cannot handle this request now; Retry-After gives the number of seconds to wait."
     ),
-    "revoked": _not_ready("The working token has expired, or was deleted or disabled.", _RENEW),
+    "revoked": _not_ready("The account's working token has expired, or was deleted or disabled.", _RENEW),
     "token_refused": _not_ready(
-        "Cloudflare rejects the working token.",
+        "Cloudflare rejects the account's working token.",
         "Wait: the service checks the token every ten minutes, and the account recovers once Cloudflare accepts the"
-        " token. If the token was deleted, renew it with a new bootstrap token. After an hour, the account becomes"
-        " `revoked`.",
+        " token. If the token was deleted, renew it with a new bootstrap token. If Cloudflare still rejects the token after"
+        " an hour, the account becomes `revoked`.",
     ),
     "permission_error": _not_ready(
-        "The working token has lost a permission.",
+        "The account's working token has lost a permission.",
         "Restore the token's permissions in the Cloudflare dashboard, or renew the token with a new bootstrap token.",
     ),
     "resource_drift": _not_ready(
@@ -371,7 +371,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "Install the Worker again: POST /v1/accounts/{id}/install. If the Worker was changed, delete it in the"
         " Cloudflare dashboard first.",
     ),
-    "credentials_missing": _not_ready("The account has no working token.", _RENEW),
+    "credentials_missing": _not_ready("The account's working token is missing.", _RENEW),
     "credentials_unreadable": _not_ready(
         "The stored working token cannot be decrypted with the service's key file.",
         "Ask the operator to restore the correct key file, or renew the working token with a new bootstrap token.",
@@ -414,8 +414,8 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_host_unreachable": _not_ready(
         "The service could not reach the link host.",
-        "Open a short link in a browser. If it works, run a health check later. If not, check the zone in the"
-        " Cloudflare dashboard.",
+        "Open a short link in a browser. If it works, the problem is over; run a health check later. If not, check the"
+        " zone in the Cloudflare dashboard.",
     ),
     "link_host_certificate": _not_ready(
         "The link host has no valid certificate.",

@@ -84,7 +84,7 @@ class Context:
         Raises ServiceError with the code credentials_missing or credentials_unreadable.
         """
         if account.sealed_token is None:
-            raise ServiceError("credentials_missing", "The account has no working token.")
+            raise ServiceError("credentials_missing", "The account's working token is missing.")
         token = self.vault.open(account.sealed_token, account.id)
         age_s = 0.0
         if account.installed_at is not None:

@@ -79,7 +79,7 @@ class ImportedTotals(ResponseBody):
         " only months before the month in which the site was added, and only months that the account's `months_kept`"
         " covers."
     )
-    unchanged: Count = Field(description="The number of days that an earlier import added with the same numbers.")
+    unchanged: Count = Field(description="The number of days that already had the same numbers from an earlier import.")
     different: Count = Field(
         description="The number of days that an earlier import added with different numbers. The service overwrites"
         " them only if `replace` is true."

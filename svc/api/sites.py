@@ -163,7 +163,7 @@ class Site(ResponseBody):
         " this version yet, or received it from a release of the service before 0.8."
     )
     retiring: tuple[Retiring, ...] = Field(
-        description="Old paths for which views are still counted. A site can have at most ten of them.",
+        description="Previous paths of the snippet that still count views, at most ten.",
         json_schema_extra={"maxItems": 10},
     )
     error: ErrorObject | None

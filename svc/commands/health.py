@@ -32,12 +32,12 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         commands,
         shared,
         "health",
-        "check that the service responds or waits as a standby (exit status 0 or 1)",
+        "check that the service responds or waits as a standby (exit status 0 if it does, otherwise 1)",
         "The command requests /healthz, which checks the process but not its store (/readyz does). Without --url, a"
-        " standby that is waiting on this machine also counts as healthy; its output begins with `standby`.",
+        " standby that is waiting on this machine also counts as healthy; the command then prints `standby`.",
     )
     health.add_argument(
-        "--url", help="URL of the service, such as https://svc.example (default: [http] bind on this machine)"
+        "--url", help="URL of the service, such as https://svc.example (default: the setting `bind` of [http], on this machine)"
     )
     health.set_defaults(command=_health, needs_config=False)
 

@@ -64,7 +64,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         imports,
         shared,
         "totals",
-        "import daily totals from other products or this service (docs/use/import-totals.md)",
+        "import daily totals from another product, or from an export of this service (docs/use/import-totals.md)",
         "The command imports the days before a site or link was added to this service. Without --apply, the command"
         " only shows what it would import. You can repeat an import: existing days are skipped.",
     )

@@ -127,7 +127,7 @@ def _bare(words: list[str]) -> list[str]:
 
 @dataclass
 class Place:
-    """A folder that represents the machine on which the blocks of a document run."""
+    """A folder that represents the machine on which a document's commands run."""
 
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)  # environment variables

@@ -79,7 +79,7 @@ def test_conditions_are_added_by_keyboard_and_shown_as_a_sentence(visit: Visit, 
         }
     ]
     expect(page.get_by_role("region", name="Destinations")).to_contain_text(
-        "Visitors with iOS or Linux who prefer Brazilian Portuguese or Dutch whose link contains ?src=flyer & poster"
+        "Visitors with iOS or Linux who prefer Brazilian Portuguese or Dutch who open the link with ?src=flyer & poster"
     )
     page.locator("summary", has_text="Test link").click()
     page.get_by_label("Opened via").select_option("query")

@@ -74,9 +74,9 @@ class Budget:
 
 
 async def run_target_checks(context: Context) -> None:
-    """Request targets until cancelled. If the operator has turned the requests off, delete the stored results instead.
+    """Check the targets of links until cancelled. If the operator has turned the checks off, delete their results.
 
-    If Cloudflare is emulated, no target is requested.
+    If Cloudflare is emulated, this checks no target.
     """
     if context.visitor.emulated_edge:
         return
@@ -111,7 +111,7 @@ class TargetChecks:
         self._hosts: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:
-        """Request targets until cancelled.
+        """Check the targets of links until cancelled.
 
         The first round begins after a pause, so that repeated restarts do not exceed the budget.
         """

@@ -32,7 +32,7 @@ const shares = {
   endNamed: (name) => `Beenden: ${name}`,
   endTitle: (name) => `${name} beenden?`,
   endText: "Der Link funktioniert dann sofort nicht mehr und lässt sich nicht wiederherstellen.",
-  ended: "Link beendet.",
+  ended: "Nicht mehr geteilt.",
   open: "Öffnen",
   copyLink: "Link kopieren",
   noUrl: "Der Link funktioniert noch, kann aber nicht mehr angezeigt werden.",

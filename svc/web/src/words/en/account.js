@@ -246,7 +246,7 @@ export default {
   ledger: {
     title: "Statement of counts",
     intro:
-      "Follows every event of a day through each stage of counting. Each stage is recorded independently of the previous stage.",
+      "Follows every event of a day through each stage of counting. Each stage has its own count, so a lost event shows up as a difference.",
     day: "Day (UTC)",
     show: "Show statement",
     target: "Site or link",

@@ -104,12 +104,12 @@ const links = {
         on && `on ${on}`,
         os && `with ${os}`,
         language && `who prefer ${language}`,
-        query && `whose link contains ?${query}`,
+        query && `who open the link with ?${query}`,
         "go to",
       ]
         .filter(Boolean)
         .join(" "),
-    conditions: { languages: "who prefer", os: "with", query: "whose link contains this parameter:" },
+    conditions: { languages: "who prefer", os: "with", query: "who open the link with this query parameter:" },
     conditionNames: { languages: "Language", os: "System", query: "Query parameter" },
     addCondition: (/** @type {string} */ name, /** @type {number} */ place) => `Add to rule ${place}: ${name}`,
     removeCondition: (/** @type {string} */ name, /** @type {number} */ place) => `Remove from rule ${place}: ${name}`,
@@ -217,7 +217,7 @@ const links = {
       disabled: "Disabled",
       archived: "Archived",
       expired: "Expired",
-      "visit-limit": "Limited number of visits",
+      "visit-limit": "Visit limit",
       password: "Password-protected",
       unclear: "Unreadable date",
     },

@@ -31,7 +31,7 @@ export default {
   endNamed: (/** @type {string} */ name) => `End: ${name}`,
   endTitle: (/** @type {string} */ name) => `End ${name}?`,
   endText: "The link stops working immediately, and cannot be restored.",
-  ended: "Link ended.",
+  ended: "Sharing ended.",
   open: "Open",
   copyLink: "Copy link",
   noUrl: "The link still works, but it cannot be shown again.",
