@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 
 from edge_worker.emulator.client import proxied_zone
-from edge_worker.harness.service import eventually
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.clock import DAY_MS, system_clock
 from svc.security.token_page import TOKEN_PAGE
@@ -396,11 +395,8 @@ def _clicks(world: World, account_id: str, customer: Customer, zone: str) -> Non
     body = {"account_id": account_id, "code": "hello", "url": f"https://{zone}/landing"}
     link = world.call("POST", "/v1/links", body)["link"]["id"]
 
-    async def live() -> bool | None:
-        return world.call("GET", f"/v1/links/{link}")["link"]["config"] == "synced" or None
-
     async def click(emulator: Emulator) -> None:
-        await eventually(live)
+        await world.synced(f"/v1/links/{link}")
         await emulator.cron(customer.account_id, SCRIPT_NAME)
         for ip in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
             agent = "curl/8.14.1" if ip.endswith("3") else DESKTOP_CHROME.user_agent

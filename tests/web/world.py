@@ -149,6 +149,19 @@ class World:
         self._visited(customer, f"/v1/links/{link['id']}", click, is_counted, visited_at)
         return targets
 
+    async def synced(self, path: str) -> None:
+        """Wait until visitors reach the current version of a site or link. `path`: its path in the API."""
+
+        async def poll() -> bool | None:
+            [target] = self.call("GET", path).values()
+            ready = target["config"] == "synced" and target["state"] == "active"
+            if ready and path.startswith("/v1/links"):  # a link needs the route of its account's link host
+                account = self.call("GET", f"/v1/accounts/{target['account_id']}")["account"]
+                ready = account["link_host"]["state"] == "active"
+            return ready or None
+
+        await eventually(poll)
+
     def _visited(
         self,
         customer: Customer,
@@ -164,12 +177,8 @@ class World:
         now = time.time_ns() // 1_000_000
         hour_at = visited_at // HOUR_MS * HOUR_MS
 
-        async def synced() -> bool | None:
-            [target] = self.call("GET", path).values()
-            return target["config"] == "synced" or None
-
         async def visited(platform: Emulator) -> None:
-            await eventually(synced)
+            await self.synced(path)
             await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
             await visit(platform)
             await platform.settled()
