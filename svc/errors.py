@@ -219,8 +219,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "cross_origin": Meaning(
         403,
         "A page from another origin sent this request. Only the service's own pages can send it.",
-        "Open the page at the service's own URL, which the operator sets as `base_url`. Clients other than browsers must"
-        " send neither Origin nor Sec-Fetch-Site.",
+        "Open the page at the service's own URL, which the operator sets as `base_url`. Clients other than browsers"
+        " must send neither Origin nor Sec-Fetch-Site.",
     ),
     "limit_reached": Meaning(
         403,
@@ -359,8 +359,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "token_refused": _not_ready(
         "Cloudflare rejects the account's working token.",
         "Wait: the service checks the token every ten minutes, and the account recovers once Cloudflare accepts the"
-        " token. If the token was deleted, renew it with a new bootstrap token. If Cloudflare still rejects the token after"
-        " an hour, the account becomes `revoked`.",
+        " token. If the token was deleted, renew it with a new bootstrap token. If Cloudflare still rejects the token"
+        " after an hour, the account becomes `revoked`.",
     ),
     "permission_error": _not_ready(
         "The account's working token has lost a permission.",
@@ -414,8 +414,8 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_host_unreachable": _not_ready(
         "The service could not reach the link host.",
-        "Open a short link in a browser. If it works, the problem is over; run a health check later. If not, check the"
-        " zone in the Cloudflare dashboard.",
+        "Open a short link in a browser. If it works, the problem no longer exists; run a health check later. If not,"
+        " check the zone in the Cloudflare dashboard.",
     ),
     "link_host_certificate": _not_ready(
         "The link host has no valid certificate.",

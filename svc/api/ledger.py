@@ -71,7 +71,9 @@ class LedgerTarget(ResponseBody):
     fault: Fault | None = Field(
         description="The first step of counting whose number differs. Null if all numbers agree."
     )
-    off_by: Difference | None = Field(description="The difference at the step that `fault` names. Null if all numbers agree.")
+    off_by: Difference | None = Field(
+        description="The difference at the step that `fault` names. Null if all numbers agree."
+    )
 
     @classmethod
     def from_model(cls, target: TargetDay, **more: Any) -> Self:

@@ -216,8 +216,8 @@ USAGE = Endpoint(
     tag="accounts",
     addition=True,
     summary="Show the link host's clicks and QR code scans in the last 30 days",
-    description="Check these numbers before you replace the link host: short links and QR codes that contain the old host"
-    " stop working. The service reads the scans from the Worker's database, and caches them for five minutes.",
+    description="Check these numbers before you replace the link host: short links and QR codes with the old host stop"
+    " working. The service reads the scans from the Worker's database, and caches them for five minutes.",
     scopes=("reports",),
     response=OneLinkHostUsage,
     codes=("link_host_required",),

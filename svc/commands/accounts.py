@@ -30,7 +30,10 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     listing = add_command(account, shared, "list", "list the connected accounts of all users")
     listing.add_argument("--sort", choices=("oldest", "newest"), default="oldest", help="default: oldest first")
     listing.add_argument(
-        "--contains", metavar="TEXT", default="", help="only accounts whose name, IDs or user's email address contain this text"
+        "--contains",
+        metavar="TEXT",
+        default="",
+        help="only accounts whose name, IDs or email address of the user contain this text",
     )
     listing.add_argument("--user", metavar="EMAIL", help="only accounts of this user")
     which = listing.add_mutually_exclusive_group()

@@ -37,7 +37,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         " standby that is waiting on this machine also counts as healthy; the command then prints `standby`.",
     )
     health.add_argument(
-        "--url", help="URL of the service, such as https://svc.example (default: the setting `bind` of [http], on this machine)"
+        "--url", help="URL of the service, such as https://svc.example (default: the setting `bind` of [http])"
     )
     health.set_defaults(command=_health, needs_config=False)
 
