@@ -33,7 +33,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "--contains",
         metavar="TEXT",
         default="",
-        help="only accounts whose name, IDs or email address of the user contain this text",
+        help="only accounts whose name, IDs or user's email contain this text",
     )
     listing.add_argument("--user", metavar="EMAIL", help="only accounts of this user")
     which = listing.add_mutually_exclusive_group()
