@@ -111,7 +111,6 @@ CONNECT = Endpoint(
         *_BOOTSTRAP_CODES,
         "service_full",
         "not_configured",
-        "account_not_ready",
     ),
     example={"edge_account_id": "023e105f4ecef8ad9ca31a8372d0c353", "bootstrap_token": "…"},
     token_page=TOKEN_PAGE,

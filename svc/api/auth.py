@@ -200,7 +200,6 @@ SIGN_OUT = Endpoint(
     access="anybody",
     body=EmptyBody,
     response=Ok,
-    codes=("unauthorized",),
     cookies=True,
     signs_out=True,
 )

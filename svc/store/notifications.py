@@ -23,19 +23,20 @@ def enqueue(
     problems remain. In that case, a user who was notified of a problem gets an email which says that all problems are
     resolved. `due_at`: when to compare the account's problems with `seen` again (epoch ms).
 
-    Users do not get an email if they have turned emails off or have not confirmed their address, or if mail servers
-    refuse the address. These users do not get a later email about the same problems either.
+    Users do not get an email if they have turned emails off, are disabled or have not confirmed their address, or if
+    mail servers refuse the address. These users do not get a later email about the same problems either.
     """
     yield from lock_account(account_id)
     rows = yield sql(
-        "select a.told, u.id, u.email, u.notify, u.email_confirmed, u.email_refused_at from accounts a"
+        "select a.told, u.id, u.email, u.notify, u.email_confirmed, u.email_refused_at, u.disabled_at from accounts a"
         " join users u on u.id = a.user_id where a.id = $1",
         account_id,
     )
     if not rows:
         return
     user = rows[0]
-    wanted = user["notify"] == 1 and user["email_confirmed"] == 1 and user["email_refused_at"] is None
+    reachable = user["email_confirmed"] == 1 and user["email_refused_at"] is None
+    wanted = user["notify"] == 1 and reachable and user["disabled_at"] is None
     owed = bool(from_json(user["told"]).get("owed", False))
     end: list[JsonObject] = [{"well": True}] if well and owed else []
     for notice in [*notices, *end] if wanted else []:

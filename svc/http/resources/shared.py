@@ -19,7 +19,7 @@ from svc.actors.requests.live_reads import Unavailable
 from svc.api import shared as api
 from svc.api.reports import Counts
 from svc.clock import DAY_MS, day_of
-from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError, Unauthorized
+from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError, StoreUnavailable, Unauthorized
 from svc.http.resources import badge
 from svc.http.resources.report import site_report
 from svc.http.resources.reports import asked_report, asked_span
@@ -85,7 +85,7 @@ class SharedPages:
             embed = found.share.embed
             if read.part_id and found.share.password_hash is None:  # a password also hides which sites exist
                 await self._with_site(found, read.part_id)
-        except (NotFound, RateLimited) as error:
+        except (NotFound, RateLimited, StoreUnavailable) as error:
             if "text/html" not in read.request.accept:
                 raise
             status, headers = HTTPStatus(error.status), {**headers, **headers_of(error)}

@@ -22,6 +22,7 @@ from svc.store import account_health, accounts, states
 from svc.store.advice import keep_advice
 from svc.store.tx import sql
 from svc.worker.advice import LIMITS
+from tests.store.direct_changes import disable_user
 
 if TYPE_CHECKING:
     from svc.errors import Code
@@ -287,14 +288,25 @@ def mail_away(service):
 
 
 @pytest.mark.rule("X13")
-async def test_unconfirmed_address_gets_no_email(quiet):
-    await quiet.store.run(unconfirmed(quiet.user.id))
-    await set_state_and_run(quiet, "revoked", "revoked")
+async def test_queued_email_is_not_sent_to_a_disabled_user(quiet):
+    with mail_away(quiet):
+        await set_state_and_run(quiet, "revoked", "revoked")
+        await quiet.world.outbox.settled()
+        await quiet.store.run(disable_user(quiet.user.id))
+    await quiet.world.outbox.settled()
     assert await sent(quiet) == []
 
 
 def unconfirmed(user_id):
     yield sql("update users set email_confirmed = 0 where id = $1", user_id)
+
+
+@pytest.mark.rule("X13")
+@pytest.mark.parametrize("change", [unconfirmed, disable_user])
+async def test_unconfirmed_or_disabled_user_gets_no_email(quiet, change):
+    await quiet.store.run(change(quiet.user.id))
+    await set_state_and_run(quiet, "revoked", "revoked")
+    assert await sent(quiet) == []
 
 
 @pytest.mark.rule("X13")
