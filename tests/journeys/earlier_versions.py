@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import Program, Service, environment, eventually, open_service
 from svc.clock import HOUR_MS
 from svc.worker.bundle import load_bundle
@@ -28,13 +29,16 @@ from tests.journeys.traffic import AGENT, MINUTE_MS, Traffic, close_day, stored
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edge_worker.emulator.client import Customer, Emulator
+    from edge_worker.emulator.client import Emulator
 
 ROOT = Path(__file__).parents[2]
 BUILDS = ROOT / "var/earlier"
-# The last version without options of links, and the last one whose rules have no conditions for languages, operating
-# systems and parameters.
-COMMITS = ("f707d816^", "79ef0158^")
+# The oldest version with accounts to upgrade, the last one without options of links, and the last one whose rules have
+# no conditions for languages, operating systems and parameters.
+COMMITS = ("852f550e", "f707d816^", "79ef0158^")
+# This version works only in accounts that have a workers.dev subdomain, and only while Cloudflare's firewall does not
+# reject its statements.
+_OLDEST = "852f550e"
 _KNOWN_SETTINGS = """
 import json
 from svc.config import Config
@@ -56,6 +60,7 @@ def _git(*arguments: str, at: Path = ROOT) -> str:
 class Earlier:
     """An earlier version, built in `folder`. `settings`: the names of its environment variables."""
 
+    commit: str
     folder: Path
     settings: frozenset[str]
 
@@ -83,14 +88,17 @@ def earlier(request: pytest.FixtureRequest) -> Earlier:
     subprocess.run(["make", "build"], cwd=folder, check=True)
     asked: list[str | Path] = [folder / ".venv/bin/python", "-c", _KNOWN_SETTINGS]
     known = subprocess.run(asked, cwd=folder, stdout=subprocess.PIPE, check=True)
-    return Earlier(folder, frozenset(json.loads(known.stdout)))
+    return Earlier(commit, folder, frozenset(json.loads(known.stdout)))
 
 
 @pytest.mark.rule("X7", "A21", "Y11")
 @pytest.mark.timeout(1_800)
 async def test_current_version_takes_over_store_and_worker(
-    earlier: Earlier, emulator: Emulator, customer: Customer, tmp_path: Path
+    earlier: Earlier, emulator: Emulator, tmp_path: Path
 ) -> None:
+    is_oldest = earlier.commit == _OLDEST
+    customer = await emulator.create_account([proxied_zone(ZONE)], subdomain="shop" if is_oldest else None)
+    await emulator.set_failure_settings(firewall=not is_oldest)
     store = sqlite_config(tmp_path)
     settings = settings_of(emulator, store, SVC_HTTP_BIND=free_port(), SVC_TIMING_ROLLOUT_EVERY_S="0.3")
     real, noon = await begin_yesterday(emulator, after_ms=2 * HOUR_MS)
@@ -109,6 +117,7 @@ async def test_current_version_takes_over_store_and_worker(
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
         await traffic.visits(20)
 
+    await emulator.set_failure_settings(firewall=True)
     async with open_service(tmp_path / "svc", settings) as service:
         service.headers = headers
         options = await link_with_options(service, account_id)
