@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_200)
 
 _REQUESTS = 20
-# `make test` sends every other kind concurrently, and kills the service during the others.
-_CONCURRENT = KINDS if EVERYTHING else KINDS[SEED % 2 :: 2]
-_KILLED = KINDS if EVERYTHING else KINDS[1 - SEED % 2 :: 2]
 _ENGINES = ENGINES if EVERYTHING else [random.Random(SEED).choice(ENGINES)]
 # The number of runs through all writes with kills. Each run kills the service at later moments than the previous run,
 # so it takes longer.
@@ -249,7 +246,7 @@ async def test_twenty_concurrent_requests_make_each_write_once(
         prepared(emulator, store_config) as (place, caller),
         open_mortal_service(tmp_path / "svc", settings(emulator, store_config)) as service,
     ):
-        for kind in _CONCURRENT:
+        for kind in KINDS:
             write = await ask(place, caller, kind)
             await send(service, write, impatient=6)
             await settle(service, place, caller)
@@ -274,7 +271,7 @@ async def test_writes_are_made_once_if_the_service_is_killed(
     chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
     environ = settings(emulator, store_config)
     async with prepared(emulator, store_config) as (place, caller):
-        left = list(_KILLED)
+        left = list(KINDS)
         write: RepeatedWrite | None = None
         while left or write is not None:
             moment = chance.randint(1, 4 * walk)

@@ -157,7 +157,7 @@ async def test_service_rejects_requests_while_its_database_does_not_respond(emul
                         response = await service.client.get(f"{service.url}/v1/me", headers=service.headers)
                         assert (response.status_code, response.json()["error"]["code"]) == (503, "busy")
                         assert int(response.headers["Retry-After"]) > 0
-                    page = await service.client.get(f"{service.url}/s/{'a' * 22}", headers={"Accept": "text/html"})
+                    page = await service.client.get(f"{service.url}/s/shs_{'a' * 20}", headers={"Accept": "text/html"})
                 assert (page.status_code, page.headers["Content-Type"]) == (503, "text/html; charset=utf-8")
                 assert int(page.headers["Retry-After"]) > 0
                 network.restore(forget=True)

@@ -148,14 +148,14 @@ def test_ended_and_unknown_pages_look_the_same_and_are_in_the_viewers_language(b
     for locale, title in (("en-US", "This page is not available"), ("de-AT", "Diese Seite ist nicht verfügbar")):
         shown = []
         with viewer(browser, locale=locale) as page:
-            for url in (share["url"], f"{furnished.url}/s/shs_{'a' * 20}"):
+            for url in (share["url"], f"{furnished.url}/s/shs_{'a' * 20}", share["url"][:-4]):
                 response = page.goto(url)
                 assert response is not None
                 assert response.status == 404
                 expect(page.get_by_role("heading", level=1)).to_have_text(title)
                 shown.append(page.locator("#app").inner_html())
             assert page.evaluate("document.documentElement.lang") == locale[:2]
-        assert shown[0] == shown[1]
+        assert len(set(shown)) == 1
 
 
 @pytest.mark.rule("Y13")

@@ -17,6 +17,7 @@ from werkzeug.datastructures import Headers
 
 from svc.actors.requests.live_reads import Unavailable
 from svc.api import shared as api
+from svc.api.endpoint import ID_PREFIXES
 from svc.api.reports import Counts
 from svc.clock import DAY_MS, day_of
 from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError, StoreUnavailable, Unauthorized
@@ -26,7 +27,7 @@ from svc.http.resources.reports import asked_report, asked_span
 from svc.http.resources.share_lookups import ShareLookups
 from svc.http.serving.credentials import RateLimited, bearer, networks_of
 from svc.http.serving.front import headers_of
-from svc.ids import digest
+from svc.ids import digest, is_id
 from svc.limits import SlidingLimit
 from svc.logs import add_log_context
 from svc.model import Account, Link, Site
@@ -171,6 +172,8 @@ class SharedPages:
 
         Raises NotFound if there is none, or RateLimited if the client's network has sent too many unknown secrets.
         """
+        if not is_id(ID_PREFIXES["secret"], secret):
+            raise NotFound
         own_network, _ = networks_of(request.client)
         found = await self._lookups.find(own_network, digest(secret))
         if found is None:
@@ -183,7 +186,7 @@ class SharedPages:
 
         Raises NotFound if the share does not show this site.
         """
-        if not isinstance(found.target, Account):
+        if not isinstance(found.target, Account) or not is_id(ID_PREFIXES["site_id"], site_id):
             raise NotFound
         site = await self._store.peek(shares.available_site(found.account.id, site_id))
         if site is None:

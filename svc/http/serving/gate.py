@@ -27,7 +27,6 @@ from svc.http.serving.request_parts import (
     discard_body,
     idempotency_key,
     path_id,
-    path_ids,
     query_of,
     raw_body,
     request_info,
@@ -139,10 +138,10 @@ class Gate:
         handler: Callable[[PublicRead[Q]], Awaitable[ResponseBody | Response]],
         path: Mapping[str, str],
     ) -> Response:
-        """Serve a read request that needs no credential."""
+        """Serve a read request that needs no credential. The handler checks the format of the ids in the path."""
         info = request_info(self._credentials)
         query = query_of(endpoint)
-        object_id, part_id, *_ = *path_ids(endpoint, path), "", ""
+        object_id, part_id, *_ = *(path[name] for name in endpoint.id_names), "", ""
         return to_response(await handler(PublicRead(object_id, part_id, query, info)), endpoint.status)
 
     async def open(

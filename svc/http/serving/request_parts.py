@@ -46,16 +46,11 @@ def request_info(credentials: Credentials) -> RequestInfo:
 
 
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
-    """Return the first of `path_ids`, or "" if there is none. Raises NotFound if an id or tag is malformed."""
-    return next(iter(path_ids(endpoint, path)), "")
+    """Return the first id or the normalized tag in the path, or "" if there is none.
 
-
-def path_ids(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the ids and normalized tags in the path.
-
-    If an id or tag is malformed, raises NotFound without querying the store.
+    If it is malformed, raises NotFound without querying the store.
     """
-    return tuple(_path_part(name, path[name]) for name in endpoint.id_names)
+    return next((_path_part(name, path[name]) for name in endpoint.id_names), "")
 
 
 def _path_part(name: str, given: str) -> str:
