@@ -22,7 +22,7 @@ class GermanMeaning(NamedTuple):
 
 
 _CONTACT_OPERATOR = "Wenden Sie sich an den Betreiber."
-_TRY_AGAIN = "Versuchen Sie es erneut. Wenn das Problem bleibt, wenden Sie sich an den Betreiber."
+_TRY_AGAIN = "Versuchen Sie es erneut. Wenn das Problem weiterhin besteht, wenden Sie sich an den Betreiber."
 _RENEW = "Erneuern Sie es mit einem neuen Bootstrap-Token."
 
 GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
@@ -80,7 +80,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "site_exists": GermanMeaning("Das Konto hat schon eine Website mit diesem Host."),
     "site_on_link_host": GermanMeaning(
-        "Dieser Host ist der Link-Host des Kontos. Er liefert nur Links aus.",
+        "Dieser Host ist der Link-Host des Kontos. Er ist nur für Kurzlinks da.",
         "Geben Sie den Host Ihrer Website an, oder legen Sie zuerst einen anderen Link-Host fest.",
     ),
     "link_exists": GermanMeaning("Das Konto hat schon einen Link mit diesem Code.", "Wählen Sie einen anderen Code."),
@@ -99,7 +99,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "route_conflict": GermanMeaning(
         "Ein anderer Worker verwendet diese Route schon.",
-        "Löschen Sie die andere Route im Cloudflare-Dashboard. Der Dienst legt seine dann automatisch an.",
+        "Löschen Sie die andere Route im Cloudflare-Dashboard. Der Dienst legt seine eigene Route dann automatisch an.",
     ),
     "site_not_active": GermanMeaning("Die Website ist gelöscht."),
     "note_automatic": GermanMeaning(
@@ -117,8 +117,8 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "bootstrap_permission_error": GermanMeaning(
         "Dem Bootstrap-Token fehlt eine Berechtigung.",
-        "Erstellen Sie eines mit „Account Settings: Read“, „Account API Tokens: Edit“ und den als fehlend markierten"
-        " Berechtigungen.",
+        "Erstellen Sie ein neues mit „Account Settings: Read“, „Account API Tokens: Edit“ und den als fehlend"
+        " markierten Berechtigungen.",
     ),
     "zone_not_found": GermanMeaning(
         "Der Host liegt in keiner Zone des Kontos.",
@@ -158,7 +158,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "service_full": GermanMeaning("Der Dienst hat sein Kontenlimit erreicht.", _CONTACT_OPERATOR),
     "not_configured": GermanMeaning("Der Betreiber hat diese Funktion nicht eingerichtet.", _CONTACT_OPERATOR),
     "busy": GermanMeaning("Der Dienst ist ausgelastet."),
-    "revoked": GermanMeaning("Das Arbeits-Token wurde gelöscht oder deaktiviert oder ist abgelaufen.", _RENEW),
+    "revoked": GermanMeaning("Das Arbeits-Token ist abgelaufen oder wurde gelöscht oder deaktiviert.", _RENEW),
     "token_refused": GermanMeaning(
         "Cloudflare lehnt das Arbeits-Token ab.",
         "Warten Sie: Der Dienst versucht es alle zehn Minuten erneut. Wurde das Token gelöscht, erneuern Sie es.",
@@ -190,7 +190,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "schema_newer": GermanMeaning(
         "Die Datenbank des Workers stammt von einer neueren Version des Dienstes. Es wurde nichts geändert.",
-        "Bitten Sie den Betreiber, diese Version einzusetzen. Der Worker zählt weiter.",
+        "Bitten Sie den Betreiber, die neuere Version einzusetzen. Der Worker zählt weiter.",
     ),
     "cron_limit": GermanMeaning(
         "Im Cloudflare-Konto ist kein Cron-Trigger mehr frei.",
@@ -212,7 +212,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "link_host_not_resolved": GermanMeaning(
         "Der Link-Host hat im öffentlichen DNS keine Adresse.",
-        "Prüfen Sie den DNS-Eintrag im Cloudflare-Dashboard, beim Registrar die Nameserver und den DS-Eintrag.",
+        "Prüfen Sie im Cloudflare-Dashboard den DNS-Eintrag und beim Registrar die Nameserver und den DS-Eintrag.",
     ),
     "link_host_unreachable": GermanMeaning(
         "Der Dienst hat den Link-Host nicht erreicht.",

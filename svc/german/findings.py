@@ -17,7 +17,10 @@ _FINISHED = "ist abgeschlossen"
 _TO_WORKER = "führt zum Worker"
 _SERVED = "zeigt Besuchern die Antwort des Workers"
 _DELETED = "wurde außerhalb des Dienstes gelöscht"
-_NOT_REPORTED = "hat nicht mehr alle Daten von {tables}: Dort gezählte, noch nicht gemeldete Ereignisse sind verloren"
+_NOT_REPORTED = (
+    "enthält nicht mehr alle Daten der Tabellen {tables}: Ereignisse, die gezählt, aber noch nicht gemeldet wurden,"
+    " sind verloren"
+)
 
 GERMAN_FINDINGS = finding.Phrases(
     things={
@@ -49,7 +52,7 @@ GERMAN_FINDINGS = finding.Phrases(
         "script_not_known": Words(
             "script",
             _AS_UPLOADED,
-            "wurde vom Dienst hochgeladen, aber im Speicher des Dienstes fehlen Daten darüber",
+            "wurde vom Dienst hochgeladen, aber in dessen Datenbank fehlen Angaben dazu",
         ),
         "script_not_installed": Words("script", _INSTALLED, "ist nicht installiert: {said}"),
         "bindings_differ": Words(
@@ -109,7 +112,9 @@ GERMAN_FINDINGS = finding.Phrases(
         "link_host_not_connected": Words("link_host", _SERVED, "nimmt keine Verbindungen an"),
         "link_host_not_http": Words("link_host", _SERVED, "sendet keine HTTP-Antwort"),
         "link_host_certificate": Words("link_host", _SERVED, "hat kein gültiges Zertifikat: {said}"),
-        "link_host_redirected": Words("link_host", _SERVED, "leitet Besucher vor dem Worker zu {location} um"),
+        "link_host_redirected": Words(
+            "link_host", _SERVED, "leitet Besucher zu {location} um, bevor sie den Worker erreichen"
+        ),
         "link_host_challenged": Words("link_host", _SERVED, "zeigt eine Sicherheitsabfrage von Cloudflare"),
         "link_host_other_answer": Words(
             "link_host", _SERVED, "antwortet mit dem Status {status}, der nicht vom Worker stammt"

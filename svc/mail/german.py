@@ -13,11 +13,11 @@ _MONTHS = (
 )  # fmt: skip
 
 _BROKEN_TARGETS = (
-    "Diese Ziele Ihrer Links haben seit mindestens einem Tag ein Problem:\n\n{targets}\n\n"
+    "Bei diesen Zielen Ihrer Links besteht seit mindestens einem Tag ein Problem:\n\n{targets}\n\n"
     "Öffnen Sie jedes Ziel in einem Browser. Wenn es nicht funktioniert, ändern Sie den Link oder die Seite. Wenn es"
     " funktioniert, weist der Server unsere Anfragen ab, und Sie können das Problem ignorieren.\n\n"
     "Links ansehen:\n\n{link}\n\n"
-    "Sie erhalten höchstens eine dieser E-Mails pro Tag, und jedes Problem wird nur einmal gemeldet. In Ihrem Profil"
+    "Sie erhalten höchstens eine solche E-Mail pro Tag, und jedes Problem wird nur einmal gemeldet. In Ihrem Profil"
     " oder mit PATCH /v1/me können Sie diese E-Mails abschalten."
 )
 
@@ -92,11 +92,11 @@ GERMAN = Words(
     ),
     email_change_requested=Text(
         "Ihre E-Mail-Adresse bei {service} soll geändert werden",
-        "In einer Sitzung Ihres Benutzerkontos bei {service_url} wurde angefordert, die E-Mail-Adresse in {new_email}"
-        " zu ändern. Sie ändert sich, sobald der Link in unserer E-Mail an die neue Adresse geöffnet wird.\n\n"
+        "Jemand, der mit Ihrem Benutzerkonto bei {service_url} angemeldet ist, möchte die E-Mail-Adresse in {new_email}"
+        " ändern. Die Änderung wird wirksam, sobald der Link in unserer E-Mail an die neue Adresse geöffnet wird.\n\n"
         "Wenn Sie das waren, müssen Sie nichts tun. Andernfalls öffnen Sie diesen Link, um Ihre Adresse zu behalten und"
         " ein neues Passwort festzulegen:\n\n{link}\n\n"
-        "Der Link gilt bis {expiry}, auch wenn die Adresse schon geändert wurde, und beendet alle Sitzungen. Prüfen Sie"
+        "Der Link gilt bis {expiry}, auch wenn die Adresse schon geändert wurde. Er beendet alle Sitzungen. Prüfen Sie"
         " danach Ihre API-Schlüssel.",
         "Bisherige Adresse behalten",
     ),
@@ -104,14 +104,14 @@ GERMAN = Words(
         "link": Text(
             "Ihr Link {name} wurde gesperrt",
             "Der Betreiber dieses Dienstes hat Ihren Link {name} gesperrt.\n\nGrund: {reason}\n\n"
-            "Wer den Link aufruft, erhält jetzt die Antwort für einen unbekannten Link. Die Summen bleiben erhalten."
+            "Wer den Link aufruft, sieht jetzt dasselbe wie bei einem unbekannten Link. Der Bericht bleibt erhalten."
             " Nur der Betreiber kann den Link wieder freigeben. Link ansehen:\n\n{link}",
             "Link ansehen",
         ),
         "site": Text(
             "Ihre Website {name} wurde gesperrt",
             "Der Betreiber dieses Dienstes hat Ihre Website {name} gesperrt.\n\nGrund: {reason}\n\n"
-            "Aufrufe der Website werden nicht mehr gezählt. Die Summen bleiben erhalten. Nur der Betreiber kann die"
+            "Aufrufe der Website werden nicht mehr gezählt. Der Bericht bleibt erhalten. Nur der Betreiber kann die"
             " Website wieder freigeben. Website ansehen:\n\n{link}",
             "Website ansehen",
         ),
@@ -150,8 +150,8 @@ GERMAN = Words(
         "Konto ansehen",
     ),
     needs_attention=Text(
-        "{name} erfordert Ihre Aufmerksamkeit: {problem}",
-        "Das Konto {name} erfordert Ihre Aufmerksamkeit.\n\n{details}\n\nKonto ansehen:\n\n{link}",
+        "Problem mit dem Konto {name}: {problem}",
+        "Beim Konto {name} gibt es ein Problem.\n\n{details}\n\nKonto ansehen:\n\n{link}",
         "Konto ansehen",
     ),
     cause="Was ist passiert? {cause}",
@@ -159,17 +159,18 @@ GERMAN = Words(
     about_notices="Sie erhalten eine E-Mail pro Problem und eine weitere, wenn das Konto wieder in Ordnung ist. In"
     " Ihrem Profil oder mit PATCH /v1/me können Sie diese E-Mails abschalten.",
     problems={
-        "revoked": "Das Arbeits-Token des Kontos wurde in Cloudflare gelöscht oder deaktiviert oder ist abgelaufen.",
+        "revoked": "Das Arbeits-Token des Kontos ist abgelaufen oder wurde in Cloudflare gelöscht oder deaktiviert.",
         "permission_error": "Dem Arbeits-Token des Kontos fehlt eine Berechtigung.",
         "resource_drift": "Ressourcen des Dienstes in Cloudflare wurden außerhalb des Dienstes geändert oder gelöscht.",
         "no_connection": "Der Worker des Kontos hat sich seit einem Tag nicht gemeldet.",
         "token_expires_soon": "Das Arbeits-Token des Kontos läuft bald ab.",
         "over": "Das Konto hat ein Limit seines Cloudflare-Tarifs erreicht.",
     },
-    other_problem="Das Konto erfordert Ihre Aufmerksamkeit.",
+    other_problem="Beim Konto gibt es ein Problem.",
     expires_on="Das Arbeits-Token des Kontos läuft am {day} (UTC) ab.",
     limits={
-        "requests": "Am {day} hatten die Worker des Kontos {used} Anfragen; der Tarif erlaubt {limit} pro Tag.",
+        "requests": "Am {day} haben die Worker des Kontos {used} Anfragen verarbeitet; der Tarif erlaubt {limit} pro"
+        " Tag.",
         "writes": "Am {day} haben die Datenbanken des Kontos {used} Zeilen geschrieben; der Tarif erlaubt {limit} pro"
         " Tag.",
         "reads": "Am {day} haben die Datenbanken des Kontos {used} Zeilen gelesen; der Tarif erlaubt {limit} pro Tag.",
@@ -184,22 +185,22 @@ GERMAN = Words(
     upgrade="Wechseln Sie zu einem größeren Cloudflare-Tarif, oder löschen Sie einige Websites dieses Kontos.",
     report_confirm={
         "reports": Text(
-            "Bestätigen Sie E-Mail-Berichte über {about}",
-            "{owner} möchte Ihnen E-Mail-Berichte über {about} senden: mit Aufrufen, Besuchern und den meistbesuchten"
+            "Bestätigen Sie E-Mail-Berichte zu {about}",
+            "{owner} möchte Ihnen E-Mail-Berichte zu {about} senden: mit Aufrufen, Besuchern und den meistbesuchten"
             " Seiten. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
             "Ohne Ihre Zustimmung erhalten Sie keine Berichte. Diese E-Mail kommt von {service_url}.",
             "Zustimmen oder ablehnen",
         ),
         "alerts": Text(
-            "Bestätigen Sie E-Mail-Warnungen über {about}",
-            "{owner} möchte Ihnen E-Mail-Warnungen über {about} senden, wenn die Zahl der Aufrufe ungewöhnlich hoch"
+            "Bestätigen Sie E-Mail-Warnungen zu {about}",
+            "{owner} möchte Ihnen E-Mail-Warnungen zu {about} senden, wenn die Zahl der Aufrufe ungewöhnlich hoch"
             " oder niedrig ist. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
             "Ohne Ihre Zustimmung erhalten Sie keine Warnungen. Diese E-Mail kommt von {service_url}.",
             "Zustimmen oder ablehnen",
         ),
         "reports_and_alerts": Text(
-            "Bestätigen Sie E-Mail-Berichte und Warnungen über {about}",
-            "{owner} möchte Ihnen E-Mail-Berichte und Warnungen über {about} senden. Die Berichte enthalten Aufrufe,"
+            "Bestätigen Sie E-Mail-Berichte und Warnungen zu {about}",
+            "{owner} möchte Ihnen E-Mail-Berichte und Warnungen zu {about} senden. Die Berichte enthalten Aufrufe,"
             " Besucher und die meistbesuchten Seiten. Eine Warnung erhalten Sie, wenn die Zahl der Aufrufe ungewöhnlich"
             " hoch oder niedrig ist. Öffnen Sie diesen Link, um zuzustimmen oder abzulehnen:\n\n{link}\n\n"
             "Ohne Ihre Zustimmung erhalten Sie weder Berichte noch Warnungen. Diese E-Mail kommt von {service_url}.",

@@ -95,6 +95,6 @@ ALERT = AlertWords(
     },
     once="Solange dieser Zustand andauert, erhalten Sie keine weitere Warnung.",
     open="Bericht ansehen:",
-    why="Sie erhalten diese E-Mail, weil {address} Warnungen über {host} auf {service_url} abonniert hat. Um alle"
+    why="Sie erhalten diese E-Mail, weil {address} Warnungen zu {host} auf {service_url} abonniert hat. Um alle"
     " Berichte und Warnungen abzubestellen, öffnen Sie diesen Link:",
 )

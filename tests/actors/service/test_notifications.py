@@ -120,10 +120,7 @@ async def test_email_is_in_the_language_of_the_user_and_names_the_finding(quiet)
     quiet.clock.advance_s(AFTER_S)
     await run_duties(quiet)
     [(subject, text)] = await sent(quiet)
-    assert (
-        subject
-        == f"{account.name} erfordert Ihre Aufmerksamkeit: Dem Arbeits-Token des Kontos fehlt eine Berechtigung."
-    )
+    assert subject == f"Problem mit dem Konto {account.name}: Dem Arbeits-Token des Kontos fehlt eine Berechtigung."
     assert "Das Arbeits-Token hat die Berechtigung D1: Edit nicht oder nicht für alle Ressourcen: No." in text
     assert GERMAN_ERRORS["permission_error"].remedy in text
     assert "The worker is broken" not in text

@@ -59,7 +59,7 @@ const account = {
       "Das Bootstrap-Token ist noch gültig. Verwenden Sie es für den nächsten Versuch, oder löschen Sie es im Cloudflare-Dashboard unter Manage Account → Account API Tokens.",
   },
   locations: {
-    "": "Automatisch (beim Dienst)",
+    "": "Automatisch (in der Nähe des Dienstes)",
     wnam: "Westliches Nordamerika",
     enam: "Östliches Nordamerika",
     weur: "Westeuropa",
@@ -234,7 +234,7 @@ const account = {
     dropped: "Nicht gezählt",
   },
   reasons: {
-    budget: "die kostenlosen Datenbankzeilen des Tages waren verbraucht",
+    budget: "das kostenlose Tageskontingent an Datenbankzeilen war aufgebraucht",
     invalid: "nicht von unserem Snippet gesendet",
     unknown_target: "unbekannte Website oder unbekannter Link",
     too_old: "kam nach Abschluss des Tages an",
@@ -312,10 +312,10 @@ const account = {
   disconnect: {
     title: (name) => `${name} trennen`,
     explain:
-      "Routen, Worker und Datenbank werden aus dem Cloudflare-Konto entfernt, die Websites und Links des Kontos hier gelöscht. Es wird nicht mehr gezählt, und Kurzlinks funktionieren nicht mehr.",
+      "Routen, Worker und Datenbank werden aus dem Cloudflare-Konto entfernt. Die Websites und Links des Kontos werden in diesem Dienst gelöscht. Es wird nicht mehr gezählt, und Kurzlinks funktionieren nicht mehr.",
     stays: "Die Berichte bleiben erhalten. Das Trennen dauert bis zu einer Minute.",
     submit: "Trennen",
-    asking: "Wird getrennt…",
+    asking: "Wird getrennt …",
     done: "Getrennt",
     clean: "Aus dem Cloudflare-Konto wurde alles entfernt.",
     cleanButToken:

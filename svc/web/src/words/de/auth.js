@@ -32,7 +32,7 @@ const auth = {
     known: "Schon registriert?",
     closed: "Die Registrierung ist geschlossen. Nur der Betreiber kann Benutzer hinzufügen.",
     inviteOnly:
-      "Für die Registrierung brauchen Sie eine Einladung. Öffnen Sie den Link darin, oder bitten Sie den Betreiber darum.",
+      "Für die Registrierung brauchen Sie eine Einladung. Öffnen Sie den Link in Ihrer Einladung, oder bitten Sie den Betreiber um eine.",
     badInvitation:
       "Diese Einladung ist abgelaufen, wurde widerrufen oder schon verwendet. Bitten Sie den Betreiber um eine neue.",
     contact: "Kontakt zum Betreiber:",

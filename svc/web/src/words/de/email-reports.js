@@ -11,7 +11,7 @@ const emailReports = {
   help: "So funktionieren E-Mail-Berichte (englisch)",
   weekly: "Wochenbericht, montags",
   monthly: "Monatsbericht, am Ersten des Monats",
-  alerts: "Warnungen bei ungewöhnlich vielen, wenigen oder fehlenden Aufrufen",
+  alerts: "Warnungen, wenn es ungewöhnlich viele, ungewöhnlich wenige oder keine Aufrufe gibt",
   next: (day) => `nächster am ${day}`,
   recipients: "Empfänger",
   none: "Noch keine Empfänger.",

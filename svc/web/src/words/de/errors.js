@@ -14,7 +14,7 @@ const errors = {
   ],
   unexpected: [
     "Die Antwort kam nicht vom Dienst.",
-    "Laden Sie die Seite neu. Wenn das Problem bleibt, wenden Sie sich an den Betreiber.",
+    "Laden Sie die Seite neu. Wenn das Problem weiterhin besteht, wenden Sie sich an den Betreiber.",
   ],
   "invalid_bootstrap.expired": [
     "Das Bootstrap-Token ist abgelaufen.",

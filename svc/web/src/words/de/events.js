@@ -58,7 +58,7 @@ const events = {
     "site.delete": "Website gelöscht",
     "site.rotate": "Snippet ersetzt",
     "site.disable": "Website gesperrt",
-    "site.enable": "Website freigegeben",
+    "site.enable": "Website wieder freigegeben",
     "link.create": "Link erstellt",
     "link.change": "Link geändert",
     "link.delete": "Link gelöscht",

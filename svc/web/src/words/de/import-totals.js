@@ -21,7 +21,7 @@ export default {
   nothing: "Keine neuen Tage zu importieren",
   unchanged: (count) => `${days(count)} bereits importiert`,
   different: (count) => `${days(count)} bereits mit anderen Zahlen importiert`,
-  countedHere: (count) => `${days(count)} übersprungen, weil dieser Dienst sie selbst gezählt hat`,
+  countedHere: (count) => `${days(count)} übersprungen, weil dieser Dienst dafür schon eigene Zahlen hat`,
   rejected: (count) =>
     plural(count, {
       one: "1 Zeile kann nicht importiert werden:",
@@ -29,8 +29,8 @@ export default {
     }),
   line: (line) => `Zeile ${line}:`,
   lists: (months) =>
-    `Auch die Listen der Seiten, Quellen, Länder und Geräte importieren (${plural(months, { one: "1 Monat", other: `${number(months)} Monate` })})`,
-  replace: "Tage mit anderen Zahlen überschreiben",
+    `Auch die Aufschlüsselungen nach Seiten, Quellen, Ländern und Geräten importieren (${plural(months, { one: "1 Monat", other: `${number(months)} Monate` })})`,
+  replace: "Tage überschreiben, deren Zahlen abweichen",
   submit: (count) => (count > 0 ? `${days(count)} importieren` : "Listen importieren"),
   done: (count) => (count > 0 ? `${days(count)} importiert.` : "Listen importiert."),
 };

@@ -8,7 +8,7 @@ const keys = {
   make: "Neuer API-Schlüssel",
   none: "Noch keine API-Schlüssel.",
   plan: (plan) => `Tarif: ${plan}`,
-  full: "Alle API-Schlüssel Ihres Tarifs sind belegt. Widerrufen Sie einen, den Sie nicht mehr brauchen, oder bitten Sie den Betreiber um mehr.",
+  full: "Sie haben die Höchstzahl an API-Schlüsseln Ihres Tarifs erreicht. Widerrufen Sie einen, den Sie nicht mehr brauchen, oder bitten Sie den Betreiber um mehr.",
   name: "Name",
   nameHint: "Zum Beispiel „Nächtlicher Export“.",
   unnamed: "Ohne Namen",

@@ -21,7 +21,7 @@ const link = {
   copyKey: "Kurzlink kopieren",
   qrKey: "QR-Code anzeigen",
   editKey: "bearbeiten",
-  clickFlight: "Einzelne Standorte von Cloudflare liefern bis zu eine Minute lang noch die vorige Fassung aus.",
+  clickFlight: "Einzelne Cloudflare-Standorte liefern noch bis zu einer Minute die vorige Fassung des Links aus.",
   target: "Ziel",
   made: (ago) => `Erstellt ${ago}`,
 };

@@ -52,14 +52,14 @@ const links = {
   codeStays: "Der Code lässt sich nicht ändern, damit gedruckte Links gültig bleiben.",
   meanwhile: {
     said: "Dieser Link wurde von jemand anderem oder in einem anderen Fenster geändert.",
-    now: "Aktuelle Fassung:",
+    now: "Gespeicherte Fassung:",
     choose:
-      "Ihre Änderungen sind noch da. Speichern Sie erneut, um die aktuelle Fassung zu überschreiben, oder übernehmen Sie diese.",
-    take: "Aktuelle Fassung übernehmen",
+      "Ihre Änderungen sind noch da. Speichern Sie erneut, um die inzwischen gespeicherte Fassung zu überschreiben, oder übernehmen Sie diese Fassung und verwerfen Sie Ihre Änderungen.",
+    take: "Gespeicherte Fassung übernehmen",
   },
   wasDeleted: "Dieser Link wurde gelöscht. Sein Bericht bleibt erhalten.",
   wasDeletedDisabled:
-    "Dieser Link wurde gelöscht. Sein Bericht bleibt erhalten, sein Code kann nicht wieder verwendet werden.",
+    "Dieser Link wurde gelöscht. Sein Bericht bleibt erhalten, aber sein Code kann nicht wiederverwendet werden.",
   confirm: {
     title: (link) => `${link} löschen?`,
     text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Sein Bericht bleibt erhalten. Der Link lässt sich 30 Tage lang wiederherstellen, sofern kein anderer Link seinen Code verwendet.",
@@ -167,7 +167,7 @@ const links = {
     text: "Links",
     file: "Oder Datei auswählen",
     drop: "Sie können die Datei auch hier ablegen.",
-    unreadable: "Die Datei ist nicht lesbar. Wählen Sie eine andere, oder fügen Sie ihre Zeilen ein.",
+    unreadable: "Die Datei ist nicht lesbar. Wählen Sie eine andere Datei, oder fügen Sie die Zeilen direkt ein.",
     readFrom: (name) => `Aus der Datei ${name}.`,
     look: "Vorschau",
     lookAgain: "Zurück zur Eingabe",

@@ -65,14 +65,14 @@ const profile = {
     order: [
       "Sie werden überall abgemeldet, und Ihre API-Schlüssel werden ungültig.",
       "Alle Cloudflare-Konten werden getrennt: Routen, Worker und Datenbanken werden entfernt.",
-      "Ihre Summen werden gelöscht, danach alle übrigen Daten.",
+      "Ihre Statistiken werden gelöscht, danach alle übrigen Daten.",
       "Was sich nicht entfernen ließ, wird am Ende aufgelistet. Die Liste wird nur einmal angezeigt.",
     ],
     minutes: "Das dauert meist Sekunden, bei vielen Konten Minuten. Das Löschen lässt sich nicht rückgängig machen.",
     submit: "Benutzerkonto löschen",
     gone: "Ihr Benutzerkonto wurde gelöscht",
     goneText: "Von Ihnen sind hier keine Daten mehr gespeichert.",
-    onlyHere: "Das Folgende wird nur einmal angezeigt. Kopieren Sie es, bevor Sie die Seite verlassen.",
+    onlyHere: "Diese Angaben werden nur einmal angezeigt. Kopieren Sie sie, bevor Sie die Seite verlassen.",
     tokens: "Zu widerrufende Tokens",
     tokensText:
       "Der Dienst konnte diese Tokens nicht löschen. Widerrufen Sie sie im Cloudflare-Dashboard unter Manage Account → Account API Tokens.",

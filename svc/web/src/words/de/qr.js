@@ -15,7 +15,8 @@ const qr = {
   logo: (name) => `Logo von ${name}`,
   margin: "Rand",
   margins: (modules) => (modules === 0 ? "Keiner" : plural(modules, { one: "# Modul", other: "# Module" })),
-  marginHint: "Scanner brauchen 4 Module. Setzen Sie den Code bei einem schmaleren Rand auf einen hellen Hintergrund.",
+  marginHint:
+    "Scanner brauchen ringsum einen Rand von 4 Modulen. Setzen Sie den Code bei einem schmaleren Rand auf einen hellen Hintergrund.",
   size: "Größe",
   pixels: (size, cm) => `${size} × ${size} Pixel, im Druck bis ${cm} cm`,
   svg: "SVG herunterladen",

@@ -10,7 +10,7 @@ const range = {
     last_month: "Letzter Monat",
     "12mo": "12 Monate",
     year: "Dieses Jahr",
-    all: "Gesamte Zeit",
+    all: "Gesamter Zeitraum",
   },
   from: "Von (UTC)",
   to: "Bis (UTC)",

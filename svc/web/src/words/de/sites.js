@@ -23,7 +23,7 @@ const sites = {
   noneDeleted: "Keine gelöschten Websites.",
   host: "Host",
   hostHint:
-    "So, wie Besucher ihn eingeben, etwa example.com oder blog.example.com. Falls Zone oder DNS-Eintrag noch nicht bereit sind, steht auf der Seite der Website, was zu tun ist.",
+    "So, wie Besucher ihn eingeben, etwa example.com oder blog.example.com. Falls Zone oder DNS-Eintrag noch nicht bereit sind, erfahren Sie nach dem Hinzufügen, was zu tun ist.",
   zones: "Zonen Ihrer Konten",
   zonesCut: "Nicht alle Zonen des Kontos sind aufgeführt. Sie können einen Host in jeder Zone eingeben.",
   more: "Ausnahmen",
@@ -46,13 +46,14 @@ const sites = {
   countries: "Ausgenommene Länder",
   noCountries: "Keine",
   asns: "Ausgenommene autonome Systeme (ASN)",
-  asnsHint: "Nummern der Netze von Anbietern und Unternehmen, durch Kommas getrennt, höchstens 20. Beispiel: AS64496.",
+  asnsHint:
+    "AS-Nummern der Netze von Providern und Unternehmen, durch Kommas getrennt, höchstens 20. Beispiel: AS64496.",
   gpc: "Global Privacy Control und Do Not Track beachten",
   optOut: {
     offer: "Besuchern eine Seite anbieten, auf der sie die Zählung ausschalten können",
     title: "Seite für Besucher",
     explain:
-      "Auf dieser Seite können Besucher die Zählung für ihren Browser aus- und wieder einschalten. Nur ein Browser mit ausgeschalteter Zählung speichert ein Cookie.",
+      "Auf dieser Seite können Besucher die Zählung für ihren Browser aus- und wieder einschalten. Ein Cookie wird nur in Browsern gespeichert, in denen die Zählung ausgeschaltet ist.",
     copyAddress: "Adresse kopieren",
     privacy: "Text für Ihre Datenschutzerklärung",
     privacyText: (address) =>
