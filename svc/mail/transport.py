@@ -48,14 +48,17 @@ class _Policy(EmailPolicy):
     """An email policy that folds only the subject header, because some mail software cannot read folded addresses.
 
     RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject or name needs several encoded
-    words.
+    words. `EmailPolicy` would encode only the non-ASCII words of a subject, and sometimes add a space before a word that
+    begins a line.
     """
 
     def fold(self, name: str, value: Any) -> str:
         """Return the folded header as text."""
         folded: str
-        if name == "Subject":
+        if name == "Subject" and value.isascii():
             folded = EmailPolicy(linesep=self.linesep).fold(name, value)
+        elif name == "Subject":
+            folded = f"Subject: {Header(value, 'utf-8', header_name=name).encode(linesep=self.linesep)}{self.linesep}"
         elif name == "From":
             folded = f"From: {_encoded(value.addresses[0])}{self.linesep}"
         else:

@@ -201,6 +201,18 @@ def test_headers_and_parts_are_encoded(language):
         assert f'<html lang="{language}">' in page.get_content()
 
 
+@pytest.mark.parametrize("policy", [_READABLE, _WIRE])
+def test_long_subject_has_the_same_spaces_after_folding(policy):
+    for length in range(80):
+        subject = (
+            f"Problem mit dem Konto {'x' * length}: Das Arbeits-Token wurde in Cloudflare gelöscht oder deaktiviert"
+        )
+        one = messages.Email("ann@example.com", subject, "Text")
+        raw = message_of("svc@example.com", one, policy).as_bytes()
+        assert str(email.message_from_bytes(raw, policy=email.policy.default)["Subject"]) == subject
+        assert max(map(len, raw.partition(b"MIME-Version")[0].splitlines())) <= 78
+
+
 @pytest.mark.parametrize(
     ("language", "shown"),
     [
@@ -240,10 +252,8 @@ def test_limit_has_the_numbers_and_the_date_of_the_language():
     limit = {"metric": "requests", "used": 104_200, "limit": 100_000, "day": DAY}
     english, german = (about(language, trouble="over", limit=limit) for language in LANGUAGES)
     assert "received 104,200 requests on November 20, 2026; the plan allows 100,000 a day" in english
-    assert (
-        "Am 20. November 2026 haben die Worker des Kontos 104.200 Anfragen verarbeitet; der Tarif erlaubt 100.000."
-        in german
-    )
+    assert "104.200 Anfragen verarbeitet; der Tarif erlaubt 100.000 pro Tag." in german
+    assert "Am 20. November 2026 haben" in german
     size = {**limit, "metric": "size", "used": 5_412_900_000, "limit": 10_000_000_000}
     assert "belegt 5.412 MB von 10.000 MB" in about("de", trouble="over", limit=size)
 
