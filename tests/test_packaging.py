@@ -132,7 +132,7 @@ def test_documents_are_complete_and_their_links_work(tmp_path):
                 if "://" not in link:
                     assert os.path.normpath(Path(place).parent / link) in places, f"{place}: {link}"
     moved = (tmp_path / "CHANGELOG.md").read_text()
-    assert "[Privacy](use/privacy.md)" in moved
+    assert "[Reports](use/reports.md)" in moved
     assert " Versioning explains" in moved  # a link to a page that is not packaged is replaced by its text
 
 
