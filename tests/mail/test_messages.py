@@ -204,9 +204,7 @@ def test_headers_and_parts_are_encoded(language):
 @pytest.mark.parametrize("policy", [_READABLE, _WIRE])
 def test_long_subject_has_the_same_spaces_after_folding(policy):
     for length in range(80):
-        subject = (
-            f"Problem mit dem Konto {'x' * length}: Das Arbeits-Token wurde gelöscht oder deaktiviert"
-        )
+        subject = f"Problem mit dem Konto {'x' * length}: Das Arbeits-Token wurde gelöscht oder deaktiviert"
         one = messages.Email("ann@example.com", subject, "Text")
         raw = message_of("svc@example.com", one, policy).as_bytes()
         assert str(email.message_from_bytes(raw, policy=email.policy.default)["Subject"]) == subject
