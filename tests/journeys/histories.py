@@ -32,6 +32,8 @@ RULES = (
     {"devices": ["mobile"], "url": "https://a.example/mobile"},
 )
 URL = "https://a.example/"
+# A world with more days lasts long enough for Workers to delete the days of a month with visits.
+_LONG_DAYS = 75
 # Actions of users and events of accounts, with their weights. The weights add up to 100.
 ACTIONS = {
     "nothing": 45, "add": 16, "delete": 5, "rotate": 8, "reinstall": 2, "short budget": 14, "no crons": 7,
@@ -269,10 +271,16 @@ def month_starts(after: int, before: int) -> list[int]:
 
 
 def moments(plan: Plan, begin: int, chance: random.Random) -> list[Moment]:
-    """Return the moments of the plan: some full days, gaps between them, and ends of hours and days."""
+    """Return the moments of the plan: some full days, gaps between them, and ends of hours and days.
+
+    In a long world, one moment is near the beginning and one is on the last day, so that reports at the end need the
+    sums of a month whose days are deleted.
+    """
     first_day = begin // DAY_MS + 1
     full = chance.sample(range(plan.days), k=max(1, plan.moments // 4))
     days = [chance.choice((*full, *full, chance.randrange(plan.days))) for _ in range(plan.moments)]
+    if plan.days > _LONG_DAYS:
+        days += [chance.randrange(_LONG_DAYS // 5), plan.days - 1]
     hours = {(first_day + day) * 24 + chance.choice((*range(24), 23, 23)) for day in days}
     found: list[Moment] = []
     for hour in sorted(hours):
