@@ -18,6 +18,8 @@ import sysconfig
 import tomllib
 from pathlib import Path
 
+from image_archive import write_archive
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGING = ROOT / "packaging"
 BUILD, DIST = ROOT / "build", ROOT / "dist"
@@ -136,9 +138,11 @@ def image() -> None:
         *(f"--build-arg={name}={value}" for name, value in arguments.items()),
         context,
     )
-    archive = DIST / "svc-image.tar"
-    archive.unlink(missing_ok=True)
-    _run("buildah", "push", "--quiet", f"svc:{VERSION}", f"docker-archive:{archive}:svc:{VERSION}")
+    built = BUILD / "svc-image.tar"
+    built.unlink(missing_ok=True)
+    _run("buildah", "push", "--quiet", f"svc:{VERSION}", f"docker-archive:{built}:svc:{VERSION}")
+    write_archive(built, DIST / "svc-image.tar", f"svc:{VERSION}", int(epoch()))
+    built.unlink()
 
 
 def _add_documents(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 VERSION = "0.8.0"
-_SCRIPTS = ("build.py", "components.py", "licences.py", "release.py", "release_check.py", "sbom.py")
+_SCRIPTS = ("build.py", "components.py", "image_archive.py", "licences.py", "release.py", "release_check.py", "sbom.py")
 _COPIED = ("pyproject.toml", "LICENSE", ".gitignore", *(f"packaging/{name}" for name in _SCRIPTS))
 _LOCKS = (
     "edge_worker/package.json",
@@ -142,13 +142,13 @@ def _image(program: dict[str, bytes]) -> bytes:
         "usr/share/doc/base-files/copyright": b"License: GPL-2+\n",
         "usr/lib/svc/_internal/libssl.so.3": b"an older file, which the second layer replaces",
     }
-    layers = [_tar(base), _tar({f"usr/lib/svc/_internal/{name}": content for name, content in program.items()})]
+    layers = [tar_of(base), tar_of({f"usr/lib/svc/_internal/{name}": content for name, content in program.items()})]
     manifest = [{"Config": "config.json", "Layers": [f"{number}.tar" for number in range(len(layers))]}]
     files = {f"{number}.tar": layer for number, layer in enumerate(layers)}
-    return _tar({**files, "manifest.json": json.dumps(manifest).encode()})
+    return tar_of({**files, "manifest.json": json.dumps(manifest).encode()})
 
 
-def _tar(files: dict[str, bytes]) -> bytes:
+def tar_of(files: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name, content in files.items():
