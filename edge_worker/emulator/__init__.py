@@ -40,7 +40,7 @@ By default, the emulator behaves in the following strict ways, which correct cli
     traversal, script elements; additional patterns            none     `firewall_also`
     a new cron starts within                                   15 min   --cron-delay-s, `cron_delay_s`
     … and this share of runs is skipped                        1 in 200 --cron-missed-one-in, `cron_missed_one_in`
-    the response to an upload has no etag (excludeScript)      yes      `shows_upload_etag`
+    the response to an upload has no etag (excludeScript)      always
     above the cron limit, any change to crons is rejected      always
     a zone's records are not proxied and serve a website       grey     `dns` of a zone (client.proxied_zone)
     names two levels below a full zone have no certificate     full     `type` of a zone: full, partial

@@ -443,7 +443,6 @@ class FailureSettingsCall(Body):
 
     `firewall`: true to reject bodies that resemble an attack; `firewall_also`: an additional pattern ("": none).
     `renamed_permission`: a permission that the platform lists under another name ("": none).
-    `shows_upload_etag`: true if responses to uploads have an etag despite `excludeScript`.
     `ignores_fail_open`: true if routes neither store nor show `request_limit_fail_open`.
     """
 
@@ -460,7 +459,6 @@ class FailureSettingsCall(Body):
     firewall: bool | None = None
     firewall_also: str | None = None
     renamed_permission: str | None = None
-    shows_upload_etag: bool | None = None
     ignores_fail_open: bool | None = None
     cron_delay_s: float | None = None
     cron_missed_one_in: int | None = None

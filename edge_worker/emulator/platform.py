@@ -61,7 +61,6 @@ class Platform:
     firewall: bool  # True: bodies that resemble an attack are rejected
     firewall_also: str = ""  # additional pattern to reject
     renamed_permission: str = ""  # the permission with this name is listed under another one
-    shows_upload_etag: bool = False  # responses to uploads have an etag despite excludeScript
     ignores_fail_open: bool = False  # request_limit_fail_open is neither stored nor shown
     cron_delay_s: float = 900  # a new cron starts within this time (Cloudflare docs: cron-triggers)
     cron_missed_one_in: int = 200  # one in N cron runs is skipped; 0: none

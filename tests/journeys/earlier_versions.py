@@ -36,8 +36,8 @@ BUILDS = ROOT / "var/earlier"
 # The oldest version with accounts to upgrade, the last one without options of links, and the last one whose rules have
 # no conditions for languages, operating systems and parameters.
 COMMITS = ("852f550e", "f707d816^", "79ef0158^")
-# This version works only in accounts that have a workers.dev subdomain, while Cloudflare's firewall does not reject its
-# statements, and if the response to an upload has an etag.
+# This version works only in accounts that have a workers.dev subdomain, and only while Cloudflare's firewall does not
+# reject its statements.
 _OLDEST = "852f550e"
 _KNOWN_SETTINGS = """
 import json
@@ -98,7 +98,7 @@ async def test_current_version_takes_over_store_and_worker(
 ) -> None:
     is_oldest = earlier.commit == _OLDEST
     customer = await emulator.create_account([proxied_zone(ZONE)], subdomain="shop" if is_oldest else None)
-    await emulator.set_failure_settings(firewall=not is_oldest, shows_upload_etag=is_oldest)
+    await emulator.set_failure_settings(firewall=not is_oldest)
     store = sqlite_config(tmp_path)
     settings = settings_of(emulator, store, SVC_HTTP_BIND=free_port(), SVC_TIMING_ROLLOUT_EVERY_S="0.3")
     real, noon = await begin_yesterday(emulator, after_ms=2 * HOUR_MS)
@@ -117,7 +117,7 @@ async def test_current_version_takes_over_store_and_worker(
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
         await traffic.visits(20)
 
-    await emulator.set_failure_settings(firewall=True, shows_upload_etag=False)
+    await emulator.set_failure_settings(firewall=True)
     async with open_service(tmp_path / "svc", settings) as service:
         service.headers = headers
         options = await link_with_options(service, account_id)

@@ -154,8 +154,7 @@ async def upload(account: Account, name: str) -> Response:
 
     deployment = await deploy(account, script, version, version.annotations, also=settings)
     response = {**shown(account, script), "deployment_id": deployment.id.replace("-", ""), "startup_time_ms": 1}
-    hides_etag = request.args.get("excludeScript") == "true" and not platform().shows_upload_etag
-    return envelope(response | ({"etag": None} if hides_etag else {}))
+    return envelope(response | ({"etag": None} if request.args.get("excludeScript") == "true" else {}))
 
 
 @routes.get("/accounts/<account_id>/workers/scripts")
