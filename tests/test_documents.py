@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from svc.api.openapi import VERSION
+from svc.store.engines.migrate import migrations
+from svc.worker.bundle import load_bundle
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
@@ -77,3 +81,9 @@ def test_every_page_is_listed_in_the_readme_of_its_folder(folder: str):
 def test_heading_with_code_and_punctuation_gets_the_anchor_of_github():
     assert slug("`svc init` writes: what was decided") == "svc-init-writes-what-was-decided"
     assert slug("Bitly, Short.io and Rebrandly") == "bitly-shortio-and-rebrandly"
+
+
+def test_versioning_names_the_schemas_of_the_current_version():
+    page = (DOCS / "develop/versioning.md").read_text()
+    assert f"Version {VERSION} uses schema {migrations('sqlite')[-1].number}." in page
+    assert f"(schema {load_bundle().schema} in version {VERSION})" in page

@@ -76,7 +76,7 @@ class LinkHost(ResponseBody):
     config: ConfigState
     live_at: Moment | None = Field(
         description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet, or received it from a release of the service before 0.8."
+        " this version yet."
     )
     root_url: str | None = Field(
         description="The URL to which the Worker redirects `/`. Null if the Worker shows a page instead."

@@ -203,7 +203,7 @@ class Link(ResponseBody):
     )
     live_at: Moment | None = Field(
         description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet, or received it from a release of the service before 0.8."
+        " this version yet."
     )
     error: ErrorObject | None = Field(
         description="The reason why the service could not send the link to the Worker. Null if there is no error."

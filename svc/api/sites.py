@@ -160,7 +160,7 @@ class Site(ResponseBody):
     config: ConfigState
     live_at: Moment | None = Field(
         description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet, or received it from a release of the service before 0.8."
+        " this version yet."
     )
     retiring: tuple[Retiring, ...] = Field(
         description="Previous paths of the snippet that still count views, at most ten.",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import Program, Service, environment, eventually, open_service
 from svc.clock import HOUR_MS
 from svc.worker.bundle import load_bundle
@@ -29,16 +29,15 @@ from tests.journeys.traffic import AGENT, MINUTE_MS, Traffic, close_day, stored
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edge_worker.emulator.client import Emulator
+    from edge_worker.emulator.client import Customer, Emulator
 
 ROOT = Path(__file__).parents[2]
 BUILDS = ROOT / "var/earlier"
-# The oldest version with accounts to upgrade, the last one without options of links, and the last one whose rules have
-# no conditions for languages, operating systems and parameters.
-COMMITS = ("852f550e", "f707d816^", "79ef0158^")
-# This version works only in accounts that have a workers.dev subdomain, and only while Cloudflare's firewall does not
-# reject its statements.
-_OLDEST = "852f550e"
+# The last version without options of links, and the last one whose rules have no conditions for languages, operating
+# systems and parameters.
+COMMITS = ("f707d816^", "79ef0158^")
+# A version from before the first schema that is supported. Later versions changed its tables without a migration.
+UNSUPPORTED = "852f550e"
 _KNOWN_SETTINGS = """
 import json
 from svc.config import Config
@@ -60,7 +59,6 @@ def _git(*arguments: str, at: Path = ROOT) -> str:
 class Earlier:
     """An earlier version, built in `folder`. `settings`: the names of its environment variables."""
 
-    commit: str
     folder: Path
     settings: frozenset[str]
 
@@ -79,8 +77,13 @@ class Earlier:
 
 @pytest.fixture(scope="session", params=versions())
 def earlier(request: pytest.FixtureRequest) -> Earlier:
-    """An earlier version, which is built once and kept for later runs."""
-    commit = _git("rev-parse", "--short=8", f"{request.param}^{{commit}}")
+    """An earlier version."""
+    return built(request.param)
+
+
+def built(revision: str) -> Earlier:
+    """Return an earlier version, which is built once and kept for later runs."""
+    commit = _git("rev-parse", "--short=8", f"{revision}^{{commit}}")
     folder = BUILDS / commit
     if not folder.exists():
         _git("clone", "--quiet", "--shared", "--no-checkout", str(ROOT), str(folder))
@@ -88,17 +91,14 @@ def earlier(request: pytest.FixtureRequest) -> Earlier:
     subprocess.run(["make", "build"], cwd=folder, check=True)
     asked: list[str | Path] = [folder / ".venv/bin/python", "-c", _KNOWN_SETTINGS]
     known = subprocess.run(asked, cwd=folder, stdout=subprocess.PIPE, check=True)
-    return Earlier(commit, folder, frozenset(json.loads(known.stdout)))
+    return Earlier(folder, frozenset(json.loads(known.stdout)))
 
 
 @pytest.mark.rule("X7", "A21", "Y11")
 @pytest.mark.timeout(1_800)
 async def test_current_version_takes_over_store_and_worker(
-    earlier: Earlier, emulator: Emulator, tmp_path: Path
+    earlier: Earlier, emulator: Emulator, customer: Customer, tmp_path: Path
 ) -> None:
-    is_oldest = earlier.commit == _OLDEST
-    customer = await emulator.create_account([proxied_zone(ZONE)], subdomain="shop" if is_oldest else None)
-    await emulator.set_failure_settings(firewall=not is_oldest)
     store = sqlite_config(tmp_path)
     settings = settings_of(emulator, store, SVC_HTTP_BIND=free_port(), SVC_TIMING_ROLLOUT_EVERY_S="0.3")
     real, noon = await begin_yesterday(emulator, after_ms=2 * HOUR_MS)
@@ -117,7 +117,6 @@ async def test_current_version_takes_over_store_and_worker(
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
         await traffic.visits(20)
 
-    await emulator.set_failure_settings(firewall=True)
     async with open_service(tmp_path / "svc", settings) as service:
         service.headers = headers
         options = await link_with_options(service, account_id)
@@ -143,6 +142,26 @@ async def test_current_version_takes_over_store_and_worker(
     assert refused.returncode not in (0, None)
     assert b"newer" in refused.stderr, refused.stderr
     assert b"Traceback" not in refused.stderr, refused.stderr
+
+
+@pytest.mark.rule("Y11")
+@pytest.mark.timeout(1_800)
+async def test_store_of_an_unsupported_version_is_refused_and_not_changed(emulator: Emulator, tmp_path: Path) -> None:
+    earlier = built(UNSUPPORTED)
+    settings = settings_of(emulator, sqlite_config(tmp_path), SVC_HTTP_BIND=free_port())
+    folder, file = tmp_path / "svc", tmp_path / "svc.db"
+    async with open_service(folder, settings, program=Program(earlier.serve)) as service:
+        await service.sign_up("a@example.com", "a long password")
+    before = file.read_bytes()
+    environ = environment(folder, settings)
+    command = [sys.executable, "-m", "svc", "serve"]
+    refused = await trio.run_process(command, env=environ, capture_stdout=True, capture_stderr=True, check=False)
+    assert refused.returncode == 1
+    assert b"an unreleased version made it. Restore a backup of a released version" in refused.stderr
+    assert b"Traceback" not in refused.stderr
+    assert file.read_bytes() == before
+    async with open_service(folder, settings, program=Program(earlier.serve)) as service:
+        await service.call("POST", "/auth/sign-in", {"email": "a@example.com", "password": "a long password"})
 
 
 async def has_worker(service: Service, account_id: str) -> bool | None:

@@ -1,38 +1,40 @@
--- INT is a 64-bit integer, BYTES a byte string, BYTEWISE says that a text is ordered by its bytes, whatever the
--- database's language: the engines write them differently (migrate.py).
--- Times are epoch milliseconds, days are days since 1970-01-01, JSON is text.
--- "Kept" says when housekeeping deletes a row (svc/actors/housekeeping.py); rows of other tables stay.
+-- INT is a 64-bit integer and BYTES is a byte string. BYTEWISE orders a text by its bytes, whatever the database's
+-- language is. engines/migrate.py replaces these words with the words of each engine.
+-- Times are epoch milliseconds, days are days since 1970-01-01, and JSON is text.
+-- "Kept" says when the service deletes a row (svc/actors/service/housekeeping.py). Other rows are not deleted.
 
 create table users (
     id IDENTITY,
-    -- Null while the user is being deleted: the address is in `departures` then, and nobody's any more.
+    -- Null while the user is being deleted. The address is then in `departures`, and other users can have it.
     email TEXT,
     password_hash TEXT not null,
     email_confirmed INT not null,
     plan TEXT not null,
-    -- Whether troubles of the accounts are told by e-mail.
+    -- 1: the user gets emails about problems with accounts.
     notify INT not null default 1,
-    -- Since when mail servers refuse the address; null: they do not. Nothing goes to it then but what its user asks for.
+    -- Since when mail servers have refused the address; null: they accept it. While they refuse it, the user gets only
+    -- emails that the user requests.
     email_refused_at INT,
     created_at INT not null
 );
--- An address is one whatever its capitals. Until it is confirmed it is nobody's: each sign-up is a user of its own, with
--- its own password; the one whose link is opened stays, the others are forgotten. Kept, unconfirmed: 30 days, and as long
--- as a token of an e-mail to them.
+-- Addresses that differ only in case are the same address. Several users can have the same unconfirmed address: each
+-- sign-up creates a user with a separate password. When the link in one of their emails is opened, the other users are
+-- deleted. Unconfirmed users are kept for 30 days, and as long as a token of an email to them.
 create unique index users_email on users (lower(email)) where email_confirmed = 1;
 create index users_sign_ups on users (lower(email), id);
 create index users_unconfirmed on users (created_at) where email_confirmed = 0;
 
--- Each user has a trail of events: how many there were. Its row is locked by whoever writes one, as the last thing before
--- the commit, so that numbers have no gap and none appears behind a higher one (svc/store/events.py). It is made with its
--- user and ends with it, and ends the events.
+-- The number of events of each user. A transaction that adds an event locks this row last, so that the numbers of
+-- events have no gaps, and no event appears after one with a higher number (svc/store/events.py). The row is created
+-- and deleted together with the user. Deleting it deletes the events.
 create table trails (
     user_id INT primary key references users (id) on delete cascade,
     length INT not null default 0
 );
 
--- What was changed for a user: who (via: session, a key's id, service, operator, mail, nobody), from which address, what.
--- One row a change, never changed itself. edge_account_id null: it is about the user alone. Kept for a year.
+-- The changes of a user's objects, one row per change. via: what caused the change (session, a key's id, service,
+-- operator, mail or nobody). ip: the address of the client. edge_account_id: null if the change concerns no account.
+-- Rows are never changed. Kept for a year.
 create table events (
     user_id INT not null references trails (user_id) on delete cascade,
     number INT not null,
@@ -52,20 +54,21 @@ create index events_age on events (at);
 create table sessions (
     id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,
-    -- Of what all refresh tokens of the session begin with: it finds the session by any of them.
+    -- The digest of the beginning that all refresh tokens of the session share, by which each of them finds the
+    -- session.
     family_digest TEXT not null unique,
-    -- The browser and system that signed in, in words; and the digest of its cookie (devices).
+    -- The name of the browser and system that signed in, and the digest of its cookie (see `devices`).
     browser TEXT not null,
     device_digest TEXT not null,
     created_at INT not null,
-    -- The newest pair of tokens, when it was made, and the salt that made it of the refresh token before, whose digest is
-    -- previous_digest; null: it is the first pair.
+    -- The current tokens, when they were created (issued_at), and the salt with which they were derived from the
+    -- previous refresh token. previous_digest: the digest of that token; null if there is none.
     access_digest TEXT not null unique,
     access_expires_at INT not null,
     refresh_digest TEXT not null,
     refresh_expires_at INT not null,
     previous_digest TEXT,
-    -- The access token before is still accepted, until then: answers with it may be under way.
+    -- The previous access token is accepted until previous_access_until, because requests may still use it.
     previous_access_digest TEXT unique,
     previous_access_until INT,
     salt TEXT not null,
@@ -74,9 +77,10 @@ create table sessions (
 create index sessions_user on sessions (user_id);
 create index sessions_expiry on sessions (refresh_expires_at);
 
--- Only the newest e-mail of a purpose counts. User 0 is nobody: what is asked for an address that nobody has is written
--- down, too, so that it costs the same. That is why user_id is no foreign key; whoever deletes a user deletes the tokens.
--- An e-mail that is sent again has one more each time, since the copy before may have arrived. Kept until they expire.
+-- The tokens of links in emails. Only the newest email for each purpose is valid. user_id 0: a request for an unknown
+-- address, which is also stored so that it takes as long as other requests. For this reason, user_id is not a foreign
+-- key, and the tokens of a deleted user are deleted separately. Each attempt to send an email adds a token, because an
+-- earlier copy may have arrived. Kept until they expire.
 create table mail_tokens (
     digest TEXT primary key,
     user_id INT not null,
@@ -88,8 +92,8 @@ create index mail_tokens_user on mail_tokens (user_id, purpose);
 create index mail_tokens_mail on mail_tokens (mail_id);
 create index mail_tokens_expiry on mail_tokens (expires_at);
 
--- Browsers that a user has signed in from; a secret cookie tells them, no address is kept. Kept for 400 days after the
--- last sign-in, as long as a browser keeps the cookie.
+-- The browsers from which a user has signed in. A secret cookie identifies a browser, and no address is stored. Kept
+-- for 400 days after the last sign-in, as long as browsers keep the cookie.
 create table devices (
     user_id INT not null references users (id) on delete cascade,
     digest TEXT not null,
@@ -112,8 +116,8 @@ create table keys (
 );
 create index keys_user on keys (user_id);
 
--- The first answers to requests with an Idempotency-Key. edge_accounts: those that the credential was limited to; null:
--- all of the user's. Kept until they expire, a day.
+-- The responses to requests with an Idempotency-Key. edge_accounts: the accounts to which the credential was
+-- restricted; null: all accounts of the user. Kept until they expire, after a day.
 create table idempotency (
     user_id INT not null references users (id) on delete cascade,
     edge_accounts TEXT,
@@ -129,15 +133,15 @@ create table idempotency (
     primary key (user_id, method, path, key)
 );
 create index idempotency_expiry on idempotency (expires_at);
--- The large ones, which are bounded for each user (LARGE_BYTES of svc/store/idempotency.py).
+-- Finds the large responses, whose total size per user is limited (LARGE_BYTES in svc/store/idempotency.py).
 create index idempotency_large on idempotency (user_id) where length(body) > 4096;
 
--- Users who are being deleted: from the moment on when they asked and their password was right, until nothing of them is
--- left, which takes the row along (svc/actors/departures.py).
+-- Users who are being deleted. The row is created by the request with the correct password, and deleted together with
+-- the user at the end (svc/store/user_deletions.py).
 create table departures (
     user_id INT primary key references users (id) on delete cascade,
     email TEXT not null,
-    -- The session that asked: it may ask for the outcome, and nothing else.
+    -- The access token of the request. The session can only request the result.
     access_digest TEXT not null unique,
     began_at INT not null
 );
@@ -147,7 +151,7 @@ create table accounts (
     user_id INT not null references users (id),
     edge_account_id TEXT not null unique,
     name TEXT not null,
-    -- Its plan at the edge platform, by its user's own word: free or paid.
+    -- The account's plan at Cloudflare, as set by the user: free or paid.
     plan TEXT not null default 'free',
     state TEXT not null,
     token_id TEXT,
@@ -155,91 +159,93 @@ create table accounts (
     token_expires_at INT,
     sealed_token BYTES,
     token_made_at INT,
-    -- Since when, and at how many checks, the platform has refused the token; null and 0 once it accepts it.
+    -- Since when Cloudflare has rejected the token, and the number of checks in which it did. Null and 0: it accepts
+    -- the token.
     token_refused_at INT,
     token_refusals INT not null default 0,
-    -- Since when a refusal of the platform makes a look at the whole account due.
+    -- Since when a health check is due because Cloudflare rejected a call. Null: no health check is due.
     suspected_at INT,
-    -- When the last look at the whole account found all well; null: it did not, or there was none.
+    -- The time of the last health check, if it found no problem. Null: it found one, or there was no health check.
     well_at INT,
     error TEXT,
-    -- What needs a hand though the account works: JSON lists of names of warnings, and of tokens at the platform that
-    -- may be alive and that only the customer can revoke.
+    -- JSON lists: the codes of warnings, and the names of tokens that may be valid and that only the customer can
+    -- revoke.
     warnings TEXT not null default '[]',
     revoke_tokens TEXT not null default '[]',
-    -- Null once the bootstrap token is known to be gone.
+    -- Null if the bootstrap token has certainly been deleted.
     bootstrap_expires_at INT,
-    -- Where the user wants the database to be; null: where the edge platform makes it.
+    -- The location that the user has chosen for the database. Null: Cloudflare chooses it.
     location TEXT,
     database_id TEXT,
-    -- While the creation of the database has been asked for and its outcome is not recorded.
+    -- When the creation of the database was requested. Null once the result is stored.
     database_sought_at INT,
     script_etag TEXT,
     edge_bundle TEXT,
     edge_schema INT,
     installed_at INT,
     install_id TEXT,
-    -- The worker's last sign of life, or the end of its install.
+    -- The time of the Worker's last request, or the end of the install if that is later.
     heard_at INT,
     config_version INT not null,
     synced_version INT not null,
-    -- The newest version that was about to be written to the worker's database: it has a higher one only when this store
-    -- has lost commits.
+    -- The newest version that the service has tried to write to the Worker's database. If that database has a newer
+    -- version, this store has lost commits.
     asked_version INT not null default 0,
-    -- The store was restored from a backup, or lost commits, and the account's worker has not been asked yet what it has
-    -- more: up to when its totals were known (0: none were). Null: the store has all that the worker sent.
+    -- After the store was restored or has lost commits: the time up to which the store has the Worker's totals (0: it
+    -- has none), until the Worker has sent the totals after this time again. Null: the store has all totals that were
+    -- sent.
     restored_as_of INT,
     push TEXT,
-    -- The number of the last part of a push that was settled; null: not known. A worker that goes on with a later one than
-    -- the next has parts that this store took and lost.
+    -- The number of the last part of a push that was stored or rejected. Null: unknown. If the Worker skips the number
+    -- that follows, this store has lost parts that it had confirmed.
     last_part INT default 0,
-    -- How near the account is to its limits (JSON), and when that is to be computed next; null: it never was.
+    -- The account's plan usage (JSON), and when to compute it next. Null: it has not been computed yet.
     advice TEXT,
     advice_due_at INT,
-    -- What the user was told of the account's troubles (JSON), and when that has to be looked at again.
+    -- The problems of which the user has been notified (JSON), and when to compare them with the account again.
     told TEXT not null default '{}',
     notice_due_at INT,
     created_at INT not null
 );
 create index accounts_user on accounts (user_id);
--- Counts them by state.
+-- Counts accounts by state.
 create index accounts_state on accounts (state);
 
--- What is left of accounts that were disconnected: their sites and links can be reported by it, and a repeated disconnect
--- gets its first answer. The edge account may be connected again, also by another user, under a new id. Kept as long as
--- sites, links or operations of it, and for a year.
+-- Disconnected accounts. Reports about their sites and links need this row, and a repeated request to disconnect gets
+-- the first response. The Cloudflare account can be connected again with a new id, also by another user. Kept as long
+-- as the account's sites, links or operations, and for a year.
 create table former_accounts (
     id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,
     edge_account_id TEXT not null,
     name TEXT not null,
     disconnected_at INT not null,
-    -- Up to when its totals are known; null: it never counted.
+    -- The time up to which the store has the account's totals. Null: there are none.
     counted_until INT,
     revoke_token TEXT,
-    -- What could not be removed from the edge platform: a JSON list of sentences.
+    -- The resources that remain at Cloudflare (JSON list).
     things_left TEXT not null,
-    -- Whether it was disconnected because its user was being deleted, who is told of it in the answer to that.
+    -- 1: the account was disconnected because its user was deleted. The response to the deletion lists it.
     told_with_user INT not null default 0
 );
 create index former_accounts_user on former_accounts (user_id);
 create index former_accounts_age on former_accounts (disconnected_at);
 
--- E-mails that wait to be sent, each written together with its cause. What it says is composed when it is sent, so no link
--- that opens something is ever stored. user_id null: whoever has the address then, which may be nobody; or, of the last
--- one to a user who was deleted, who had it. Kept until a mail server has taken it, or until ends_at.
+-- Queued emails. Each row is added in the transaction that causes the email. The email is composed when it is sent, so
+-- that no link with a token is stored. user_id null: the email is for the user who then has the address, if there is
+-- one, or it is the last email to a deleted user. Kept until a mail server has accepted the email, or until ends_at.
 create table outbox (
     id TEXT primary key,
     kind TEXT not null,
     address TEXT not null,
     user_id INT references users (id) on delete cascade,
     account_id TEXT references accounts (id) on delete cascade,
-    -- What it tells (JSON).
+    -- The facts that the email contains (JSON).
     facts TEXT not null,
-    -- How often it was composed, and how often then nobody knows whether it was taken.
+    -- The number of attempts, and of those with an unknown result.
     attempts INT not null default 0,
     unsure INT not null default 0,
-    -- The step at which it failed last, and the server's codes.
+    -- The step at which the last attempt failed, and the server's codes.
     trouble TEXT,
     created_at INT not null,
     due_at INT not null,
@@ -248,13 +254,14 @@ create table outbox (
 create index outbox_user on outbox (user_id);
 create index outbox_account on outbox (account_id, created_at);
 create index outbox_address on outbox (address, kind);
--- Somebody waits for those that were asked for; those about accounts come after them.
+-- Users wait for emails that they requested. Emails about accounts are sent after them.
 create index outbox_asked on outbox (due_at) where account_id is null;
 create index outbox_notices on outbox (due_at) where account_id is not null;
 create index outbox_end on outbox (ends_at);
 
--- An operation outlives its account's record, which the end of a disconnect removes. Kept for a year after its end; the
--- latest of an account as long as the account, and one that may have left something at the platform for ever.
+-- Operations of accounts. The end of a disconnect deletes the account's row, but not its operations. Kept for a year
+-- after their end. The latest operation of an account is kept as long as the account. An operation that may have left
+-- something at Cloudflare is kept permanently.
 create table operations (
     id TEXT primary key,
     account_id TEXT not null,
@@ -264,58 +271,59 @@ create table operations (
     step TEXT not null,
     error TEXT,
     attempts INT not null,
-    -- While a working token may be alive at the platform that is not the account's own.
+    -- Set while Cloudflare may have a working token of this operation that is not stored with the account.
     token_asked_at INT,
     token_id TEXT,
-    -- Uploads of the worker that were begun and whose answer was never recorded: the platform may have taken them.
+    -- The number of uploads of the Worker whose response was not stored. Cloudflare may have accepted them.
     open_uploads INT not null default 0,
     created_at INT not null,
     updated_at INT not null
 );
--- One operation at a time on an edge account.
+-- A Cloudflare account has at most one running operation.
 create unique index operations_running on operations (edge_account_id) where state = 'running';
 create index operations_account on operations (account_id);
 create index operations_age on operations (updated_at);
 
--- Each worker that the service has brought to its accounts, the newest last; only the newest goes on. Counts are of
--- wave_accounts: those whose new worker has reported itself, and those whose update failed.
+-- The rollouts of new Workers, newest last. Only the newest continues. updated, failed: the numbers of accounts in
+-- wave_accounts whose new Worker has sent a report, and whose update failed.
 create table rollouts (
     id IDENTITY,
     bundle TEXT not null,
     state TEXT not null,
-    -- Why it is halted.
+    -- Why the rollout is halted.
     reason TEXT,
-    -- Whether it halts by itself.
+    -- 1: the rollout halts if too many updates fail.
     watched INT not null default 1,
     wave INT not null default 0,
-    -- Null: the wave has not begun. How many accounts it is to bring the worker to; null: all that are left.
+    -- wave_began_at: null if the wave has not begun. wave_size: the number of accounts to update; null: all others.
     wave_began_at INT,
     wave_size INT,
     updated INT not null default 0,
     failed INT not null default 0,
     started_at INT not null,
-    -- Its state or its wave.
+    -- When the state or the wave last changed.
     changed_at INT not null,
-    -- When the service looked last; and until when silence is its own fault, as it was away.
+    -- The time of the last check. Before patient_until, missing reports do not count as failures, because the service
+    -- was not running.
     looked_at INT not null,
     patient_until INT not null default 0
 );
 
--- The accounts of the newest rollout. wave null: one of some that have the worker before, to compare a wave with.
+-- The accounts of the newest rollout. wave null: an account that keeps the previous Worker, for comparison.
 create table wave_accounts (
     account_id TEXT primary key references accounts (id) on delete cascade,
     wave INT,
-    -- When its turn in the wave is.
+    -- When to update the account.
     due_at INT not null,
-    -- What was tried before that is forgotten.
+    -- Earlier attempts do not count.
     since INT not null,
     operation_id TEXT,
-    -- The worker's report (JSON) when it came into this table.
+    -- The Worker's last report before the row was added (JSON).
     push_before TEXT
 );
 create index wave_accounts_wave on wave_accounts (wave);
 
--- Kept until valid_until; null: the key of the worker that runs.
+-- Kept until valid_until. Null: the key of the current Worker.
 create table worker_keys (
     digest TEXT primary key,
     account_id TEXT not null references accounts (id) on delete cascade,
@@ -334,8 +342,8 @@ create table link_hosts (
     version INT not null
 );
 
--- Routes at the platform that nothing needs any more: of a deleted site, an old path, a replaced link host. Written with
--- the change that makes them so, kept until they are gone there.
+-- Routes at Cloudflare that are no longer needed: of deleted sites, old paths and replaced link hosts. The row is added
+-- in the transaction of the change, and kept until the route is deleted at Cloudflare.
 create table unwanted_routes (
     account_id TEXT not null references accounts (id) on delete cascade,
     zone_id TEXT not null,
@@ -343,12 +351,12 @@ create table unwanted_routes (
     pattern TEXT not null,
     route_id TEXT,
     site_id TEXT,
-    -- When to look for it again (epoch ms); null before the first look.
+    -- When to try again (epoch ms). Null before the first attempt.
     again_at INT,
     primary key (account_id, zone_id, pattern)
 );
 
--- Sites and links outlive the account: their totals can be reported after a disconnect.
+-- Sites and links are kept after a disconnect, for reports. The same applies to `links` below.
 create table sites (
     id TEXT primary key,
     account_id TEXT not null,
@@ -362,9 +370,9 @@ create table sites (
     respect_gpc INT not null,
     route_id TEXT,
     error TEXT,
-    -- Why the worker's database does not have it, though it was synced.
+    -- Why the Worker's database does not contain the site. Null: it does, or the sync has not ended.
     config_error TEXT,
-    -- The first hour with views that a push has told of, no earlier than the site is; null before.
+    -- The first hour with views in a push, but not before created_at. Null: there was no view yet.
     first_view_at INT,
     version INT not null,
     created_at INT not null
@@ -373,9 +381,8 @@ create unique index sites_host on sites (account_id, host) where state <> 'delet
 create index sites_user on sites (user_id, created_at, id);
 create index sites_version on sites (account_id, version);
 
--- Old paths of a site. route_id null: the route is still to be made. ended_version: the configuration version from which
--- on the worker does not know the path; null while it still counts. They stay as long as the site, so that no path comes
--- back.
+-- Old paths of sites. route_id null: the route has not been created yet. ended_version: the configuration version that
+-- removed the path; null while the path still counts. Kept as long as the site, so that no path is used again.
 create table retiring_paths (
     site_id TEXT not null references sites (id) on delete cascade,
     path TEXT not null,
@@ -402,9 +409,9 @@ create index links_by_age on links (user_id, state, created_at, id);
 create index links_by_code on links (user_id, state, lower(code), code, id);
 create index links_version on links (account_id, version);
 
--- Totals of the worker's pushes. A target is a site's or a link's id; as_of and final are those of the part that
--- brought the row, so that an older part never lowers it. Kept: hours for [timing] hours_kept_days, days for ever.
--- A day that is `imported` comes from another product's export and has as_of 0: the worker's own count takes its place.
+-- The totals that Workers have pushed. target: the id of a site or link. as_of, final: the fields of the part that
+-- contained the row, so that an older part never lowers a total. Kept: hours for [timing] hours_kept_days, days
+-- permanently. An imported day has as_of 0, so that the Worker's count replaces it.
 create table hours (
     target TEXT not null,
     at INT not null,
@@ -429,7 +436,7 @@ create table days (
     primary key (target, day)
 ) WITHOUT_ROWID;
 
--- Hours whose points the worker's write budget refused. Kept as long as hours, also after the account.
+-- Hours without hourly totals, because of the Worker's write budget. Kept as long as hours, also after a disconnect.
 create table refused_hours (
     account_id TEXT not null,
     at INT not null,
@@ -437,8 +444,8 @@ create table refused_hours (
 );
 create index refused_hours_age on refused_hours (at);
 
--- Days of which an account's worker has sent everything. Kept for 40 days: reports look back 30, and a push brings nothing
--- older than 37 (store/totals.py).
+-- Days whose totals an account's Worker has sent completely. Kept for 40 days, because pushes contain days of at most
+-- the last 37 days (store/totals.py).
 create table final_days (
     account_id TEXT not null references accounts (id) on delete cascade,
     day INT not null,
@@ -446,14 +453,14 @@ create table final_days (
 );
 create index final_days_age on final_days (day);
 
--- Up to where each account's worker has sent its totals.
+-- The time up to which each account's Worker has sent its totals.
 create table pushed (
     account_id TEXT primary key references accounts (id) on delete cascade,
     as_of INT not null
 );
 
--- One row. epoch counts the services that have taken the store, one after the other (PostgreSQL); looks is what the
--- service changes to see whether the store can be written to; backed_up_at is when the last good backup was made.
+-- One row. epoch: the number of services that have opened the store so far (PostgreSQL). looks: the service changes
+-- this number to test whether the store accepts writes. backed_up_at: the time of the last successful backup.
 create table serving (
     epoch INT not null,
     looks INT not null,
