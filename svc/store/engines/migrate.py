@@ -1,7 +1,7 @@
 """Schema migrations: numbered SQL files that are applied in order, each in one transaction.
 
-The service does not open a store whose schema is newer than the program. Never edit a committed migration, because
-stores that have already applied the migration would not get the change. Add a new file instead.
+The service does not open a store whose schema is newer than the program. Never edit the statements of a committed
+migration, because stores that have already applied the migration would not get the change. Add a new file instead.
 """
 
 from __future__ import annotations
