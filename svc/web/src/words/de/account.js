@@ -44,7 +44,8 @@ const account = {
     idHint: "32 Zeichen. Sie können auch die URL einer beliebigen Seite des Kontos im Cloudflare-Dashboard einfügen.",
     nameHint: "Der Name des Kontos in diesem Dienst. Bleibt das Feld leer, gilt der Name bei Cloudflare.",
     location: "Standort der Datenbank",
-    locationHint: "Wählen Sie eine Region nahe bei Ihren Besuchern. Sie lässt sich später nicht ändern.",
+    locationHint:
+      "Wählen Sie eine Region nahe bei Ihren Besuchern. Automatisch: in der Nähe dieses Dienstes. Sie lässt sich später nicht ändern.",
     paste: "Token einfügen",
     submit: "Verbinden",
     asking: "Wird bei Cloudflare geprüft…",
@@ -59,7 +60,7 @@ const account = {
       "Das Bootstrap-Token ist noch gültig. Verwenden Sie es für den nächsten Versuch, oder löschen Sie es im Cloudflare-Dashboard unter Manage Account → Account API Tokens.",
   },
   locations: {
-    "": "Automatisch (in der Nähe des Dienstes)",
+    "": "Automatisch",
     wnam: "Westliches Nordamerika",
     enam: "Östliches Nordamerika",
     weur: "Westeuropa",

@@ -37,7 +37,8 @@ export default {
     idHint: "32 characters. You can also paste the URL of any page of the account in the Cloudflare dashboard.",
     nameHint: "The account's name in this service. By default, it is the name at Cloudflare.",
     location: "Database location",
-    locationHint: "Choose a region near your visitors. You cannot change the region later.",
+    locationHint:
+      "Choose a region near your visitors. Automatic: near this service. You cannot change the region later.",
     paste: "Paste the token",
     submit: "Connect",
     asking: "Checking with Cloudflare…",
@@ -52,7 +53,7 @@ export default {
       "The bootstrap token is still valid. Use it for the next attempt, or delete it in the Cloudflare dashboard under Manage Account → Account API Tokens.",
   },
   locations: {
-    "": "Automatic (near the service)",
+    "": "Automatic",
     wnam: "Western North America",
     enam: "Eastern North America",
     weur: "Western Europe",
