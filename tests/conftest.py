@@ -46,8 +46,10 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
-# Tests in these folders spend most of their time waiting for cron runs, token propagation and retries.
-_WAITING = ("tests/journeys/", "tests/actors/", "tests/field_check/", "edge_worker/test/")
+# Tests in these folders spend most of their time waiting for cron runs, token propagation and retries. Those of the
+# Worker wait the longest, so they are spread among the others.
+_WAITING = ("tests/journeys/", "tests/actors/", "tests/field_check/")
+_WAITING_LONGEST = "edge_worker/test/"
 # The tests of one process in this folder share a browser and two services. Only two processes run these tests. Each
 # process runs them without other tests in between, because it closes the browser before any other test.
 _BROWSER, _WITH_BROWSER = "tests/web/", 2
@@ -60,16 +62,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     contiguous part of the list, so each process gets a share of the long and of the waiting tests. A process that has
     run all of its tests takes over the last tests of another process. These are never browser tests.
     """
-    long, waiting, browser, working = [], [], [], []
+    long, waiting, longest, browser, working = [], [], [], [], []
     for item in items:
         if item.get_closest_marker("timeout") is not None:
             long.append(item)
         elif item.nodeid.startswith(_WAITING):
             waiting.append(item)
+        elif item.nodeid.startswith(_WAITING_LONGEST):
+            longest.append(item)
         elif item.nodeid.startswith(_BROWSER):
             browser.append(item)
         else:
             working.append(item)
+    waiting = list(spread(longest, waiting))
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     ordered: list[pytest.Item] = []
     for number in range(processes):
