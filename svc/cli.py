@@ -88,7 +88,10 @@ def _config_path(given: str | None) -> Path | None:
     """Return the given path, or config.toml if that exists in the current folder, or None to use the defaults."""
     if given is not None:
         return Path(given)
-    return Path("config.toml") if Path("config.toml").exists() else None
+    try:
+        return Path("config.toml") if Path("config.toml").exists() else None
+    except PermissionError:  # another user's folder, for example if root runs the command with `sudo -u svc`
+        return None
 
 
 def parser_of_all() -> argparse.ArgumentParser:

@@ -153,16 +153,16 @@ class _Dialogue:
             return
 
         def check_list(text: str) -> None:
-            self._with({("http", "trusted_proxies"): _split_list(text)})
+            self._with({("http", "trusted_proxies"): _proxies(text)})
 
         proxies = self._ask(
             "Which reverse proxies are in front of the service, for example for TLS? Enter addresses or networks,\n"
-            "separated by commas. The service trusts their X-Forwarded-For header. Leave empty if there are none.",
+            "separated by commas, or `none`. The service trusts their X-Forwarded-For header.",
             self._default_answer(self._given.trusted_proxies, ("http", "trusted_proxies"), _PROXIES),
             check_list,
         )
         if proxies or ("http", "trusted_proxies") in self._answers:
-            self._keep({("http", "trusted_proxies"): _split_list(proxies)})
+            self._keep({("http", "trusted_proxies"): _proxies(proxies)})
 
     def _data(self) -> Path:
         """Ask for the data folder, and create it if necessary."""
@@ -376,8 +376,10 @@ def _move_path(path: str, before: Path | None, folder: Path) -> str:
     return str(folder / absolute.relative_to(before))
 
 
-def _split_list(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
+def _proxies(text: str) -> list[str]:
+    """Return the addresses and networks in the answer to the question about reverse proxies."""
+    given = [each.strip() for each in text.split(",") if each.strip()]
+    return [] if given == ["none"] else given
 
 
 def _line(prompt: str) -> str:

@@ -15,6 +15,7 @@ from svc.commands import invitations, user_deletion, user_list
 from svc.commands.arguments import add_command, add_email, add_group
 from svc.commands.output import printable
 from svc.model import LIMITED_KINDS, LimitedKind
+from svc.store.location import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,6 +89,9 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
 
     prompts = not arguments.password_stdin and sys.stdin.isatty()
     password = getpass.getpass("Password: ") if prompts else sys.stdin.readline().rstrip("\n")
+    if not password:
+        print("svc: no password was entered", file=sys.stderr)
+        return 1
     try:
         sign_up = parsed(SignUp, email=arguments.email.strip(), password=password)
     except Invalid as error:
@@ -113,6 +117,8 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
         return 1
     if arguments.json:
         print(json.dumps({"id": user_id, "email": sign_up.email, "email_confirmed": arguments.confirmed}))
+    else:
+        print(f"user {sign_up.email} added to {location(config.store)}")
     return 0
 
 

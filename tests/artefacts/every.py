@@ -106,8 +106,8 @@ def _images() -> dict[str, str]:
 
 async def test_binary_runs_on_debian_without_python(tree: Path, emulator: Emulator) -> None:
     assert not list(tree.glob("usr/bin/python*"))
-    shutil.copy(DIST / "svc", tree / "root/svc")
-    assert shell(tree, BLOCKS["sudo install -m 755 svc /usr/local/bin/svc"]).startswith("svc 0.")
+    shutil.copy(DIST / "svc", tree / "root/svc-0.8.0-linux-amd64")
+    assert shell(tree, BLOCKS["sudo install -m 755 svc-*-linux-amd64 /usr/local/bin/svc"]).startswith("svc 0.")
     first_start = BLOCKS["mkdir -p ~/svc-data && cd ~/svc-data"]
     assert "ok   worker bundle" in shell(tree, "HOME=/root\n" + first_start.removesuffix("svc serve\n"))
     folder = tree / "home/somebody"

@@ -551,10 +551,12 @@ def test_user_add_applies_rules_of_api(tmp_path):
     ):
         response = svc(tmp_path, "user", "add", email, "--password-stdin", text=f"{password}\n")
         assert response.returncode == 1
-        assert response.stderr.startswith(("svc: email must be", "svc: password must have"))
+        assert response.stderr.startswith(("svc: email must be", "svc: password must have", "svc: no password was"))
         assert password == "" or password not in response.stderr
     add = ("user", "add", "Ann@Example.com", "--password-stdin", "--confirmed")
-    assert svc_process(tmp_path, *add, text="long enough\n").returncode == 0
+    added = svc_process(tmp_path, *add, text="long enough\n")
+    assert (added.returncode, added.stderr) == (0, "")
+    assert added.stdout == f"user ann@example.com added to {tmp_path / 'var/svc.db'}\n"
     found = user_of(tmp_path, "ann@example.com")
     assert found is not None
     assert (found[0].email, found[0].email_confirmed) == ("ann@example.com", True)
@@ -562,3 +564,20 @@ def test_user_add_applies_rules_of_api(tmp_path):
     assert not AS_IT_IS.check_needs_rehash(found[1])
     again = svc(tmp_path, "user", "add", "ann@example.com", "--password-stdin", text="long enough\n")
     assert (again.returncode, again.stderr) == (1, "svc: user ann@example.com already exists\n")
+
+
+def test_configuration_in_a_folder_of_another_user_is_ignored(tmp_path, monkeypatch):
+    folder = tmp_path / "private"
+    folder.mkdir()
+    (folder / "config.toml").write_text("")
+    monkeypatch.chdir(folder)
+    assert cli._config_path(None) == Path("config.toml")
+    folder.chmod(0)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(65534)  # root can read every folder
+        assert cli._config_path(None) is None
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)

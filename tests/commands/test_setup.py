@@ -174,7 +174,16 @@ def test_init_changes_only_answered_settings(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text(written(before))
     new = tmp_path / "new"
-    options = ("--base-url", "https://new.example.com", "--data", str(new), "--smtp-url", "", "--trusted-proxies", "")
+    options = (
+        "--base-url",
+        "https://new.example.com",
+        "--data",
+        str(new),
+        "--smtp-url",
+        "",
+        "--trusted-proxies",
+        "none",
+    )
     response = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
     assert response.returncode == 0, response.stderr
     before["http"] |= {"base_url": "https://new.example.com", "trusted_proxies": []}

@@ -82,7 +82,7 @@ async def request_totals(place: Place, block: Block) -> None:
 
 STEPS: dict[str, Step | NotHere] = {
     "svc backup backup.tar": create,
-    "svc backup - | gzip > backup.tar.gz": done,
+    "(umask 077; svc backup - | gzip > backup.tar.gz)": done,
     "gzip -dc backup.tar.gz | svc verify -": verify,
     "sudo systemctl enable --now svc-backup.timer": by_hand("a running systemd"),
     "svc restore backup.tar --replace": restore,

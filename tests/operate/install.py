@@ -25,13 +25,16 @@ async def docs(place: Place, block: Block) -> None:
 STEPS: dict[str, Step | NotHere] = {
     "svc docs": docs,
     "sudo apt-get install ./svc_*.deb": elsewhere(_PACKAGE),
-    "sudo install -m 755 svc /usr/local/bin/svc": elsewhere(_BINARY),
+    "sudo install -m 755 svc-*-linux-amd64 /usr/local/bin/svc": elsewhere(_BINARY),
     "mkdir -p ~/svc-data && cd ~/svc-data": elsewhere(_BINARY),
     "mkdir -p ~/svc-data/run && cd ~/svc-data": elsewhere(_NO_TEMPORARY),
-    "docker load --input dist/svc-image.tar": by_hand(
+    "docker load --input svc-*-image-amd64.tar": by_hand(
         "needs a Docker daemon; tests/artefacts runs the image with runc"
     ),
     "docker exec --interactive --tty svc svc user add you@example.com --confirmed": by_hand("needs a Docker daemon"),
     "pipx install ./svc-*.whl": by_hand("downloads packages; the next block runs with a wheelhouse"),
     "python3 -m venv svc-environment": elsewhere("tests/artefacts/every.py::test_wheel_runs_in_empty_environment"),
+    "svc-environment/bin/pip install --require-hashes -r svc-*-requirements.lock": by_hand(
+        "downloads packages; tests/artefacts installs the same versions from a wheelhouse"
+    ),
 }

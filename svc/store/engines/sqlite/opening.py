@@ -85,7 +85,10 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
     connections: list[sqlite3.Connection] = []
     if as_is and not path.exists():
         _check_can_be_created(path)
-        raise NotReady(f"There is no store {path} yet: the first start of the service creates it")
+        raise NotReady(
+            f"There is no store {path} yet: the first start of the service creates it. If the service uses another"
+            " store, pass its configuration with --config"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Only the owner may read the file, because it contains password hashes and encrypted tokens. SQLite gives its
