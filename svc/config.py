@@ -311,7 +311,7 @@ class LimitsConfig(_Section):
     def per_user(self, plan: Plan) -> dict[LimitedKind, int]:
         """Return the maximum number of objects that a user can have, by kind.
 
-        The operator can set other limits for a user.
+        The operator can replace these limits for single users.
         """
         return {"accounts": self.accounts, "sites": self.sites, "links": self.links, "keys": self.keys_of(plan)}
 

@@ -29,7 +29,7 @@ _OWN, _ENDED = slice(11, 13), slice(13, 15)
 
 
 def tree_cpu_s(root: int) -> float:
-    """Return the CPU seconds of a process and its descendants, including ended processes that were waited for."""
+    """Return the CPU seconds of a process and its descendants, including those of ended processes that were reaped."""
     total_s, waiting = 0.0, [root]
     while waiting:
         process = Path(f"/proc/{waiting.pop()}")

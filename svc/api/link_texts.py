@@ -19,11 +19,11 @@ from svc.model.link_texts import (
     TITLE_PATTERN,
 )
 
-TITLE = f"A title, which only you see: one line of at most {MAX_TITLE_CHARS} characters."
-NOTE = f"A note, which only you see: at most {MAX_NOTE_CHARS:,} characters."
+TITLE = f"A title that only you can see: one line of up to {MAX_TITLE_CHARS} characters."
+NOTE = f"A private note that only you can see, up to {MAX_NOTE_CHARS:,} characters."
 TAGS = (
-    f"At most {MAX_TAGS} tags of 1 to {MAX_TAG_CHARS} characters, without commas and slashes. The service stores tags"
-    " in lower case, with hyphens in place of spaces, sorted and without duplicates."
+    f"At most {MAX_TAGS} tags of 1 to {MAX_TAG_CHARS} characters each, without commas or slashes. The service stores"
+    " tags in lower case, with hyphens in place of spaces, sorted and without duplicates."
 )
 
 

@@ -72,7 +72,7 @@ class Note(ResponseBody):
     text: str
     automatic: bool = Field(
         description="True if the service wrote the note to explain a change in the numbers. You can delete such a"
-        " note, but not change it. The service does not create a deleted note again."
+        " note, but not change it. The service does not recreate a note that you have deleted."
     )
     kind: NoteKind | None = optional_field("The cause of an automatic note. `text` describes it in English.")
     facts: dict[str, str] | None = optional_field(

@@ -83,7 +83,7 @@ class Overview(ResponseBody):
     from_: Day = Field(serialization_alias="from")
     to: Day
     as_of: Moment | None = Field(
-        description="The time up to which the counts of all accounts are included. Null if no Worker has sent counts."
+        description="The time up to which the counts of all accounts are complete. Null if no Worker has sent counts."
     )
     sites: SiteGroup
     links: LinkGroup

@@ -131,7 +131,7 @@ class Snippet(ResponseBody):
     """The code to add to each of the site's pages, in two forms."""
 
     inline: str = Field(description="A script element that contains the code.")
-    script_tag: str = Field(description="A script element that loads the same code from the site's own host.")
+    script_tag: str = Field(description="A script element that loads the code of `inline` from the site's own host.")
     csp_hash: str = Field(description="The source expression that allows the inline form in a Content-Security-Policy.")
 
 

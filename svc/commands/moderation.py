@@ -28,7 +28,12 @@ _MAX_NAME = 300
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
     for kind, name, disables, enables in (
-        ("link", "LINK", "stop redirecting a link, and give its owner the reason", "redirect a disabled link again"),
+        (
+            "link",
+            "LINK",
+            "stop redirecting a link, and give its owner the reason",
+            "make a disabled link redirect again",
+        ),
         (
             "site",
             "SITE",

@@ -32,7 +32,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         store,
         shared,
         "recovered",
-        "after a recovery without svc restore, read lost totals from all Workers again",
+        "read lost totals from all Workers again, after a recovery without svc restore",
     )
     recovered.set_defaults(command=_recovered)
 

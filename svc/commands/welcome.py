@@ -24,7 +24,7 @@ def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str =
         missing.append("a public https URL to which Workers push ([http] base_url)")
     if config.mail.transport == "file":
         missing.append(f"a mail server ([mail]; emails are written to {config.mail.folder.absolute()})")
-    needs = "no further settings" if not missing else f"{' and '.join(missing)}; `svc init` asks for these settings"
+    needs = "no further settings" if not missing else f"{' and '.join(missing)}; see `svc docs first-start`"
     kept = f"its store {location(config.store)} and its key file {key_file}"
     page = f"{base_url}/; help: {base_url}/help" if web else "not included in this build"
     return [

@@ -36,7 +36,7 @@ _NAMES: Mapping[TargetKind, str] = {
 class Target:
     """A link or site that the operator may disable.
 
-    `name`: the host of a site, or the short URL of a link without a scheme. If the link's account has no link host, the
+    `name`: a site's host, or a link's short URL without the scheme. If the link's account has no link host, the
     name is only the code. `email`: the owner's address; None while the owner is being deleted. `account_state`: None if
     the account is disconnected.
     """

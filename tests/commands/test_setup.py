@@ -263,7 +263,7 @@ async def test_first_start_logs_welcome_until_user_exists(tmp_path):
     first = [line["message"] for line in log if line["logger"] == "svc.commands.serving"]
     expected = (
         f"its store {tmp_path}/svc.db",
-        f"to {tmp_path}/mail); `svc init` asks",
+        f"to {tmp_path}/mail); see `svc docs first-start`",
         "svc user add",
         "/help; API reference: ",
     )

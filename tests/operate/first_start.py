@@ -36,7 +36,7 @@ async def _health_and_user(place: Place, block: Block) -> None:
     assert await _user(place, "you@example.com") is not None
     await place.stop()
     log = (place.folder / "log").read_text()
-    for expected in (f"{place.folder}/var/svc.db", "`svc init` asks", "svc user add", f"{place.url}/reference"):
+    for expected in (f"{place.folder}/var/svc.db", "svc docs first-start", "svc user add", f"{place.url}/reference"):
         assert expected in log
     assert "Connection refused" in await place.run(block, fails=True)
 

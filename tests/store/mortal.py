@@ -1,4 +1,4 @@
-"""Wraps a real store, and simulates the kill of the process during one of the store's transactions."""
+"""Wraps a real store, and simulates killing the process during one of the store's transactions."""
 
 from __future__ import annotations
 

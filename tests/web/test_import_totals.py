@@ -79,7 +79,7 @@ def test_file_is_checked_before_it_is_imported(tab: Page, world: World, link_id:
     part.get_by_role("button", name="Check file").click()
     expect(part).to_contain_text("1 day already imported with different numbers")
     expect(part.get_by_role("button", name="Import")).to_have_count(0)
-    part.get_by_label("Overwrite the days that have different numbers").check()
+    part.get_by_label("Overwrite days whose numbers differ from the file").check()
     part.get_by_role("button", name="Import 1 day").click()
     expect(part.get_by_role("status")).to_have_text("1 day imported.")
     assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 8, 1]

@@ -233,7 +233,7 @@ def check_qr_code(page: Page, folder: Path) -> None:
     expect(dialog.get_by_role("img", name=f"QR code for {address}")).to_be_visible()
     expect(dialog.get_by_role("button", name="Download PNG")).to_be_focused()
     expect(dialog.get_by_label("Size").locator("option:checked")).to_have_text(
-        re.compile("1024 pixels, prints up to 9 cm")
+        re.compile("1024 pixels, for printing at up to 9 cm")
     )
     dialog.get_by_label("Size").select_option("256")
     files = {}

@@ -143,9 +143,9 @@ def test_presets_and_shortcuts_have_addresses_and_work_back_and_forward(tab: Pag
     tab.wait_for_url("**?bots=on&period=year")
     tab.get_by_label("By", exact=True).select_option("Week")
     tab.wait_for_url("**?bots=on&period=year&by=week")
-    tab.get_by_label("Compare with").select_option("Year before")
+    tab.get_by_label("Compare with").select_option("Previous year")
     tab.wait_for_url("**&compare=year")
-    expect(tab.locator(".legend").get_by_role("button", name="Year before")).to_be_visible()
+    expect(tab.locator(".legend").get_by_role("button", name="Previous year")).to_be_visible()
     for query in ("period=year&by=week", "period=year", "period=all", "period=12mo"):
         tab.go_back()
         tab.wait_for_url(f"**?bots=on&{query}")

@@ -117,7 +117,7 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
     """Complete a disconnect that an earlier process did not complete, and delete the account.
 
     If the operator requested the disconnect, `service/operator_disconnects.py` completes it instead, possibly after
-    waiting for Cloudflare. Until then, the account's other duties do not run, because they could create resources
+    waiting for Cloudflare. Until then, the account's other tasks do not run, because they could create resources
     again.
     """
     del timers

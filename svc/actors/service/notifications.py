@@ -59,7 +59,7 @@ class Step:
 
     @property
     def well(self) -> bool:
-        """True if there is no problem, and no resolved problem whose record is still kept."""
+        """True if no problem is recorded, neither a current nor a resolved one."""
         return not self.seen
 
 

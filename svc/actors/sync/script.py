@@ -56,8 +56,8 @@ async def upload_status(context: Context, access: Access, account: Account, scri
     """Compare `script`, which has the ownership tag, with the recorded upload.
 
     Returns `as_uploaded` if the script is the recorded upload, even if the response to the upload was lost. Returns
-    `newer` if the store does not have the operation that uploaded the script, because the store was restored or lost
-    commits. Returns `changed` if the script was changed outside the service.
+    `newer` if the store has no record of the operation that uploaded the script, for example after the store was
+    restored or lost commits. Returns `changed` if the script was changed outside the service.
 
     Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
     """

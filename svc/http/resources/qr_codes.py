@@ -53,7 +53,7 @@ _SVG_HEADERS = {"Content-Security-Policy": "default-src 'none'; img-src data:; f
 
 
 class QrCodes:
-    """The handlers of QR codes, and their rate limits."""
+    """The handlers for QR codes, with their rate limits."""
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store

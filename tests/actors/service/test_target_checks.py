@@ -318,7 +318,7 @@ async def test_killed_process_repeats_no_request_and_no_email(store, now, author
 
 @asynccontextmanager
 async def killed() -> AsyncIterator[None]:
-    """Ignore the exception that simulates the kill of the process."""
+    """Ignore the exception that simulates killing the process."""
     try:
         yield
     except Killed:

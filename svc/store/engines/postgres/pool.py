@@ -1,8 +1,8 @@
 """A pool of PostgreSQL connections with little overhead per transaction.
 
 The driver's own pool starts two timers and a task for each use of a connection, and resets the session. This overhead
-takes as much CPU time as a statement. The store does not need the reset, because its transactions never change session
-settings (`session.SETTINGS`).
+takes as much CPU time as executing a statement. The store does not need the reset, because its transactions never
+change session settings (`session.SETTINGS`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ export default {
   line: (/** @type {string} */ line) => `Line ${line}:`,
   lists: (/** @type {number} */ months) =>
     `Also import the lists of pages, sources, countries and devices (${plural(months, { one: "1 month", other: `${number(months)} months` })})`,
-  replace: "Overwrite the days that have different numbers",
+  replace: "Overwrite days whose numbers differ from the file",
   submit: (/** @type {number} */ count) => (count > 0 ? `Import ${days(count)}` : "Import lists"),
   done: (/** @type {number} */ count) => (count > 0 ? `${days(count)} imported.` : "Lists imported."),
 };

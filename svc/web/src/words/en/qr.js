@@ -17,7 +17,8 @@ const qr = {
     modules === 0 ? "None" : plural(modules, { one: "# module", other: "# modules" }),
   marginHint: "Scanners need 4 modules. With a smaller margin, place the code on a light background.",
   size: "Size",
-  pixels: (/** @type {number} */ size, /** @type {string} */ cm) => `${size} × ${size} pixels, prints up to ${cm} cm`,
+  pixels: (/** @type {number} */ size, /** @type {string} */ cm) =>
+    `${size} × ${size} pixels, for printing at up to ${cm} cm`,
   svg: "Download SVG",
   png: "Download PNG",
 };

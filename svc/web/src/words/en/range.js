@@ -22,7 +22,7 @@ export default {
   steps: { hour: "Hour", day: "Day", week: "Week", month: "Month" },
   parts: { hour: "Hour (UTC)", day: "Day (UTC)", week: "Week (UTC)", month: "Month (UTC)" },
   compare: "Compare with",
-  comparisons: { off: "Nothing", previous: "Previous period", year: "Year before" },
+  comparisons: { off: "Nothing", previous: "Previous period", year: "Previous year" },
   versus: (/** @type {string} */ part) => `compared with ${part}`,
   problem: "This period cannot be shown.",
   fields: { period: "Period", from: "From", to: "To", by: "By", compare: "Compare with" },

@@ -24,9 +24,9 @@ export default {
     `${kind === "site" ? "Views" : "Clicks"} and visitors by ${by} (UTC)`,
   week: (/** @type {number} */ week) => `Week ${week}`,
   compare: "Comparison",
-  comparisons: /** @type {Record<string, string>} */ ({ previous: "Previous period", year: "Year before" }),
+  comparisons: /** @type {Record<string, string>} */ ({ previous: "Previous period", year: "Previous year" }),
   incomplete:
-    "Some hours are missing from the chart because the account's free database rows were used up. The totals are exact.",
+    "Some hours are missing from the chart because the account had used up its free daily database rows. The totals are exact.",
   countedUpTo: (/** @type {string} */ when) => `Counted up to ${when}`,
   notCounted: "Nothing counted yet",
   midnight: (/** @type {string} */ local) => `days end at midnight UTC${local && ` (${local} your time)`}`,
