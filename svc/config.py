@@ -206,6 +206,15 @@ class StoreConfig(_Section):
         """
         return Path(self.url.get_secret_value().removeprefix("sqlite:///")).resolve()
 
+    @property
+    def location(self) -> str:
+        """The path of the database file, or the PostgreSQL URL without user name and password."""
+        url = self.url.get_secret_value()
+        if url.startswith("sqlite:///"):
+            return str(Path(url.removeprefix("sqlite:///")).absolute())
+        parts = urlsplit(url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
 
 class EdgeConfig(_Section):
     """Settings for calls to Cloudflare's API."""

@@ -15,7 +15,6 @@ from svc.commands import invitations, user_deletion, user_list
 from svc.commands.arguments import add_command, add_email, add_group
 from svc.commands.output import printable
 from svc.model import LIMITED_KINDS, LimitedKind
-from svc.store.location import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,7 +117,7 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"id": user_id, "email": sign_up.email, "email_confirmed": arguments.confirmed}))
     else:
-        print(f"user {sign_up.email} added to {location(config.store)}")
+        print(f"user {sign_up.email} added to {config.store.location}")
     return 0
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from svc.store.location import location
-
 if TYPE_CHECKING:
     from svc.config import Config
 
@@ -25,7 +23,7 @@ def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str =
     if config.mail.transport == "file":
         missing.append(f"a mail server ([mail]; emails are written to {config.mail.folder.absolute()})")
     needs = "no further settings" if not missing else f"{' and '.join(missing)}; see `svc docs first-start`"
-    kept = f"its store {location(config.store)} and its key file {key_file}"
+    kept = f"its store {config.store.location} and its key file {key_file}"
     page = f"{base_url}/; help: {base_url}/help" if web else "not included in this build"
     return [
         f"svc {version('svc')} is running at {url}; back up {kept}.",
