@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType
 from cyclonedx.model.component import Component, ComponentType
+from image_archive import open_member
 from packageurl import PackageURL
 from packaging.markers import Marker
 
@@ -131,26 +132,20 @@ def program_in_image(archive: Path) -> tuple[Program, list[Component]]:
     program: Program = {}
     status, copyrights = "", {}
     with tarfile.open(archive) as image:
-        for name in json.loads(_read(image, image.getmember("manifest.json")))[0]["Layers"]:
-            with tarfile.open(fileobj=image.extractfile(name)) as layer:
+        for name in json.load(open_member(image, "manifest.json"))[0]["Layers"]:
+            with tarfile.open(fileobj=open_member(image, name)) as layer:
                 for member in layer:
                     path = member.name.removeprefix("./")
                     inside = path.removeprefix(_INTERNAL)
                     if not member.isfile():
                         continue
                     if path.startswith(_INTERNAL) and ("/" not in inside or inside in (_INVENTORY, _LICENCES)):
-                        program[inside] = _read(layer, member)
+                        program[inside] = open_member(layer, member).read()
                     elif path == _DPKG_STATUS:
-                        status = _read(layer, member).decode()
+                        status = open_member(layer, member).read().decode()
                     elif found := _COPYRIGHT.fullmatch(path):
-                        copyrights[found[1]] = _read(layer, member).decode(errors="replace")
+                        copyrights[found[1]] = open_member(layer, member).read().decode(errors="replace")
     return program, list(_debian_packages(status, copyrights))
-
-
-def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    file = archive.extractfile(member)
-    assert file is not None, member.name
-    return file.read()
 
 
 def _debian_packages(status: str, copyrights: Mapping[str, str]) -> Iterator[Component]:

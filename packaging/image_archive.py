@@ -1,4 +1,4 @@
-"""Writes the archive of the image for `docker load`."""
+"""Reads and writes archives of images for `docker load`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def write_archive(built: Path, archive: Path, name: str, modified_at: int) -> No
     files in the archive, in seconds since 1970.
     """
     with tarfile.open(built) as given, tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT) as written:
-        [manifest] = json.load(_member(given, "manifest.json"))
-        config = json.load(_member(given, manifest["Config"]))
+        [manifest] = json.load(open_member(given, "manifest.json"))
+        config = json.load(open_member(given, manifest["Config"]))
         config = {key: value for key, value in config.items() if key not in ("container", "container_config")}
         config["config"]["Hostname"] = ""
         text = json.dumps(config, sort_keys=True).encode()
         config_name = f"{hashlib.sha256(text).hexdigest()}.json"
         listed = {"Config": config_name, "Layers": manifest["Layers"], "RepoTags": [name]}
         files: dict[str, IO[bytes]] = {config_name: io.BytesIO(text)}
-        files |= {layer: _member(given, layer) for layer in manifest["Layers"]}
+        files |= {layer: open_member(given, layer) for layer in manifest["Layers"]}
         files["manifest.json"] = io.BytesIO(json.dumps([listed]).encode())
         for path, file in files.items():
             described = tarfile.TarInfo(path)
@@ -38,9 +38,9 @@ def write_archive(built: Path, archive: Path, name: str, modified_at: int) -> No
             written.addfile(described, file)
 
 
-def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
-    """Return a file of the archive, also if it is a link to another one."""
-    file = archive.extractfile(name)
+def open_member(archive: tarfile.TarFile, member: tarfile.TarInfo | str) -> IO[bytes]:
+    """Open a file of the archive, also if it is a link to another one. Raises FileNotFoundError if it is a folder."""
+    file = archive.extractfile(member)
     if file is None:
-        raise FileNotFoundError(name)
+        raise FileNotFoundError(str(member))
     return file

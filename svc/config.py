@@ -210,7 +210,7 @@ class StoreConfig(_Section):
     def location(self) -> str:
         """The path of the database file, or the PostgreSQL URL without user name and password."""
         url = self.url.get_secret_value()
-        if url.startswith("sqlite:///"):
+        if self.engine == "sqlite":
             return str(Path(url.removeprefix("sqlite:///")).absolute())
         parts = urlsplit(url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -320,7 +320,7 @@ class LimitsConfig(_Section):
     def per_user(self, plan: Plan) -> dict[LimitedKind, int]:
         """Return the maximum number of objects that a user can have, by kind.
 
-        The operator can replace these limits for single users.
+        The operator can replace these limits for individual users.
         """
         return {"accounts": self.accounts, "sites": self.sites, "links": self.links, "keys": self.keys_of(plan)}
 

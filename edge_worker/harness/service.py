@@ -133,12 +133,11 @@ class Service:
         for path in paths:
 
             async def poll(path: str = path) -> bool | None:
-                [(_, thing)] = (await self.call("GET", path)).items()
-                there = thing["config"] == "synced" and thing["state"] == "active"
-                if there and path.startswith("/v1/links"):  # a link needs the route of its account's link host
-                    account = (await self.call("GET", f"/v1/accounts/{thing['account_id']}"))["account"]
-                    there = account["link_host"] is None or account["link_host"]["state"] == "active"
-                return there or None
+                [thing] = (await self.call("GET", path)).values()
+                host = None
+                if path.startswith("/v1/links"):
+                    host = (await self.call("GET", f"/v1/accounts/{thing['account_id']}"))["account"]["link_host"]
+                return is_live(thing, host) or None
 
             await eventually(poll)
 
@@ -149,6 +148,12 @@ class Service:
         else:
             self.process.kill()
         await self.process.wait()
+
+
+def is_live(target: dict[str, Any], link_host: dict[str, Any] | None) -> bool:
+    """Return True if visitors reach the current version of a site or link. A link needs the route of its link host."""
+    routed = link_host is None or link_host["state"] == "active"
+    return target["config"] == "synced" and target["state"] == "active" and bool(routed)
 
 
 async def eventually(poll: Callable[[], Awaitable[T | None]], every_s: float = _PAUSE_S) -> T:

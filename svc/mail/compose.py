@@ -170,7 +170,7 @@ def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the email about an account's problem or recovery, with the account's current name."""
     account = None if row.account_id is None else (yield from accounts.account_by_id(row.account_id))
     user = None if account is None else (yield from users.get_user(account.user_id))
-    if account is None or user is None or not user.notify or user.disabled_at is not None:
+    if account is None or user is None or not user.wants_notices:
         return None
     link = f"{draft.terms.service_url}/accounts/{account.id}"
     language = _language(row, user)
@@ -328,7 +328,7 @@ def _broken_targets(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the email about broken targets of links, if any of these targets are still broken."""
     user = yield from _get_user(row)
     found = yield from broken_targets.still_broken(row.facts["targets"])
-    if user is None or not user.notify or user.disabled_at is not None or not found:
+    if user is None or not user.wants_notices or not found:
         return None
     link = f"{draft.terms.service_url}/links?state=broken"
     email = messages.about_broken_targets(

@@ -29,6 +29,14 @@ class User:
     disabled_at: int | None  # when the operator disabled the user; None if the user is enabled
     created_at: int
 
+    @property
+    def wants_notices(self) -> bool:
+        """True if a queued email about an account or about broken targets may still be sent.
+
+        The state of the address is checked when the email is queued (`IS_NOTIFIED` in `store/notifications.py`).
+        """
+        return self.notify and self.disabled_at is None
+
 
 @dataclass(frozen=True)
 class Key:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from svc.model import BrokenTarget
 from svc.store import outbox
 from svc.store.links import link_of
+from svc.store.notifications import IS_NOTIFIED
 from svc.store.target_checks import target_digest
 from svc.store.tx import Tx, sql
 
@@ -106,8 +107,8 @@ def notify(user_id: int, day: int, now: int) -> Tx[int]:
 
     `day`: today's epoch day.
 
-    Users do not get an email if they have turned emails off or have not confirmed their address, or if mail servers
-    refuse the address. These users do not get a later email about the same problems either.
+    Users do not get an email if they have turned emails off, are disabled or have not confirmed their address, or if
+    mail servers refuse the address. These users do not get a later email about the same problems either.
     """
     # The update locks the rows, so that the same problem is not reported twice.
     rows = yield sql(
@@ -115,8 +116,7 @@ def notify(user_id: int, day: int, now: int) -> Tx[int]:
         user_id,
     )
     found = yield sql(
-        "select email from users where id = $1 and notify = 1 and email_confirmed = 1 and email_refused_at is null"
-        " and disabled_at is null and email is not null",
+        f"select u.email from users u where u.id = $1 and {IS_NOTIFIED}",  # noqa: S608  # a condition of notifications.py
         user_id,
     )
     new = sorted((row["link_id"], row["digest"]) for row in rows)

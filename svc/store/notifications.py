@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
     from svc.model import JsonObject, Language
 
+# SQL condition: the user in row `u` of `users` gets emails about problems with accounts and about broken targets.
+IS_NOTIFIED = (
+    "u.notify = 1 and u.disabled_at is null and u.email is not null and u.email_confirmed = 1"
+    " and u.email_refused_at is null"
+)
+
 
 def enqueue(
     account_id: str, seen: JsonObject, notices: Sequence[JsonObject], *, well: bool, due_at: int | None, now: int
@@ -28,15 +34,14 @@ def enqueue(
     """
     yield from lock_account(account_id)
     rows = yield sql(
-        "select a.told, u.id, u.email, u.notify, u.email_confirmed, u.email_refused_at, u.disabled_at from accounts a"
+        f"select a.told, u.id, u.email, case when {IS_NOTIFIED} then 1 else 0 end as is_notified from accounts a"  # noqa: S608  # a condition of this file
         " join users u on u.id = a.user_id where a.id = $1",
         account_id,
     )
     if not rows:
         return
     user = rows[0]
-    reachable = user["email_confirmed"] == 1 and user["email_refused_at"] is None
-    wanted = user["notify"] == 1 and reachable and user["disabled_at"] is None
+    wanted = user["is_notified"] == 1
     owed = bool(from_json(user["told"]).get("owed", False))
     end: list[JsonObject] = [{"well": True}] if well and owed else []
     for notice in [*notices, *end] if wanted else []:

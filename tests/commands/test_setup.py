@@ -169,21 +169,13 @@ def test_init_keeps_all_settings_of_existing_configuration(tmp_path, asked):
     assert "a:b@" not in response.stdout
 
 
-def test_init_changes_only_answered_settings(tmp_path):
+@pytest.mark.parametrize("proxies", ["", "none"])
+def test_init_changes_only_answered_settings(tmp_path, proxies):
     before = every_setting_changed(tmp_path / "data")
     path = tmp_path / "config.toml"
     path.write_text(written(before))
     new = tmp_path / "new"
-    options = (
-        "--base-url",
-        "https://new.example.com",
-        "--data",
-        str(new),
-        "--smtp-url",
-        "",
-        "--trusted-proxies",
-        "none",
-    )
+    options = ("--base-url=https://new.example.com", f"--data={new}", "--smtp-url=", f"--trusted-proxies={proxies}")
     response = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
     assert response.returncode == 0, response.stderr
     before["http"] |= {"base_url": "https://new.example.com", "trusted_proxies": []}

@@ -10,7 +10,7 @@ import httpx
 import trio
 
 from edge_worker.emulator.client import Emulator
-from edge_worker.harness.service import Service, eventually
+from edge_worker.harness.service import Service, eventually, is_live
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.local_http import NO_CERTIFICATES, local_client
 from svc.clock import DAY_MS
@@ -154,11 +154,10 @@ class World:
 
         async def poll() -> bool | None:
             [target] = self.call("GET", path).values()
-            ready = target["config"] == "synced" and target["state"] == "active"
-            if ready and path.startswith("/v1/links"):  # a link needs the route of its account's link host
-                account = self.call("GET", f"/v1/accounts/{target['account_id']}")["account"]
-                ready = account["link_host"]["state"] == "active"
-            return ready or None
+            host = None
+            if path.startswith("/v1/links"):
+                host = self.call("GET", f"/v1/accounts/{target['account_id']}")["account"]["link_host"]
+            return is_live(target, host) or None
 
         await eventually(poll)
 
