@@ -18,8 +18,8 @@ from tools.test_times import TestTimes
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-# Hypothesis would also draw constants from the sources of all loaded modules, which each process of a run would parse.
-# With the same seed, a test that runs alone would then draw other examples, because it loads fewer modules.
+# By default, Hypothesis also draws constants from the sources of all loaded modules, which each process of a run would
+# have to parse. A test that runs alone loads fewer modules, so it would draw other examples with the same seed.
 providers.is_local_module_file = lambda _: False  # type: ignore[attr-defined, assignment]
 # Hypothesis uses the seed of the run, so that repeating a run repeats its examples.
 core.global_force_seed = SEED  # type: ignore[assignment]  # as the option --hypothesis-seed does

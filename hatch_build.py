@@ -15,12 +15,12 @@ _BUILT = {
 
 
 class BuiltFilesHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Check for built files. Hatchling finds this class by its base and runs it for wheels and source archives."""
+    """Checks for built files. Hatchling finds this class by its base class, and runs it for each wheel or sdist."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 (hatchling's signature)
-        """Raise FileNotFoundError if one of them is missing.
+        """Raise FileNotFoundError if a built file is missing.
 
-        An editable install is allowed without them, because `make build` creates it first.
+        An editable install is allowed without these files, because `make build` installs svc before it builds them.
         """
         for name, path in _BUILT.items():
             manifest = Path(self.root, path)

@@ -50,7 +50,7 @@ def alerts_of(views: Mapping[int, int], from_ms: int = YEAR_FROM, to_ms: int = Y
 
 
 def delay_ms(traffic: Traffic, kind: AlertKind, chance: random.Random, *, least: float = 0.0) -> int | None:
-    """Return the time in ms between a change and its alert; None if there is no alert.
+    """Return the time in ms between a change and its alert, or None if there is no alert.
 
     The time of the change is random. For a spike, the site gets ten times its usual views for three hours. For
     silence, the site gets no more views. `least`: the minimum number of usual views in each of the seven hours that
@@ -76,7 +76,7 @@ def delay_ms(traffic: Traffic, kind: AlertKind, chance: random.Random, *, least:
 
 
 async def false_alarms() -> AsyncIterator[Row]:
-    """Simulate a year for several sites of each steady kind."""
+    """Simulate a year for several sites of each kind in `STEADY`."""
     for name, traffic in STEADY.items():
         counts: dict[AlertKind, int] = {"spike": 0, "drop": 0, "silence": 0}
         for number in range(_SITES_OF_A_KIND):

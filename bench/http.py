@@ -215,7 +215,7 @@ async def pushes() -> AsyncIterator[Row]:
                     figures[accounts].append(await place.load(source, connections=16))
         for accounts, seen in figures.items():
             best = max(seen, key=lambda one: one.per_second)
-            what = f"{engine}: pushes of {_TARGETS} targets per second, accounts: {accounts}"
+            what = f"{engine}: pushes per second, each with {_TARGETS} targets, accounts: {accounts}"
             yield Row(what, f"{best.per_second:.0f}", "500" if engine == "SQLite" else "300")
             ratio = statistics.median(a.per_second / b.per_second for a, b in zip(seen, bares, strict=True))
             cpu_ms = statistics.median(one.cpu_us for one in seen) / 1000

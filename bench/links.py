@@ -182,7 +182,7 @@ async def _made(place: Place) -> AsyncIterator[Row]:
     await place.synced(of)
     synced_s = time.perf_counter() - began
     yield Row(f"the last {_ONE_BY_ONE:,} of {_LINKS:,} links, created one by one: links per second", f"{last:,.0f}", "")
-    yield Row(f"  relative to the first {_ONE_BY_ONE:,} of their user", f"{last / first:.2f}x", "0.7x")
+    yield Row(f"  relative to the user's first {_ONE_BY_ONE:,} links", f"{last / first:.2f}x", "0.7x")
     yield Row("  until all are synced, seconds", f"{synced_s:.1f}", "")
     yield Row(what, await _sync_cost(place, written), f"< {MAX_WRITTEN:,}")
 
@@ -195,7 +195,7 @@ async def _one_by_one(place: Place, of: Connected, first: int) -> float:
 
 
 async def _sync_cost(place: Place, written: int) -> str:
-    """Return the number of the account's API calls, and how many rows were written after the first `written` rows."""
+    """Return as text the number of the account's API calls, and the number of rows written in addition to `written`."""
     account = f"/accounts/{place.many.customer.account_id}/"
     calls = [call for call in await place.emulator.requests() if call["path"].startswith(account)]
     return f"{len(calls)} {await place.rows('rows_written', place.many) - written:,}"
@@ -229,13 +229,13 @@ async def _listed(place: Place) -> AsyncIterator[Row]:
         what = f"{_LINKS:,} links by {order}, a thousand per page: first, last page, ms"
         yield Row(what, f"{first_ms:.0f} {last_ms:.0f}", "< 250")
         yield Row("  last page relative to the first", f"{last_ms / first_ms:.2f}x", "")
-    for what, q in (("finds one", "code9999"), ("finds all, first page", "a.example")):
+    for what, q in (("one match", "code9999"), ("all match, first page", "a.example")):
         times = []
         for _ in range(_LIST_ROUNDS):
             began = time.perf_counter()
             await place.service.call("GET", f"/v1/links?account_id={place.many.account_id}&q={q}")
             times.append(time.perf_counter() - began)
-        yield Row(f"a search of {_LINKS:,} links that {what}, ms", f"{min(times) * 1000:.0f}", "< 250")
+        yield Row(f"a search in {_LINKS:,} links, {what}, ms", f"{min(times) * 1000:.0f}", "< 250")
 
 
 async def _first_clicks(place: Place) -> AsyncIterator[Row]:

@@ -153,6 +153,6 @@ def _whole(response: bytes) -> bool:
 
 
 def cpu_s(pid: int) -> float:
-    """Return the CPU time used by all threads of a process."""
+    """Return the CPU time that all threads of a process have used, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND

@@ -1,7 +1,7 @@
 """Measures how long visitors wait while the Worker's database is slow, silent or failing, in the real runtime.
 
-The benchmark sends 20,000 requests. In 1 of 25 requests, the client disconnects early. An isolate (a running instance
-of the Worker) knows a site or link once it has responded to a request for that site or link.
+The benchmark sends 20,000 requests. In 1 of 25 requests, the client disconnects early. In the output, a target
+(site or link) is "known" if the isolate (a running instance of the Worker) has already responded to a request for it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def outage() -> AsyncIterator[Row]:
     yield Row("outage: slowest response for a known target, afterwards", afterwards, "0.1 s")
     # The database works in this phase, so this row shows the delays that the benchmark's machine causes.
     yield Row("  the same while the database is healthy", _slowest(healthy), "")
-    yield Row(f"outage: targets of {len(storm.counted)} with a wrong count", str(wrong), "0")
+    yield Row(f"outage: targets with a wrong count, of {len(storm.counted)}", str(wrong), "0")
 
 
 def _slowest(responses: Iterable[Response]) -> str:

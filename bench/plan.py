@@ -1,4 +1,4 @@
-"""Measures the daily database rows that a Worker uses on the free plan, as the emulator counts them."""
+"""Measures how many database rows a Worker reads and writes per day on the free plan, as counted by the emulator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 SITES, LINKS = 10, 500
-# A new isolate (running copy of the Worker) starts after this number of minutes, and serves this number of requests.
+# A new isolate (running instance of the Worker) starts after this number of minutes, and serves this many requests.
 ISOLATE_MINUTES, REQUESTS = 5, 20
 HOUR_MINUTES, DAY_HOURS = 60, 24
 IMPORTED, A_VERSION = 10_000, 100
@@ -45,7 +45,7 @@ async def usage(worker: InstalledWorker) -> Usage:
 
 
 async def daily_usage() -> AsyncIterator[Row]:
-    """Measure an hour of requests and the end of the day, and extrapolate. Isolates run for only a few minutes."""
+    """Measure an hour and the end of the day, and extrapolate to a day. Isolates run for only a few minutes."""
     chance = random.Random(SEED)
     async with open_installed_worker(BUNDLE) as worker:
         sites = {f"path:s{n}.example.com/x": {"target": f"site_{n}", "script": "s"} for n in range(SITES)}
@@ -96,7 +96,7 @@ async def _first_response(worker: InstalledWorker, ask: Callable[[], Awaitable[N
 async def import_usage() -> AsyncIterator[Row]:
     """Measure an import of links while an isolate serves other links.
 
-    The rows are written as the service writes them.
+    The benchmark writes the rows with the same statements as the service.
     """
     async with open_installed_worker(BUNDLE) as worker:
         await worker.configure({"host": {"host": LINK_HOST}})

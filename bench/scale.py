@@ -198,7 +198,7 @@ async def hour() -> AsyncIterator[Row]:
 async def _at_work(engine: str, service: Service, numbers: Sequence[int], started_s: float) -> AsyncIterator[Row]:
     pid, port = service.process.pid, int(service.url.rpartition(":")[2])
     start_cpu_s = cpu_s(pid)
-    yield Row(f"{engine}, {_ACCOUNTS:,} accounts: started, seconds, CPU s", f"{started_s:.1f} {start_cpu_s:.1f}", "")
+    yield Row(f"{engine}, {_ACCOUNTS:,} accounts: start, time, CPU time, s", f"{started_s:.1f} {start_cpu_s:.1f}", "")
     yield Row("  resident memory, MB", f"{_memory_mb(pid):.0f}", "")
     await trio.sleep(_REST_S)
     rest_s = cpu_s(pid) - start_cpu_s
@@ -207,7 +207,7 @@ async def _at_work(engine: str, service: Service, numbers: Sequence[int], starte
     spread = [(push_second(_edge_id(number)) % 60, _push(number, now - HOUR_MS)) for number in numbers]
     most = max(Counter(at for at, _ in spread).values())
     for what, pushes in (
-        (f"{len(numbers):,} pushes of {_TARGETS} targets at their seconds ({most} in one)", spread),
+        (f"{len(numbers):,} pushes of {_TARGETS} targets in a minute (at most {most} per second)", spread),
         ("the same concurrently", [(0, _push(number, now)) for number in numbers]),
     ):
         before = cpu_s(pid)
@@ -263,7 +263,7 @@ async def health_checks() -> AsyncIterator[Row]:
     day_s = _ACCOUNTS * cpu_ms / 1000
     what = f"  {_ACCOUNTS:,} healthy accounts: checks per hour, calls per second, CPU s per hour"
     yield Row(what, f"{_ACCOUNTS / 24:.0f} {_ACCOUNTS * each / 86_400:.1f} {day_s / 24:.0f}", "")
-    what = "  the same with hourly checks, as before pushes counted as health checks"
+    what = "  the same if every account were checked every hour"
     yield Row(what, f"{_ACCOUNTS} {_ACCOUNTS * each / 3_600:.1f} {day_s:.0f}", "")
 
 
@@ -305,7 +305,7 @@ class _Asking:
 
 
 async def _asked(concurrency: int) -> tuple[float, list[float]]:
-    """Return the number of calls per second at full load, and the waits of occasional callers in ms.
+    """Return the number of calls per second at full load, and the occasional callers' waits in ms.
 
     While the occasional callers are measured, another user makes as many calls as the limit per user allows.
     """
@@ -334,7 +334,7 @@ async def calls() -> AsyncIterator[Row]:
         what = f"calls per second with concurrency {concurrency}, response time {_PLATFORM_S} s"
         yield Row(what, f"{rate:.0f}", "180" if concurrency > 16 else "")
         cuts = statistics.quantiles(waits_ms, n=100)
-        what = "  wait of 40 others while one user has 100 waiting calls: p50, p99, ms"
+        what = "  wait of 40 other users while one user has 100 waiting calls: p50, p99, ms"
         yield Row(what, f"{cuts[49]:.0f} {cuts[98]:.0f}", "")
 
 

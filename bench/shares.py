@@ -1,4 +1,4 @@
-"""The public page of a share: CPU time, and reads of the account's database, while 1,000 viewers open the page."""
+"""Measures the CPU time and the database reads while 1,000 viewers open the public page of a share."""
 
 from __future__ import annotations
 

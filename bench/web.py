@@ -40,7 +40,7 @@ _ROUNDS = 7
 _LIGHTHOUSE_ROUNDS = 3
 _SLOWED = {1: "", 4: "1,000"}
 # The chart has the role of a slider. Its content becomes visible in the frame after the chart is drawn. The console
-# message avoids scripts that wait for an element: with the CPU slowed down, each of them would take 50 ms.
+# message avoids scripts that wait for an element: with the CPU slowed down, each such script would take 50 ms.
 _MARK = """new MutationObserver((_, watch) => {
   if (!document.querySelector("[role=slider] svg rect")) return;
   watch.disconnect();
@@ -74,13 +74,13 @@ def _chart() -> Iterator[Row]:
         what = "a report's chart is shown, ms" if slowed == 1 else f"  with the CPU slowed down {slowed} times"
         yield Row(what, f"{statistics.median(times):.0f} ({min(times):.0f}-{max(times):.0f})", to_reach)
     first = shown[1][0]
-    yield Row("  requests of the first load until then", str(first["requests"]), "")
+    yield Row("  requests of the first load until the chart is shown", str(first["requests"]), "")
     yield Row("  bytes transferred, including headers", f"{first['bytes']:,}", "")
     yield Row("  of which the application's own files", f"{first['assets']:,}", "51,200")
 
 
 def _shown(browser: Browser, place: Place, slowed: int) -> dict[str, float]:
-    """Load the report once in a new browser context."""
+    """Load the report once. Return the time (ms), requests and bytes until the chart was shown, by name."""
     context = new_context(browser)
     sign_in(context, place)
     context.add_init_script(_MARK)

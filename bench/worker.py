@@ -176,9 +176,9 @@ async def month_runs() -> AsyncIterator[Row]:
         idle = [await bare.cron(at + n * 5 * MINUTE_MS) / 1000 for n in range(1, 50)]
     used.sort()
     figures = _three(statistics.median(used), used[int(len(used) * 0.99)], used[-1], 1)
-    what = f"CPU of {len(used)} cron runs that add up a month of {rows:,} targets, ms: median, p99, most"
+    what = f"CPU of {len(used)} cron runs that add up a month of {rows:,} targets, ms: median, p99, max"
     yield Row(what, figures, "p99 < 10")
-    yield Row("  the same of runs without such a step: median", f"{statistics.median(idle):.1f}", "")
+    yield Row("  the same for runs without such a step: median", f"{statistics.median(idle):.1f}", "")
 
 
 async def _months(bare: Bare) -> int:

@@ -1,17 +1,17 @@
 """Simulates two years with many accounts. Their Workers push to the real application, which has a simulated clock.
 
-A Worker's counts depend only on its account and the day. At the end, the benchmark can therefore compute all counts
-again, without the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
+A Worker's counts depend only on its account and the day. At the end, the benchmark can therefore count everything a
+second time, without the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
 housekeeping runs once a day. The second count must equal each target's days, the hours within retention, the reports,
 and each month of a site's report over the whole time.
 
 The Worker adds up the breakdowns of months, so a separate simulation runs the Worker's code
 (`edge_worker/tools/two_years.js`).
 
-A real year with 200 accounts has 1.75 million pushes. In the short simulation, a Worker pushes each day in three parts
-after midnight, like a Worker that was offline. A site or link has views in only a few hours per day. This simulation
-has the same number of day rows, but only a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, Workers push every
-hour, and every target has views in every hour.
+A real year with 200 accounts has 1.75 million pushes. To save time, each Worker pushes each day in three parts after
+midnight, like a Worker that was offline. A site or link has views in only a few hours per day, so the simulation has
+the same number of day rows as a real year, but only a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, Workers
+push every hour, and every target has views in every hour.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ class Simulation:
 
     async def _check_report(self, site_id: str, wanted: dict[int, Counts], last: int) -> None:
         report = await self.report(site_id)
-        # the simulated clock shows the next day
+        # the simulated clock already shows the next day, so the report includes that day
         expected = [wanted.get(day, Counts()) for day in range(last - 28, last + 2)]
         series = [(point["views"], point["bots"], point["visitors"]) for point in report["series"]]
         if series != [(each.views, each.bots, each.visitors) for each in expected]:
@@ -370,7 +370,7 @@ async def _simulated(engine: Engine, shape: Shape, new: Shape) -> AsyncIterator[
                 seen.append(await each.report_ms())
         first, last = (statistics.median(seen) for seen in times.values())
         what = f"{engine}, {shape.days} days of {shape.accounts:,} accounts with {shape.targets} targets"
-        yield Row(f"{what}: exact days", f"{rows:,}", "all")
+        yield Row(f"{what}: days with exact counts", f"{rows:,}", "all")
         yield Row("  pushes, seconds of the simulation", f"{simulation.pushed:,} {took_s:.0f}", "")
         yield Row("  pushes rejected under load and retried", f"{simulation.refused:,}", "")
         yield Row(f"  a report's median ms after {new.days} days and at the end", f"{first:.1f} {last:.1f}", "2x")
@@ -390,7 +390,7 @@ async def worker_months() -> AsyncIterator[Row]:
     command = node_command("--no-warnings", _WORKER, "200", "20")
     done = await trio.run_process(command, capture_stdout=True)
     found = json.loads(done.stdout)
-    what = "two years of 200 accounts with 20 targets: exact months of the Worker"
+    what = "two years of 200 accounts with 20 targets: months with exact sums"
     yield Row(what, f"{found['rows'] - found['different']:,} of {found['rows']:,}", "all")
     yield Row("  cron runs that close a day or add up a step", f"{found['runs']:,}", "")
 

@@ -94,9 +94,9 @@ async def stay(emulator: Emulator, service: Service, address: Address, password:
         print(f"  Or sign in at {service.url}/sign-in:\n", flush=True)
         print(f"    email     {EMAIL}\n    password  {password}\n    emails    {service.folder / 'mail'}\n", flush=True)
         print(
-            "  Try it with a second account: open Accounts → Connect an account, where its id and token can be filled"
+            "  Try it with a second account: open Accounts → Connect an account, and fill in the offered id and token."
         )
-        print(f"  in. Then add the site {SECOND_HOST}. Its page, and this address, view the site once:\n", flush=True)
+        print(f"  Then add the site {SECOND_HOST}. Open this address to send one view of the site:\n", flush=True)
         print(f"    {address.visit_url}\n", flush=True)
         print("  Or use the API:\n", flush=True)
         print(f"    curl -H '{_header(service)}' {service.url}/v1/sites\n", flush=True)
@@ -176,7 +176,7 @@ class Journey:
             return True if account["operation"]["state"] == "done" else None
 
         await eventually(confirmed)
-        step("First cron run of the worker reported to the service")
+        step("First push received from the Worker")
 
     async def add_site_and_links(self) -> None:
         """Create a link host, a site, and links with rules, a split and a period."""
@@ -190,7 +190,7 @@ class Journey:
             self.links.append(response["link"])
         await self.service.synced(f"/v1/sites/{self.site['id']}", *(f"/v1/links/{link['id']}" for link in self.links))
         created = ", ".join(link["short_url"] for link in self.links)
-        step(f"Site {SITE_HOST} and links {created} created and synced to the worker")
+        step(f"Site {SITE_HOST} and links {created} created and synced to the Worker")
         qr = await self.service.client.get(
             f"{self.service.url}/v1/links/{self.links[0]['id']}/qr.svg", headers=self.service.headers
         )
@@ -210,7 +210,7 @@ class Journey:
             response = await self.service.call("POST", f"/v1/{name}/{thing['id']}/totals", body, key=f"demo-{name}")
             if response["result"]["added"] != len(tally.imported):
                 raise AssertionError(f"imported {response['result']} instead of {len(tally.imported)} days")
-        step(f"Imported the totals of the {len(self.site_tally.imported)} days before")
+        step(f"Imported the totals of the {len(self.site_tally.imported)} days before the visits")
 
     async def send_views(self, hits: list[Hit], ago_s: int) -> int:
         """Send page views as the snippet does."""
@@ -307,7 +307,7 @@ class Journey:
         await self.emulator.clock(offset_ms / 1000)
 
     async def _run_crons(self, ago_s: int) -> None:
-        """Run the cron job as often as the Worker needs to fold events, close hours and days, and push.
+        """Run the cron job as often as the Worker needs to add up events, close hours and days, and push.
 
         If `ago_s` is 0, run the job only in the minutes of the current hour. Later minutes could belong to the next
         day. The Worker would then close a day that, by the service's clock, has not ended.
@@ -365,7 +365,7 @@ def check(name: str, report: dict[str, Any], tally: Tally, began_on: int) -> lis
         same("months", len(series), 12)
         compared = report["comparison"]
         sent = tally.days(day_number(compared["from"]), day_number(compared["to"]))
-        same("totals of the year before", compared["totals"], sent)
+        same("totals of the previous year", compared["totals"], sent)
     same("unavailable", report["unavailable"], None)
     for dimension in BREAKDOWNS:
         got = {entry["key"]: entry["n"] for entry in (report["breakdowns"] or {}).get(dimension, [])}

@@ -1,4 +1,4 @@
-"""The links of the demo: rules, a split, a period, and the target that each click must get."""
+"""The links of the demo, with rules, a split and a period, and the expected target of each click."""
 
 from __future__ import annotations
 

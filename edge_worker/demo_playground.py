@@ -90,12 +90,12 @@ class Playground:
         self._credentials = {"email": email, "password": password}
 
     async def serve(self) -> None:
-        """Serve the sign-in URL and the visit URL until cancelled."""
+        """Serve the sign-in URL and the visit URL until canceled."""
         await trio.serve_listeners(self._respond, [self._address.listener])
 
     async def run_crons(self) -> None:
-        """At each full minute, run all cron jobs that are due."""
-        # By default, a new cron trigger starts only after up to 15 minutes.
+        """At the start of each minute, run all cron jobs that are due."""
+        # By default, a new cron trigger takes up to 15 minutes to start.
         await self._emulator.set_failure_settings(cron_delay_s=0)
         while True:
             await trio.sleep(60 - time.time() % 60)
@@ -151,7 +151,7 @@ class Playground:
         if not path:
             return f"There is no site on {SECOND_HOST} yet. Connect the second account and add a site first."
         if not path.startswith("/"):
-            return "The parameter path must begin with a slash."
+            return "The path parameter must begin with a slash."
         headers = {
             "User-Agent": DESKTOP_CHROME.user_agent,
             "Content-Type": "text/plain",

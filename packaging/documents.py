@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The place of each file or folder in a package. The last entry is copied last, so that `make` can use the time of this
-# file to see whether the copies are up to date.
+# The place of each file or folder in a package. The last entry is copied last, because `make` uses the time of its
+# copy to see whether all copies are up to date.
 PACKAGED = {
     "docs/README.md": "README.md",
     "docs/use": "use",
@@ -28,7 +28,7 @@ def copy_documents(folder: Path) -> None:
     """Replace `folder` with a copy of the packaged documents.
 
     In documents that move to another folder, links to other packaged documents are changed, and links to documents
-    that are not packaged are replaced with their text.
+    that are not packaged are replaced with the link text.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for source, place in _files().items():

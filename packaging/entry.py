@@ -24,7 +24,7 @@ def begin() -> None:
         main()  # if the program is a folder, there is no loader process and no unpacked file
         return
     loader = os.getppid()
-    # If the loader is killed, end the service too: otherwise it would keep running and hold its store.
+    # If the loader is killed, end the service too: otherwise it would keep running and keep its store locked.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if not _is_loader(loader):
         sys.exit("svc: the parent process has ended")

@@ -1,4 +1,4 @@
-"""Reads and writes archives of images for `docker load`."""
+"""Read and write image archives for `docker load`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_archive(built: Path, archive: Path, name: str, modified_at: int) -> No
 
 
 def open_member(archive: tarfile.TarFile, member: tarfile.TarInfo | str) -> IO[bytes]:
-    """Open a file of the archive, also if it is a link to another one. Raises FileNotFoundError if it is a folder."""
+    """Open a file in the archive, or the file that a link points to. Raises FileNotFoundError for a folder."""
     file = archive.extractfile(member)
     if file is None:
         raise FileNotFoundError(str(member))

@@ -112,7 +112,7 @@ def _entry_of_distribution(distribution: Distribution) -> str:
 @cache
 def _find_package(library: Path) -> str | None:
     """Return the Debian package that owns a library; None if there is none, for example on other systems."""
-    # Search by name only, since packages list their libraries below /lib or /usr/lib.
+    # Search by name only, because some packages list their libraries below /lib, and others below /usr/lib.
     command = ["dpkg-query", "--search", f"*/{library.resolve().name}"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -1,6 +1,7 @@
 """Collect the artefacts of a version in dist/svc-VERSION/, with checksums, bills of materials and notes.
 
-`python packaging/release.py VERSION [KEY]`, in `make release`. KEY is an SSH key, which signs the checksums.
+`make release` runs `python packaging/release.py VERSION [KEY]`. KEY is the file of an SSH key that signs the
+checksums.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ _EXAMPLE_URL = "https://svc.example"
 def write(version: str, key: Path | None) -> Path:
     """Replace the folder of the release, and return its path. The artefacts must have been built.
 
-    Raises Refused, or IncompleteError if an artefact contains components that are not in its lock files.
+    Raises Refused if an artefact was not built, or if the checksums cannot be signed. Raises IncompleteError if a
+    component is missing or differs from its lock file.
     """
     folder = DIST / f"svc-{version}"
     shutil.rmtree(folder, ignore_errors=True)

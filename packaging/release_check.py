@@ -35,7 +35,7 @@ def check(version: str, key: Path | None) -> None:
     if section_of(changelog, "Unreleased"):
         raise Refused(f"CHANGELOG.md has unreleased changes: move them to the section {version}")
     if _git("tag", "--list", f"v{version}") and _git("rev-list", "-n", "1", f"v{version}") != _git("rev-parse", "HEAD"):
-        raise Refused(f"the tag v{version} is another commit: check it out, or change the version")
+        raise Refused(f"the tag v{version} points to another commit: check out the tag, or change the version")
     if key is not None and not key.is_file():
         raise Refused(f"{key} does not exist: set KEY to the file of an SSH key")
 
@@ -56,7 +56,7 @@ def _git(*arguments: str) -> str:
 
 
 def arguments() -> tuple[str, Path | None]:
-    """Return the version and the key on the command line."""
+    """Return the version and the path of the key from the command line. The path is None if there is no key."""
     parser = argparse.ArgumentParser()
     parser.add_argument("version")
     parser.add_argument("key", nargs="?", type=Path)

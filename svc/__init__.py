@@ -2,7 +2,7 @@
 
 cli          the command line; `commands` has a module for each command
 main         starts the service from the packages below; `process` connects it to systemd
-http       the HTTP server, and the endpoints for `/v1`, `/auth` and pushes from Workers
+http         the HTTP server, and the endpoints for `/v1`, `/auth` and pushes from Workers
 api          the API contract: what each endpoint accepts and returns
 actors       one actor per Cloudflare account: operations, health checks, syncs and duties
 mail         the email outbox, texts and delivery

@@ -1,6 +1,6 @@
 """Parsing of bind addresses and email addresses. No I/O.
 
-This module imports nothing large, because `svc health` runs frequently.
+`svc health` imports this module and runs frequently, so the module imports nothing large.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 # The module in `svc.commands` that defines each command, in the order of `svc --help`. A run imports only the module of
-# its command, so that `svc health` needs only a sixth of the CPU time of a run that imports all of them.
+# its command, which reduces the CPU time of `svc health` to a sixth.
 _MODULES = {
     "init": "setup",
     "serve": "serving",

@@ -45,7 +45,7 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
 _LONGEST_URL = 2_000
 # The maximum length of the service's name. Longer names do not fit next to the navigation on a phone.
 _LONGEST_NAME = 40
-# Settings of earlier versions, by section. Configuration files of operators may still contain them.
+# Settings of earlier versions, by section. Operators' configuration files may still contain them.
 _REMOVED = {
     "limits": {"exports_per_hour"},
     "timing": {
@@ -114,7 +114,7 @@ def _https_url(value: str) -> str:
     if parts.scheme != "https" or not _HOST.fullmatch(parts.hostname or ""):
         raise ValueError("must be an https URL, e.g. https://example.com/imprint")
     if parts.username is not None:
-        raise ValueError("must not contain a user or a password, because everybody can see it")
+        raise ValueError("must not contain a user name or a password, because everyone can see the URL")
     return value
 
 
@@ -133,7 +133,7 @@ def _service_name(value: str) -> str:
     name = value.strip()
     # Mail programs would decode =?…?= in the sender's name, even in quotation marks.
     if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "=?" in name:
-        raise ValueError(f"must have 1 to {_LONGEST_NAME} characters, without line breaks, control characters and =?")
+        raise ValueError(f"must have 1 to {_LONGEST_NAME} characters, without line breaks, control characters or =?")
     return name
 
 
@@ -247,7 +247,7 @@ class WorkerConfig(_Section):
 
 
 class VaultConfig(_Section):
-    """Settings for the key file. Its keys encrypt the tokens of accounts and shares."""
+    """Settings for the key file. Its keys encrypt the accounts' working tokens and the URLs of shares."""
 
     key_file: Path = Path("var/vault.key")
     lost_tokens: Literal["refuse", "accept"] = "refuse"

@@ -147,7 +147,7 @@ IssueCode = Literal[
 
 
 class Issue(NamedTuple):
-    """A validation problem. `path` is the field, or "" for the whole body. `limit` is the limit in the message."""
+    """A validation problem. `path`: the field, or "" for the whole body. `limit`: the limit that the message names."""
 
     path: str
     message: str
@@ -171,7 +171,7 @@ class Meaning:
 
 
 def _not_ready(message: str, remedy: str) -> Meaning:
-    """Return the meaning of an account problem. Responses use `account_not_ready`; `details.reason` has the code."""
+    """Return the meaning of an account problem. Responses have the code `account_not_ready` instead (`shown_as`)."""
     return Meaning(409, message, remedy, "account_not_ready")
 
 
@@ -197,8 +197,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "sign_up_closed": Meaning(
         403,
         "The operator has restricted sign-up, or the invitation is not valid for this email address.",
-        "Ask the operator for an invitation. An invitation can be used only once, only for its email"
-        " address, and only before it expires.",
+        "Ask the operator for an invitation. An invitation works once, for the invited email address, until it"
+        " expires.",
     ),
     "link_disabled": Meaning(
         403,
@@ -340,7 +340,7 @@ CATALOGUE: dict[Code, Meaning] = {
     "token_check_failed": Meaning(502, "The new working token could not be verified.", _TRY_WITH_NEW_KEY),
     "orphan_not_deleted": Meaning(
         502,
-        "An earlier attempt to connect the account or renew its token was interrupted. The tokens that it created"
+        "An earlier attempt to connect the account or renew its token was interrupted, and the tokens that it created"
         " could not be deleted.",
         "In the Cloudflare dashboard, delete the tokens listed in details.revoke_tokens. Then try again.",
     ),
@@ -378,7 +378,7 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "bootstrap_lost": _not_ready(
         "The connect operation was interrupted.",
-        "Delete the tokens listed in details.revoke_tokens in the Cloudflare dashboard, if they still exist, and"
+        "In the Cloudflare dashboard, delete the tokens listed in details.revoke_tokens, if they still exist. Then"
         " connect the account again.",
     ),
     "name_taken": _not_ready(
@@ -414,8 +414,8 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_host_unreachable": _not_ready(
         "The service could not reach the link host.",
-        "Open a short link in a browser. If it works, the problem no longer exists; run a health check later. If not,"
-        " check the zone in the Cloudflare dashboard.",
+        "Open a short link in a browser. If it works, the service's next check removes this error. If not, check the"
+        " zone in the Cloudflare dashboard.",
     ),
     "link_host_certificate": _not_ready(
         "The link host has no valid certificate.",
@@ -426,7 +426,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "Exclude the host from redirect rules and Access applications in the Cloudflare dashboard.",
     ),
     "link_host_challenged": _not_ready(
-        "The link host shows a challenge page of Cloudflare.",
+        "The link host shows a Cloudflare challenge page.",
         "Open a short link in a private window. If you also see the challenge page, exclude the host from the security"
         " rules in the Cloudflare dashboard. If not, no action is needed: Cloudflare's bot protection blocks only"
         " programs, such as this service.",
@@ -467,8 +467,8 @@ class ErrorNote:
     finding: dict[str, object] | None = None
 
 
-# Codes whose message quotes Cloudflare. The remedy refers to the quoted text, so a translation is followed by the
-# original message.
+# Codes whose message quotes Cloudflare. Their remedies refer to the quoted text, so emails in other languages add the
+# original message to its translation.
 QUOTES: tuple[Code, ...] = ("cloudflare_error", "edge_firewall")
 
 
@@ -478,7 +478,7 @@ class ServiceError(Exception):
     `code` is stable and intended for API clients; `message` is intended for people.
 
     `status` is the response's HTTP status; `details` is JSON. `had_effect`: True if the request changed something
-    before it failed permanently, so that a repeated request must not run again (see `svc.http.serving.idempotency`).
+    before it failed permanently, so a repeated request must not run again (see `svc.http.serving.idempotency`).
     """
 
     def __init__(

@@ -163,7 +163,7 @@ WORDS: Mapping[FindingKind, Words] = {
         "configuration",
         _AS_STORED,
         "is at version {version} instead of {given}: the database was restored to an earlier state outside the"
-        " service, and later counts that the Worker had not reported are lost",
+        " service, and unreported counts since that state are lost",
     ),
     "configuration_differs": Words(
         "configuration",
@@ -196,14 +196,14 @@ WORDS: Mapping[FindingKind, Words] = {
     "link_host_private": Words(
         "link_host", _SERVED, "has the address {address} in DNS, which visitors cannot reach because it is not public"
     ),
-    "link_host_bypassed": Words("link_host", _SERVED, "responds without Cloudflare, from another server"),
+    "link_host_bypassed": Words("link_host", _SERVED, "responds from another server, not through Cloudflare"),
     "link_host_not_connected": Words("link_host", _SERVED, "does not accept connections"),
     "link_host_not_http": Words("link_host", _SERVED, "accepts connections but sends no HTTP response"),
     "link_host_certificate": Words("link_host", _SERVED, "has no valid certificate: {said}"),
     "link_host_redirected": Words(
         "link_host", _SERVED, "redirects visitors to {location} before the Worker receives the request"
     ),
-    "link_host_challenged": Words("link_host", _SERVED, "shows a challenge page of Cloudflare"),
+    "link_host_challenged": Words("link_host", _SERVED, "shows a Cloudflare challenge page"),
     "link_host_other_answer": Words(
         "link_host", _SERVED, "responds with status {status}, which does not come from the Worker"
     ),

@@ -116,11 +116,11 @@ IN_FLIGHT = GaugeMetric("svc_http_in_flight", "Requests in progress.")
 CONNECTIONS = GaugeMetric("svc_http_connections", "Open client connections.")
 CONNECTIONS_LIMIT = GaugeMetric("svc_http_connections_limit", "Maximum number of open client connections.")
 CONNECTIONS_ENDED = CounterMetric(
-    "svc_http_connections_ended_total", "Connections closed to make way for another client at the connection limit."
+    "svc_http_connections_ended_total", "Connections closed at the connection limit, so that other clients can connect."
 )
 MALFORMED = CounterMetric(
     "svc_http_malformed_total",
-    "Input that is not a valid HTTP/1.1 request, rejected before routing.",
+    "Requests rejected before routing because they were not valid HTTP/1.1.",
     {"status": ("400", "431", "501", "505")},
 )
 
@@ -129,7 +129,7 @@ MALFORMED = CounterMetric(
 PUSHES = CounterMetric(
     "svc_push_total",
     "Processed Worker pushes by outcome: `accepted` (all parts), `partial` (some parts) or `refused` (no part). A push"
-    " that is rejected as a whole counts as an error of the route `/edge/push`.",
+    " that is rejected before its parts are read counts as an error of the route `/edge/push` instead.",
     {"outcome": ("accepted", "partial", "refused")},
 )
 PUSH_PARTS = CounterMetric(
@@ -151,10 +151,13 @@ ACCOUNTS_BEHIND = GaugeMetric(
 )
 ACTORS = GaugeMetric(
     "svc_actors",
-    "Account actors. `known`: in the supervisor; `running`: with a task; `scheduled`: with a due time.",
+    "Account actors. `known`: all actors; `running`: those with a running task; `scheduled`: those whose next run has a"
+    " due time.",
     {"state": ("known", "running", "scheduled")},
 )
-MAILBOX_WAITING = GaugeMetric("svc_mailbox_waiting", "Requests waiting in the mailboxes of all accounts.")
+MAILBOX_WAITING = GaugeMetric(
+    "svc_mailbox_waiting", "Requests waiting in the mailboxes (request queues) of all accounts."
+)
 MAILBOX_DEPTH = GaugeMetric("svc_mailbox_depth", "Requests waiting in the fullest mailbox.")
 MAILBOX_WAIT = HistogramMetric(
     "svc_mailbox_wait_seconds", "Time that a request waited in its account's mailbox.", buckets=_LATE_S
@@ -167,7 +170,7 @@ ASK_SECONDS = HistogramMetric(
     _REQUEST_S,
 )
 DUTY_SECONDS = HistogramMetric(
-    "svc_duty_seconds", "Duration of the scheduled work of account actors, by duty.", {"duty": NAMES}, _DUTY_S
+    "svc_duty_seconds", "Duration of duties, which are the recurring tasks of an account.", {"duty": NAMES}, _DUTY_S
 )
 DUE_LATE = HistogramMetric("svc_due_late_seconds", "Delay between a duty's due time and its start.", buckets=_LATE_S)
 ACTOR_CRASHES = CounterMetric(
@@ -207,7 +210,11 @@ CALL_SECONDS = HistogramMetric(
     },
     _CALL_S,
 )
-CALL_WAIT = HistogramMetric("svc_platform_wait_seconds", "Time that calls waited for a slot.", buckets=_CALL_S)
+CALL_WAIT = HistogramMetric(
+    "svc_platform_wait_seconds",
+    "Time that calls waited for a slot. `[edge] concurrency` sets the number of slots.",
+    buckets=_CALL_S,
+)
 CALLS_HELD_BACK = CounterMetric(
     "svc_platform_held_back_total",
     "Calls to Cloudflare's API that were not sent. `pace`: the token has made all the calls that it may make"
@@ -244,8 +251,8 @@ STORE_WAITING = GaugeMetric("svc_store_waiting", "Transactions waiting for a thr
 STORE_GROUP = HistogramMetric("svc_store_group_size", "Transactions in one commit (SQLite).", buckets=_SIZES)
 STORE_FAILURES = CounterMetric(
     "svc_store_failures_total",
-    "Failed transactions. `lost`: the store failed; `crowded`: no connection became free in time; `conflict`: another"
-    " transaction conflicted.",
+    "Failed transactions. `lost`: the store failed; `crowded`: no connection became free in time; `conflict`: it"
+    " conflicted with another transaction.",
     {"reason": ("lost", "crowded", "conflict")},
 )
 CHORE_SECONDS = HistogramMetric(
@@ -257,8 +264,8 @@ CHORE_ROWS = CounterMetric("svc_housekeeping_rows_total", "Expired rows deleted.
 
 TARGET_CHECKS = CounterMetric(
     "svc_link_target_checks_total",
-    "Requests to the targets of links. `unclear`: the request does not show whether the target works; other"
-    " results except `works` are problems.",
+    "Requests to the targets of links. `unclear`: the request does not show whether the target works. All"
+    " results other than `works` and `unclear` are problems.",
     {"result": ("works", "unclear", *TARGET_PROBLEMS)},
 )
 
@@ -305,7 +312,7 @@ TABLE: Mapping[str, tuple[Metric, ...]] = {
         DUE_LATE, ACTOR_CRASHES, SYNC_BEHIND, SYNC_FAILURES, OPERATION_SECONDS, OPERATIONS_RUNNING, ROLLOUT,
         ROLLOUT_ACCOUNTS,
     ),
-    "Edge platform": (CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING),
+    "Cloudflare API": (CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING),
     "Store": (
         STORE_UP, STORE_BYTES, STORE_COMMIT, STORE_READ, STORE_WAIT, STORE_WAITING, STORE_GROUP, STORE_FAILURES,
         CHORE_SECONDS, CHORE_ROWS, BACKUP_AGE,
@@ -432,7 +439,7 @@ class _LogLines(logging.Handler):
 
 @contextmanager
 def counting_log_lines(metrics: Metrics) -> Iterator[None]:
-    """Count the log lines of the whole process while the block runs."""
+    """Count the warnings and errors that the whole process logs while the block runs."""
     handler = _LogLines(metrics)
     logging.getLogger().addHandler(handler)
     try:

@@ -54,7 +54,7 @@ _KINDS: Mapping[LeftKind, str] = {
 _WHYS: Mapping[LeftWhy, str] = {
     "too_slow": "Cloudflare did not respond in time",
     "unreachable": "Cloudflare returned an error or could not be reached",
-    "daily_limit": "the account has used up today's free database rows",
+    "daily_limit": "the account has used up today's free quota of database rows",
     "refused": "Cloudflare refused: {said}",
     "right_missing": "the working token lacks the permission",
     "token_dead": "the working token no longer works",

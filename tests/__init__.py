@@ -9,7 +9,8 @@ runtime), HTTP, processes, threads and files. There are three exceptions:
 - Password hashes are cheap (`cheap_passwords.py`). `test_packaging.py`, `test_main.py`, `test_systemd.py`, `operate/`
   and `artefacts/` start the service as users do, with the real hash.
 
-No test patches the program. No test is skipped or retried. A test that fails once in a hundred runs shows a defect in
+A few tests patch a limit or another value, but none replaces the program's logic. Some tests are skipped without root,
+or on systems other than Linux. No test is retried, because a test that fails once in a hundred runs shows a defect in
 the test or the service.
 
 **Frozen wall clock.** Only one module of the service reads the wall clock (`svc/clock.py`). All other modules get a
@@ -33,8 +34,8 @@ sent. `eventually` polls the state of another process for at most 90 seconds. Th
 a kill, before or after the call is executed (`Emulator.fault`).
 
 **Emulated time.** A test can move the emulator's clock (`Emulator.clock`). The time in Workers follows this clock, and
-daily limits are reset when a day of this clock begins. Tests fire cron triggers explicitly, for any minute. Each of
-these calls returns when the cron run has ended. The Worker's own tests begin at 12:10 in emulated time.
+daily limits are reset when a day of this clock begins. Tests fire cron triggers explicitly, for any minute, and
+wait until each cron run has ended. The Worker's own tests begin at 12:10 in emulated time.
 
 **Isolation.** The emulator and PostgreSQL start once per pytest process. Each test has its own customer and zone in the
 emulator, with no faults and an empty log. Each test has its own schema in PostgreSQL, or its own file in SQLite

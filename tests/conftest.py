@@ -46,12 +46,12 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
-# Tests in these folders spend most of their time waiting for cron runs, token propagation and retries. Those of the
-# Worker wait the longest, so they are spread among the others.
+# Tests in these folders spend most of their time waiting for cron runs, token propagation and retries. The Worker's own
+# tests wait the longest, so they are spread among the others.
 _WAITING = ("tests/journeys/", "tests/actors/", "tests/field_check/")
 _WAITING_LONGEST = "edge_worker/test/"
-# The tests of one process in this folder share a browser and two services. Only two processes run these tests. Each
-# process runs them without other tests in between, because it closes the browser before any other test.
+# Only two processes run the tests in this folder. In each process, these tests share a browser and two services. They
+# run without other tests in between, because the process closes the browser before any other test.
 _BROWSER, _WITH_BROWSER = "tests/web/", 2
 
 

@@ -123,8 +123,8 @@ def _create_system_user() -> None:
 
 @contextmanager
 def postgres_config(server_url: str) -> Iterator[StoreConfig]:
-    """Yield the configuration of a new schema. At the end, drop it, and the schemas that restores have renamed to keep
-    their data.
+    """Yield the configuration of a new schema. At the end, drop this schema, and those that restores have renamed to
+    keep its data.
     """
     name = new_schema(server_url)
     try:
@@ -141,7 +141,7 @@ def new_schema(server_url: str) -> str:
 
 
 def drop_store(server_url: str, name: str) -> None:
-    """Search a schema, and the schemas that restores have renamed to keep their data, for secrets. Then drop them."""
+    """Drop a schema, and those that restores have renamed to keep its data, after searching them for secrets."""
     with Connection(server_url) as connection:
         for schema in [name, *connection.run(partial(schemas_aside, schema=name))]:
             for table, rows in connection.run(partial(_dropped, schema=schema)).items():

@@ -18,7 +18,7 @@ contains the place and the kind of the secret, but never its value.
 
 The search runs after each test, before schemas and folders are deleted, so that it can report the test that leaked a
 secret. If many tests share a service, its folder is searched once, after the service has ended (`leaks_of`). The search
-uses regular expressions that begin with a literal prefix. They take half a nanosecond per byte. A typical store of 400
+uses regular expressions that begin with a literal prefix. Each takes half a nanosecond per byte. A typical store of 400
 KB therefore takes 2 ms, and the whole run takes a few seconds. Expressions that begin with alternatives would be ten
 times slower.
 """

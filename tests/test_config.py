@@ -246,7 +246,7 @@ def test_secrets_appear_neither_in_reprs_nor_errors():
     assert "hunter2" not in str(config)
     for environ in (
         {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_STORE_POOL_SIZE": "0"},
-        # an unencoded sign in a password ends the host, so the rest of the password would be parsed as a port
+        # these characters, unencoded in a password, end the host, so the password's beginning would be parsed as a port
         *({"SVC_STORE_URL": f"postgresql://u:hunter2{sign}x@h/d"} for sign in "/?#"),
         {"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u:hunter2/x@h"},
         {"SVC_HTTP_BASE_URL": "https://u:hunter2@h"},

@@ -17,8 +17,8 @@ CONFIGURATION, REPORTS = "the Worker's configuration", "the Worker's reports"
 AS_UPLOADED = "is unchanged since the service uploaded it"
 AS_STORED = "matches the service's store"
 RESTORED = (
-    "is at version 3 instead of 7: the database was restored to an earlier state outside the service, and later counts"
-    " that the Worker had not reported are lost"
+    "is at version 3 instead of 7: the database was restored to an earlier state outside the service, and"
+    " unreported counts since that state are lost"
 )
 LINK_HOST, SERVED, AT_HOST = "the link host go.example", "shows visitors the Worker's response", {"host": "go.example"}
 LOST = "which were deleted outside the service; their unreported counts are lost"
@@ -169,7 +169,7 @@ ROWS: list[Row] = [
             "has the address 10.0.0.1 in DNS, which visitors cannot reach because it is not public",
         ),
     ),
-    ("link_host_bypassed", AT_HOST, (LINK_HOST, SERVED, "responds without Cloudflare, from another server")),
+    ("link_host_bypassed", AT_HOST, (LINK_HOST, SERVED, "responds from another server, not through Cloudflare")),
     ("link_host_not_connected", AT_HOST, (LINK_HOST, SERVED, "does not accept connections")),
     ("link_host_not_http", AT_HOST, (LINK_HOST, SERVED, "accepts connections but sends no HTTP response")),
     (
@@ -182,7 +182,7 @@ ROWS: list[Row] = [
         {**AT_HOST, "location": "https://www.example/"},
         (LINK_HOST, SERVED, "redirects visitors to https://www.example/ before the Worker receives the request"),
     ),
-    ("link_host_challenged", AT_HOST, (LINK_HOST, SERVED, "shows a challenge page of Cloudflare")),
+    ("link_host_challenged", AT_HOST, (LINK_HOST, SERVED, "shows a Cloudflare challenge page")),
     (
         "link_host_other_answer",
         {**AT_HOST, "status": "403"},

@@ -30,7 +30,7 @@ def used(config):
 
 
 def numbers(rows):
-    """Return the numbers that the database has counted up: ids of users, and the number of service starts."""
+    """Return the numbers that grow with use: ids of users, and the number of service starts."""
     return [text.partition(",")[0] for table in ("users", "serving") for text in rows[table].splitlines()]
 
 

@@ -1,6 +1,4 @@
-"""Tests that keep commands fast at startup: they must not import modules or build objects that they do not need, or
-collect garbage.
-"""
+"""Tests that keep startup fast: a command must not import modules, build objects or collect garbage unnecessarily."""
 
 from __future__ import annotations
 

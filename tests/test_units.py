@@ -15,8 +15,8 @@ from svc.config import Config
 
 FOLDER = Path(__file__).parents[1] / "packaging/systemd"
 SERVICES = ("svc.service", "svc-backup.service")
-# Settings of the unit that restrict the service. Some keep the exposure level that `systemd-analyze security` reports
-# at 1.5 or below. The others limit damage to the service's own folder.
+# Settings of the unit that restrict the service. Some keep the exposure level, as reported by `systemd-analyze
+# security`, at 1.5 or below. The others limit damage to the service's own folder.
 _ON = (
     "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs",
     "ProtectControlGroups", "ProtectClock", "ProtectHostname", "PrivateTmp", "PrivateDevices", "PrivateUsers",

@@ -56,16 +56,16 @@ def _by(label: str) -> str:
 
 def spread(metric: str) -> tuple[tuple[str, str], ...]:
     """Return the PromQL expressions for a histogram's median and 99th percentile, with their legends."""
-    return ((quantile(0.5, metric), "median"), (quantile(0.99, metric), "99 %"))
+    return ((quantile(0.5, metric), "median"), (quantile(0.99, metric), "p99"))
 
 
 ROWS: dict[str, tuple[Panel, ...]] = {
-    "Users": (
+    "Requests": (
         Panel("Requests by status", "reqps", ((rate("svc_http_request_seconds_count", "status"), "{{status}}"),)),
         Panel("Errors by code", "reqps", ((rate("svc_http_errors_total", "code"), "{{code}}"),)),
         Panel("Duration", "s", spread("svc_http_request_seconds")),
         Panel(
-            "Bodies",
+            "Request and response bodies",
             "Bps",
             (
                 (rate("svc_http_body_bytes_total", "route", '{direction="sent"}'), "{{route}} sent"),
@@ -73,13 +73,13 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             ),
         ),
         Panel("Requests by route", "reqps", ((rate("svc_http_request_seconds_count", "route"), "{{route}}"),)),
-        Panel("Duration by route, 95 %", "s", ((quantile(0.95, "svc_http_request_seconds", "route"), "{{route}}"),)),
+        Panel("Duration by route, p95", "s", ((quantile(0.95, "svc_http_request_seconds", "route"), "{{route}}"),)),
         Panel(
             "Connections",
             "short",
             (
                 ("svc_http_connections", "open"),
-                ("svc_http_connections_limit", "most"),
+                ("svc_http_connections_limit", "limit"),
                 ("svc_http_in_flight", "requests in progress"),
             ),
         ),
@@ -88,19 +88,19 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "reqps",
             (
                 (rate("svc_http_malformed_total", "status"), "malformed: {{status}}"),
-                (rate("svc_http_connections_ended_total"), "closed for a new one"),
+                (rate("svc_http_connections_ended_total"), "closed at the limit"),
             ),
         ),
     ),
     "Pushes": (
         Panel("Pushes", "reqps", ((rate("svc_push_total", "outcome"), "{{outcome}}"),)),
-        Panel("Parts", "reqps", ((rate("svc_push_parts_total", "outcome"), "{{outcome}}"),)),
+        Panel("Parts of pushes", "reqps", ((rate("svc_push_parts_total", "outcome"), "{{outcome}}"),)),
         Panel("Lag", "s", spread("svc_push_lag_seconds")),
         Panel("Accounts whose totals are late", "short", (("svc_accounts_behind", "over two hours"),)),
         Panel(
             "Waiting",
             "short",
-            (("svc_push_waiting", "pushes"), (mean("svc_push_group_size"), "in one transaction")),
+            (("svc_push_waiting", "pushes"), (mean("svc_push_group_size"), "pushes per transaction")),
         ),
     ),
     "Accounts": (
@@ -116,29 +116,31 @@ ROWS: dict[str, tuple[Panel, ...]] = {
                 ("svc_operations_running", "{{kind}} in progress"),
             ),
         ),
-        Panel("Operations, 90 %", "s", ((quantile(0.9, "svc_operation_seconds", "kind"), "{{kind}}"),)),
+        Panel("Operation duration, p90", "s", ((quantile(0.9, "svc_operation_seconds", "kind"), "{{kind}}"),)),
         Panel("Account actors", "short", (("svc_actors", "{{state}}"),)),
         Panel(
-            "Waiting for an actor",
+            "Requests waiting for actors",
             "short",
-            (("svc_mailbox_waiting", "all"), ("svc_mailbox_depth", "the longest queue")),
+            (("svc_mailbox_waiting", "all accounts"), ("svc_mailbox_depth", "longest queue")),
         ),
         Panel(
             "Delays",
             "s",
             (
-                (quantile(0.99, "svc_mailbox_wait_seconds"), "requests to actors, 99 %"),
-                (quantile(0.99, "svc_due_late_seconds"), "due work, 99 %"),
+                (quantile(0.99, "svc_mailbox_wait_seconds"), "requests to actors, p99"),
+                (quantile(0.99, "svc_due_late_seconds"), "due work, p99"),
             ),
         ),
-        Panel("Requested work, 95 %", "s", ((quantile(0.95, "svc_actor_ask_seconds", "outcome"), "{{outcome}}"),)),
-        Panel("Duties, mean", "s", ((mean("svc_duty_seconds", "duty"), "{{duty}}"),)),
+        Panel(
+            "Actor request duration, p95", "s", ((quantile(0.95, "svc_actor_ask_seconds", "outcome"), "{{outcome}}"),)
+        ),
+        Panel("Duty duration, mean", "s", ((mean("svc_duty_seconds", "duty"), "{{duty}}"),)),
         Panel(
             "Failures",
             "short",
             (
-                (rate("svc_actor_crashes_total"), "crashes a second"),
-                (rate("svc_sync_failures_total"), "syncs a second"),
+                (rate("svc_actor_crashes_total"), "actor crashes per second"),
+                (rate("svc_sync_failures_total"), "failed syncs per second"),
                 ("svc_sync_behind", "accounts with unsynced configuration"),
             ),
         ),
@@ -151,9 +153,9 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             ),
         ),
     ),
-    "Edge platform": (
+    "Cloudflare API": (
         Panel("Calls", "reqps", ((rate("svc_platform_call_seconds_count", "area, outcome"), "{{area}} {{outcome}}"),)),
-        Panel("Duration, 95 %", "s", ((quantile(0.95, "svc_platform_call_seconds", "area"), "{{area}}"),)),
+        Panel("Duration, p95", "s", ((quantile(0.95, "svc_platform_call_seconds", "area"), "{{area}}"),)),
         Panel("In progress", "short", (("svc_platform_running", "calls"), ("svc_platform_waiting", "waiting"))),
         Panel(
             "Throttled",
@@ -168,18 +170,18 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Store": (
         Panel("Up", "short", (("svc_store_up", "up"),)),
         Panel("Size", "bytes", (("svc_store_bytes", "on disk"),)),
-        Panel("Last successful backup", "s", (("svc_backup_age_seconds", "ago"),)),
-        Panel("Commits", "s", spread("svc_store_commit_seconds")),
-        Panel("Reads", "s", spread("svc_store_read_seconds")),
-        Panel("Wait, 99 %", "s", ((quantile(0.99, "svc_store_wait_seconds", "access"), "{{access}}"),)),
+        Panel("Last successful backup", "s", (("svc_backup_age_seconds", "age"),)),
+        Panel("Commit duration", "s", spread("svc_store_commit_seconds")),
+        Panel("Read duration", "s", spread("svc_store_read_seconds")),
+        Panel("Wait, p99", "s", ((quantile(0.99, "svc_store_wait_seconds", "access"), "{{access}}"),)),
         Panel(
             "Load",
             "short",
-            (("svc_store_waiting", "waiting"), (mean("svc_store_group_size"), "in one commit")),
+            (("svc_store_waiting", "waiting"), (mean("svc_store_group_size"), "transactions per commit")),
         ),
         Panel("Failures", "reqps", ((rate("svc_store_failures_total", "reason"), "{{reason}}"),)),
         Panel("Rows deleted", "short", ((rate("svc_housekeeping_rows_total", "chore"), "{{chore}}"),)),
-        Panel("Housekeeping, mean", "s", ((mean("svc_housekeeping_seconds", "chore"), "{{chore}}"),)),
+        Panel("Housekeeping duration, mean", "s", ((mean("svc_housekeeping_seconds", "chore"), "{{chore}}"),)),
     ),
     "Links": (
         Panel("Requests to targets", "reqps", ((rate("svc_link_target_checks_total", "result"), "{{result}}"),)),
@@ -199,7 +201,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     ),
     "Process": (
         Panel("Version", "short", (("svc_build_info", "{{version}} {{bundle}}"),)),
-        Panel("Loop lag", "s", spread("svc_loop_lag_seconds")),
+        Panel("Event loop lag", "s", spread("svc_loop_lag_seconds")),
         Panel("Log lines", "reqps", ((rate("svc_log_lines_total", "level"), "{{level}}"),)),
         Panel("CPU", "percentunit", (("rate(process_cpu_seconds_total[$__rate_interval])", "cores"),)),
         Panel("Memory", "bytes", (("process_resident_memory_bytes", "resident"),)),

@@ -74,11 +74,11 @@ def main() -> int:
     """Run the tests and return 0 if every run passed."""
     parser = argparse.ArgumentParser(prog="make test-busy", description="Run all tests several times.")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--busy", type=int, default=2, help="number of CPU-bound processes next to the tests")
+    parser.add_argument("--busy", type=int, default=2, help="number of busy processes that run alongside the tests")
     options = parser.parse_args()
     LOGS.mkdir(parents=True, exist_ok=True)
     failed = 0
-    print(f"{options.runs} runs of `make test`, {options.busy} busy processes next to them", flush=True)
+    print(f"{options.runs} runs of `make test`, {options.busy} busy processes alongside", flush=True)
     for number in range(1, options.runs + 1):
         with kept_busy(options.busy):
             done = run(["make", "test"], LOGS / f"{number}.log")

@@ -32,7 +32,7 @@ By default, the emulator behaves in the following strict ways, which correct cli
     the order of a list changes whenever its items change      always
     lists have small pages unless `per_page` asks for more     5 or 10
     an upload enables the script's workers.dev address         always
-    a zone's default cache serves any URL ("cache all")        always
+    a zone's default cache serves any URL (cache everything)   always
     a customer has the limits of the free plan                 free     `plan`, `limits` of the account
     … and no workers.dev subdomain, so uploads fail            none     `subdomain` of the account
     firewall page (403) for a body that resembles an attack:   on       --no-firewall, `firewall`

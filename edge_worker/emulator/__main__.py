@@ -31,14 +31,14 @@ KEPT_LOG_LINES = 1000
 def arguments() -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog="python -m edge_worker.emulator", description=__doc__)
-    parser.add_argument("--api-port", type=int, default=0, help="port of the API and of control (0: a free one)")
+    parser.add_argument("--api-port", type=int, default=0, help="port of the API and control interface (0: a free one)")
     parser.add_argument("--edge-port", type=int, default=0, help="port of the edge (0: a free one)")
     parser.add_argument("--state", type=Path, help="folder for data that survives a restart")
     parser.add_argument("--run-crons", action="store_true", help="fire crons every minute, not only on request")
     parser.add_argument("--no-runtime", action="store_true", help="store uploads without running them")
     parser.add_argument("--token-delay-ms", type=int, default=200, help="time during which a new token is rejected")
     parser.add_argument(
-        "--token-spread-ms", type=int, default=2000, help="then some of its calls are rejected for this time"
+        "--token-spread-ms", type=int, default=2000, help="time after that delay during which some calls are rejected"
     )
     parser.add_argument(
         "--minting", choices=get_args(Minting), default="all_zones", help="permissions that a token can grant"
@@ -48,17 +48,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rate-limit", type=int, default=1200, help="calls per token in five minutes (0: no limit)")
     parser.add_argument("--slow-ms", type=int, default=150, help="delay of a slow response")
     parser.add_argument("--no-firewall", action="store_true", help="accept bodies that resemble an attack")
-    parser.add_argument("--local-egress", action="store_true", help="let workers reach addresses of this machine")
+    parser.add_argument("--local-egress", action="store_true", help="let Workers reach addresses of this machine")
     parser.add_argument("--cron-delay-s", type=float, default=900, help="a new cron starts within this time")
     parser.add_argument("--cron-missed-one-in", type=int, default=200, help="one in N runs is skipped (0: none)")
     options = parser.parse_args()
     if options.no_runtime and options.run_crons:
-        parser.error("--run-crons needs the runtime")
+        parser.error("--run-crons cannot be combined with --no-runtime")
     return options
 
 
 async def _run_crons(platform: Platform) -> None:
-    """At each full minute of the real clock, fire the crons that are due at the emulated time."""
+    """At the start of each minute of the real clock, fire the crons that are due at the emulated time."""
     async with trio.open_nursery() as nursery:
         while True:
             await trio.sleep(60 - time.time() % 60)
@@ -113,7 +113,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
                 cron_delay_s=options.cron_delay_s, cron_missed_one_in=options.cron_missed_one_in, logs=logs,
             )  # fmt: skip
             if options.no_runtime:
-                edge.close()  # close the listening socket, so that later visitors are refused and do not wait
+                edge.close()  # close the listening socket, so that later visitors are refused instead of waiting
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)
             nursery.start_soon(serve_on, origin, Origin(pages))

@@ -37,7 +37,7 @@ def proxied_zone(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Visit:
-    """The response that a visitor got. Header names are in lower case."""
+    """The response that a visitor received. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -60,7 +60,7 @@ class Emulator:
         self.api, self.edge, self.control = ready["api"], ready["edge"], ready["control"]
         self.pid = pid
         self._client = client
-        self._begin_s = 0.0  # the time at which the emulated clock starts, in seconds after real time
+        self._begin_s = 0.0  # the offset with which the emulated clock starts, in seconds from real time
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a call to control and return the JSON of its response."""
@@ -217,7 +217,7 @@ class Emulator:
         await self.call("POST", "/pages", {"host": host, "path": path, "body": body, **more})
 
     async def uploads(self, after: int = 0) -> list[Upload]:
-        """Return all uploads in order, without the first `after` uploads."""
+        """Return all uploads except the first `after`, in order."""
         found = await self.call("POST", "/uploads", {"after": after})
         return [
             Upload(one["account_id"], one["script"], {b["name"]: b["text"] for b in one["bindings"] if "text" in b})

@@ -1,6 +1,6 @@
 """The control interface for tests, under /_control.
 
-It is only reachable on the loopback interface, so it needs no authentication.
+It is reachable only on the loopback interface, so it needs no authentication.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ async def faulted() -> Response:
         while sum(1 for request in here.requests if request["fault"]) < call.calls:  # noqa: ASYNC110 (no event)
             await trio.sleep(FAULTED_POLL_S)
         return as_json({})
-    raise ApiError(408, 0, "no API call met a fault")
+    raise ApiError(408, 0, "too few API calls met a fault")
 
 
 class UploadsCall(Body):
@@ -368,9 +368,7 @@ class VisitCall(Body):
 
 
 def _check_certificate(here: Platform, host: str) -> None:
-    """Check that a certificate covers the host. The emulated edge has no TLS, so it cannot check this. Raises
-    ApiError.
-    """
+    """Check that a certificate covers the host, which the emulated edge cannot do without TLS. Raises ApiError."""
     for account in here.world.accounts.values():
         for zone in account.zones.values():
             inside = host == zone.name or host.endswith(f".{zone.name}")
@@ -425,7 +423,7 @@ async def settled() -> Response:
 
 
 class IsolatesCall(Body):
-    """`place`: data center of the new isolates, which has its own caches; null: the current one."""
+    """Set where new isolates start. `place`: a data center, which has its own caches; null: the current one."""
 
     place: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
 

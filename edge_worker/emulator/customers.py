@@ -1,4 +1,4 @@
-"""Control interface for customers: create accounts, zones and tokens."""
+"""The part of the control interface that manages customers' accounts, zones and tokens."""
 
 from __future__ import annotations
 

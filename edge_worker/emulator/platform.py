@@ -53,7 +53,7 @@ class Platform:
     edge_url: str
     real_now: Callable[[], int]  # epoch ms
     token_delay_ms: int  # a new value is rejected for this time, as if not yet distributed
-    token_spread_ms: int  # for this time after the delay, some calls are rejected: some locations lack the new value
+    token_spread_ms: int  # for this time after the delay, some calls are rejected, as if some locations lacked it
     minting: Minting  # permissions that a token can grant to a new token
     slow_one_in: int  # one in N responses is slow; 0: none
     slow_ms: int  # delay of a slow response

@@ -1,6 +1,6 @@
 """The emulator's HTTP servers.
 
-One port serves the API, the control interface, and queries of the emulated edge. Another port serves the pages of the
+One port serves the API, the control interface, and queries from the emulated edge. Another port serves the pages of the
 customers' origin servers.
 """
 
@@ -71,7 +71,7 @@ CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
 
 
 async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[], Awaitable[Any]], bytes]:
-    """Wait for the whole body. Return the body, after a `receive` that replays the body but reports no disconnect.
+    """Wait for the whole body. Return a `receive` that replays it but reports no disconnect, and the body.
 
     The body is read first because hypercorn 0.18 leaves a connection hanging if the response is sent before the body
     has arrived. This happens if the API rejects a call because of its headers. Disconnects are not reported because the
@@ -225,7 +225,7 @@ class Origin:
 
 
 async def serve_on(listener: socket.socket, app: Any) -> None:
-    """Serve an ASGI application on a listening socket until cancelled.
+    """Serve an ASGI application on a listening socket until canceled.
 
     To drop a response, the application needs the connection, which hypercorn's own `serve` does not pass on. This
     function therefore accepts connections itself, and passes each to hypercorn's TCPServer (0.18; the version is

@@ -42,7 +42,7 @@ LONGEST_RUN_OF_CRONS = 2_000
 class Receiver:
     """Receives pushes in place of the service, and stores their totals for comparison.
 
-    Applies a push by the rules in docs/develop/push.md.
+    Applies pushes as docs/develop/push.md specifies.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Receiver:
     def apply(self, body: dict[str, Any]) -> None:
         """Apply a push.
 
-        Its numbers replace the stored numbers. However, older numbers of a day do not replace newer ones.
+        Its numbers replace the stored numbers of a day, unless the stored numbers are newer.
         """
         jsonschema.validate(body, {"$ref": "#/$defs/push", "$defs": SCHEMA["$defs"]})
         for part in body["parts"]:
@@ -225,7 +225,7 @@ class InstalledWorker:
         return state
 
     async def crons_until_quiet(self, at: int) -> int:
-        """Run the cron job every minute until everything due is folded, closed and sent. Return the next run's time."""
+        """Run the cron job every minute until no due work remains. Return the time of the next run (epoch ms)."""
         for _ in range(LONGEST_RUN_OF_CRONS):
             await self.cron(at)
             rows = await self.sql(
@@ -238,7 +238,7 @@ class InstalledWorker:
             closed = rows[0]["hour"] >= (at - 240_000) // HOUR_MS
             if rows[0]["events"] == 0 and rows[0]["more"] == 0 and closed:
                 return at
-        raise AssertionError(f"work remains after {LONGEST_RUN_OF_CRONS} crons: {rows}, {await self.state()}")
+        raise AssertionError(f"work remains after {LONGEST_RUN_OF_CRONS} cron runs: {rows}, {await self.state()}")
 
 
 @asynccontextmanager

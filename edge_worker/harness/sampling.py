@@ -1,4 +1,4 @@
-"""Decides which cases a test run executes. Also provides the seed for random choices.
+"""Decides which cases a test run executes, and provides the seed for random choices.
 
 `make test` samples: each run draws a different subset of the cases, such as the moments at which the service is killed.
 `make test-all` sets SVC_TEST_ALL and executes every case. `docs/develop/testing.md` lists the sampled cases.

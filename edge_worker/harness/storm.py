@@ -146,9 +146,7 @@ def _request(method: str, host: str, path: str, body: str = "") -> bytes:
 
 
 async def views_counted(worker: InstalledWorker, at: int) -> Counter[str]:
-    """Run the cron job until the Worker has sent everything. Return the number of views that the receiver has
-    got for each target.
-    """
+    """Run the cron job until the Worker has sent everything. Return the number of received views by target."""
     await worker.crons_until_quiet(at)
     views: Counter[str] = Counter()
     for (target, _), (count, _, _) in worker.receiver.hours.items():

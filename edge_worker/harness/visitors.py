@@ -1,4 +1,4 @@
-"""Generates visits, and counts independently the numbers that reports must show for these visits.
+"""Generates visits, and independently computes the numbers that reports must show for them.
 
 This module uses no code of the Worker, because an error in that code would otherwise also affect the expected numbers.
 Each user agent is listed with the browser, system and device that a person would expect in the report.
@@ -68,7 +68,7 @@ AGENTS = (
         "iOS",
     ),
 )
-# The browser in AGENTS as which reports must count Chromium on this host.
+# The entry of AGENTS under which reports must count Chromium on this host.
 DESKTOP_CHROME = AGENTS[0]
 BOTS = (
     Bot("list", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"),
@@ -151,7 +151,7 @@ class Tally:
             self._key("targets", at, hit.served)
 
     def hour(self, hour_at: int) -> dict[str, int]:
-        """Return views, bots and visitors of one hour (its start in epoch ms)."""
+        """Return the views, bots and visitors of the hour that begins at `hour_at` (epoch ms)."""
         return {
             "views": self.views[hour_at],
             "bots": self.bots[hour_at],
@@ -159,7 +159,7 @@ class Tally:
         }
 
     def day(self, day: int) -> dict[str, int]:
-        """Return views, bots and visitors of one UTC day (day number)."""
+        """Return the views, bots and visitors of a UTC day (days since 1970-01-01)."""
         if day in self.imported:
             return self.imported[day]
         hours = [at for at in {*self.views, *self.bots} if at // _DAY_MS == day]

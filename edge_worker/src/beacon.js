@@ -7,7 +7,7 @@
 /** Maximum size of a body. A longer body is rejected before all of it is read. */
 export const BEACON_BYTES = 8_192;
 
-/** A page's path is counted with at most this many characters. */
+/** Maximum length of the path under which a view is counted. */
 export const PAGE_CHARS = 200;
 
 /** The characters of a valid `location.pathname`. Browsers percent-encode all other characters (URL standard). */
@@ -23,7 +23,7 @@ const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
 
 /**
  * Reads a body of at most BEACON_BYTES. The Content-Length header can be trusted, because Cloudflare enforces it.
- * Without the header, the stream is cancelled at the limit, so that a sender cannot fill the isolate's memory.
+ * Without the header, the stream is canceled at the limit, so that a sender cannot fill the isolate's memory.
  * @param {Request} request
  * @returns {Promise<string> | null} "" if the body is too long; null if Content-Length exceeds the limit
  */
@@ -39,7 +39,7 @@ async function readStream({ body }) {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  // When the loop ends, the stream is cancelled.
+  // When the loop ends, the stream is canceled.
   for await (const chunk of body) {
     bytes += chunk.byteLength;
     if (bytes > BEACON_BYTES) return "";

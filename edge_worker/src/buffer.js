@@ -1,8 +1,8 @@
 /**
  * Buffers events in the isolate, a running instance of the Worker, and writes them in batches. A batch is written a
  * short time (the window) after its first event, or later if the previous write is still in progress. Each batch is
- * appended to the current minute's row of the event log. The row also stores the batch's random name. If a write is
- * repeated after a lost response, the repeated write therefore has no effect.
+ * appended to the current minute's row of the event log. The row also stores the batch's random name, so that a write
+ * that is repeated after a lost response has no effect.
  *
  * Cloudflare can cancel a request and all its work at any await, so no event may depend on a single request. Events
  * that are not in the database yet are in `events` or `batches`. If one request fails to write them, the next request
@@ -17,8 +17,8 @@ import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 
 /**
- * Size at which a row counts as full. The size is small, because each append copies the row. Concurrent writes can make
- * a row larger than this, but a row must stay below Cloudflare's limit of 2 MB.
+ * Size at which a row counts as full. It is small because each append copies the row, and because concurrent writes can
+ * exceed it: the row must still stay below Cloudflare's limit of 2 MB.
  */
 const ROW_CHARS = 64_000;
 
@@ -45,7 +45,7 @@ const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
 const WAIT_FOR_WRITE_MS = 5 * SECOND_MS;
 
 /**
- * If a request has not begun its write this long after the end of its window, the request counts as cancelled. The
+ * If a request has not begun its write this long after the end of its window, the request counts as canceled. The
  * request of the next event then writes the events.
  */
 const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
@@ -156,7 +156,7 @@ function arm(buffer, sink, waitMs) {
 /** @param {EventBuffer} buffer @param {{until: number}} me @param {Sink} sink @param {number} waitMs */
 async function flushAfter(buffer, me, sink, waitMs) {
   await scheduler.wait(waitMs);
-  // Keep buffering while a write is in progress. The time limit ensures that a cancelled writer cannot block other
+  // Keep buffering while a write is in progress. The time limit ensures that a canceled writer cannot block other
   // requests.
   while (buffer.armed === me && Date.now() - buffer.writingSince < WAIT_FOR_WRITE_MS) await scheduler.wait(50);
   if (buffer.armed === me) await flushAll(buffer, sink);
@@ -239,7 +239,7 @@ async function writeBatch(buffer, batch, db) {
       return true;
     } catch (error) {
       console.warn(`events not written: ${String(error)}`);
-      // Cloudflare documents only this text, but no error code (Cloudflare docs: D1 limits).
+      // Cloudflare documents this text, but no error code (Cloudflare docs: D1 limits).
       if (String(error).includes("daily row")) buffer.limitedUntil = Date.now() + LIMITED_MS;
       if (attempt === 2 || Date.now() < buffer.limitedUntil) {
         batch.triedAt = 0;
@@ -283,7 +283,7 @@ async function encodeLines(buffer, batch, db) {
  *   closed
  */
 async function hashesOf(buffer, events) {
-  // Events of one visitor are often written together. They share one hash.
+  // Events of one visitor are often written together, so each hash is computed only once.
   /** @type {Map<string, Promise<string>>} */
   const making = new Map();
   const names = events.map(({ day, target, reason, ip, ua }) => {
@@ -316,7 +316,7 @@ async function fetchSalts(buffer, events, db) {
   }
 }
 
-// Returns no row if the event log row with this id was already sorted, or if it already contains this write.
+// Returns no row if the event log row with this id has been sorted into pages, or if it already contains this write.
 const APPEND =
   "insert into event_log(id, lines, writes, drops, tally) select ?1, ?2, ?3, ?4, ?5 " +
   "where ?1 > coalesce((select value ->> 'sorted' from meta where key = 'state'), 0) " +

@@ -1,7 +1,8 @@
 /**
- * The configuration that an isolate knows: the link host, each host's sites, and individual links. The service writes
- * the configuration to the table `config`. An isolate reads only the rows that a request needs, in one transaction with
- * the configuration version, and caches them with that version. freshness.js decides when to read.
+ * The configuration that an isolate (a running instance of the Worker) knows: the link host, each host's sites, and
+ * individual links. The service writes the configuration to the table `config`. An isolate reads only the rows that a
+ * request needs, in one transaction with the configuration version, and caches them with that version. freshness.js
+ * decides when to read.
  */
 
 import { CODE } from "./links.js";
@@ -17,7 +18,7 @@ const MAX_MISSING = 2_000;
 const MAX_REFRESHED = 500;
 
 /**
- * Maximum number of requests that wait for a read. A request that is cancelled while it waits remains in the set, so
+ * Maximum number of requests that wait for a read. A request that is canceled while it waits remains in the set, so
  * the set needs a limit.
  */
 const MAX_WAITING = 1_000;
@@ -97,8 +98,7 @@ export class Config {
   /** @param {Address} url @param {number} at epoch ms when the request arrived @returns {Need} */
   needOf(url, at) {
     const first = url.pathname.slice(1);
-    // Check this not only for the known link host, because another host may have become the link host since the last
-    // read.
+    // Check this for every host, because another host may have become the link host since the last read.
     const isLink = CODE.test(first) && findSite(this, url, at) === null;
     return { url, code: isLink ? first : "", at };
   }

@@ -1,5 +1,5 @@
 /**
- * Stores copies of the served configuration in the Cache API, for isolates (running copies of the Worker) that start
+ * Stores copies of the served configuration in the Cache API, for isolates (running instances of the Worker) that start
  * during a database outage. There is one copy per host, with the sites of this host, and one per clicked link. Each
  * zone has its own cache in each data center. The copies are in a named cache. If they were in the default cache, which
  * the zone uses for its own responses, Cloudflare could send a copy to a visitor of a URL without a route to this
@@ -60,7 +60,7 @@ export function copyWhenDue(config, ctx, hostname, code, now) {
 }
 
 /**
- * Removes the copy of a deleted link after the response has been sent. With the copy, the link would work again during
+ * Removes the copy of a deleted link after the response has been sent. Otherwise, the link would work again during
  * a database outage.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code a code that is not in the database

@@ -2,8 +2,8 @@
  * The cron job, which runs once a minute. It sorts the events of the event log into pages. It then folds pages, which
  * means that it adds their events to the totals of days and hours. To close an hour or day that has ended, it writes
  * the totals to the outbox. Finally, it pushes the outbox to the service. If a run has no such work, it adds up a part
- * of the last month, at most once in five minutes. Each run does a limited amount of work, because the free plan allows
- * 10 ms of CPU time and 50 queries (Cloudflare docs). The next run continues.
+ * of the last month, at most once in five minutes. The free plan allows 10 ms of CPU time and 50 queries per run
+ * (Cloudflare docs), so each run does a limited amount of work, and the next run continues.
  */
 
 import { keepsHours, levelOf, mayAddMonths } from "./budget.js";
@@ -74,8 +74,8 @@ const today = (now) => firstIdAt(dayOf(now) * DAY_MS);
  * @param {D1Database} db
  * @param {import("./push.js").PushEnv} env
  * @param {number} now epoch ms
- * @param {(ms: number) => Promise<void>} [pause] delays a push until the account's second of the minute; without it, a
- *   push is immediate
+ * @param {(ms: number) => Promise<void>} [pause] delays a push until the second of the minute that is assigned to the
+ *   account; without it, a push is immediate
  */
 export async function tick(db, env, now, pause) {
   const run = await begin(db, now);
@@ -152,7 +152,7 @@ function currentLevel({ state, waiting, now }) {
 
 /**
  * Returns true if the write budget allows a fold. The last events of a day are folded at any level. Their fold runs on
- * the next day, and counts towards the budget of that day.
+ * the next day, and counts toward the budget of that day.
  * @param {Run} run
  */
 const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
@@ -184,7 +184,7 @@ async function sort(run) {
   const next = {
     ...state,
     sorted: last,
-    // Yesterday's writes count towards yesterday's budget. The ledger usually takes one row, and two rows at midnight.
+    // Yesterday's writes count toward yesterday's budget. The ledger usually takes one row, and two rows at midnight.
     written: addWritten(state, taken.writes + taken.rows + pages + 2, now),
     dropped: addDrops(state.dropped, taken.drops),
   };

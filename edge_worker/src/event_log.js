@@ -1,5 +1,5 @@
 /**
- * The format of the event log, with row ids, event lines, write names and drop lines. Each row contains the events of
+ * The format of the event log: row ids, event lines, write names and drop lines. Each row contains the events of
  * one minute, in the order in which they were written. If a row is full, the next events of the minute are in another
  * row (slot). This module does no I/O.
  */
@@ -89,7 +89,7 @@ export function readLines(lines) {
   try {
     return JSON.parse(`[${lines.slice(0, -1).replaceAll("\n", ",")}]`);
   } catch {
-    // A line is only invalid if another program has changed the row. The valid lines of the row still count.
+    // A line is invalid only if another program has changed the row. The valid lines of the row still count.
     return lines
       .replace(/\n$/, "")
       .split("\n")

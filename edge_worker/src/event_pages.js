@@ -12,8 +12,8 @@ import { MINUTE_MS } from "./time.js";
 /** Size of a page of typical lines. A fold of such a page takes about 2 ms of CPU in a new isolate. */
 export const PAGE_CHARS = 64_000;
 /**
- * Weight of a line in a page, in characters. The fold of a long line takes little more time than that of a typical
- * line, so only a quarter of its additional characters count.
+ * Weight of a line in a page, in characters. Folding a long line takes little more time than folding a typical line,
+ * so only a quarter of its additional characters count.
  */
 const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
 /** Limits on the work of one run: (target, day) pairs, and characters already stored for all these pairs together. */

@@ -9,7 +9,7 @@ import { isInNetworks, parseNetwork } from "./networks.js";
  */
 
 /**
- * Parses a site's exclusion lists, once each time that the site's row is read.
+ * Parses a site's exclusion lists when the site's row is read, so that requests do not have to parse them.
  * @param {import("./sites.js").SiteRow} row
  * @returns {Exclusions | null} null if the site excludes no visitors
  */
@@ -34,8 +34,8 @@ export function isVisitorExcluded({ networks, countries, asns }, { cf, headers }
 }
 
 /**
- * Returns the visitor's address. If a zone's "Pseudo IPv4" replaces the address of IPv6 visitors, the real address is
- * in a second header (Cloudflare docs: Network, Pseudo IPv4).
+ * Returns the visitor's address. If a zone's "Pseudo IPv4" setting replaces the address of IPv6 visitors, the real
+ * address is in a second header (Cloudflare docs: Network, Pseudo IPv4).
  * @param {Headers} headers
  */
 const addressOf = (headers) => headers.get("cf-connecting-ipv6") ?? headers.get("cf-connecting-ip") ?? "";

@@ -186,7 +186,7 @@ function daySumOf(sums, target, day) {
 }
 
 /**
- * Adds counts to one dimension. New keys beyond the cap are counted as "(other)", which does not count towards the cap.
+ * Adds counts to one dimension. New keys beyond the cap are counted as "(other)", which does not count toward the cap.
  * @param {Breakdown} known updated in place
  * @param {Iterable<[string, number]>} added in order of appearance
  * @param {Cap} cap
@@ -265,7 +265,7 @@ export function mergeDay(known, added) {
 }
 
 /**
- * The breakdowns that older Workers do not count.
+ * Returns the breakdowns that older Workers do not store.
  * @param {(name: keyof typeof CAPS, counts: Iterable<[string, number]>) => Breakdown} merged
  * @param {DaySum} added
  */

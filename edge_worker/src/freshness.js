@@ -1,5 +1,5 @@
 /**
- * Decides when an isolate (a running copy of the Worker) reads the configuration, and which requests wait for the read:
+ * Decides when an isolate (a running instance of the Worker) reads the configuration, and which requests wait:
  * - Up to an age of FRESH_MS, configuration is served without a read.
  * - Up to STALE_MS, configuration is served while the isolate reads the version in the background.
  * - If the configuration is older, the request waits for this read.
@@ -50,7 +50,7 @@ function failedAt(config, now) {
 /** @param {Config} config @param {number} now @returns {boolean} true if a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // The read in progress is late. If the read before it succeeded, the late read may only have been cancelled together
+  // The read in progress is late. If the read before it succeeded, the late read may only have been canceled together
   // with its request. A second read shows whether the database is failing.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);

@@ -1,4 +1,4 @@
-/** State that an isolate (a running copy of the Worker) keeps between requests. */
+/** State that an isolate (a running instance of the Worker) keeps between requests. */
 
 /**
  * Marks state that all requests of an isolate share. It may contain only data and functions, because a promise, stream,

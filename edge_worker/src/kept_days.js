@@ -13,7 +13,7 @@ import { monthOf } from "./time.js";
 const MAX_DAYS = 35;
 const MIN_DAYS = 14;
 /**
- * The smallest number of past months that an account can keep, without the current month. By default, months are kept
+ * The smallest number of months that an account can keep, not counting the current month. By default, months are kept
  * permanently.
  */
 const MIN_MONTHS = 6;
@@ -40,8 +40,8 @@ const NEARLY_FULL = [
  */
 const DAYS_AT_ONCE = 2;
 
-// This query reads the whole table, because the key begins with the target. It runs once a day. The cast removes
-// fractions, which another program may have written.
+// This query reads the whole table, because the key begins with the target, but it runs only once a day. The cast
+// removes fractions, which another program may have written.
 const OLDEST =
   "select cast(day as integer) as day, count(*) as n from day where day < ?1 group by 1 order by 1 " +
   `limit ${DAYS_AT_ONCE}`;
@@ -90,7 +90,7 @@ export const expiredStatements = (db, day) => [
  * @param {D1Result | undefined} setting @param {D1Result | undefined} oldest results of `expiredStatements`
  * @param {number} day epoch day that is closed
  * @param {{kept_from: number, months: import("./months.js").MonthState}} state kept_from: the first day that has not
- *   been deleted until now
+ *   been deleted yet
  * @param {boolean} full true if the database is nearly full, so that days do not wait for their month
  * @returns {Expired}
  */

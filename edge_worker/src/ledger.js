@@ -1,9 +1,9 @@
 /**
  * The ledger records what happened to the events of each UTC day, by target (site or link). Its counts do not depend on
- * the folds, which add events to the totals, so the two can be compared. Events are counted when they are accepted: the
- * statement that stores their lines also stores these counts. Acknowledged and dropped events are recorded in the
- * database batch that processes them. This module defines the formats of the column `tally` and the table `ledger`, and
- * their statements.
+ * the folds, which add events to the totals, so the totals can be checked against the ledger. Events are counted when
+ * they are accepted: the statement that stores their lines also stores these counts. Acknowledged and dropped events
+ * are recorded in the database batch that processes them. This module defines the formats of the column `tally` and the
+ * table `ledger`, and their statements.
  */
 
 import { isOutside } from "./link_period.js";

@@ -1,6 +1,6 @@
 /** Parameters in the query string of a short URL. */
 
-/** Maximum length of a target with the visitor's parameters. Many servers reject request lines of about 8,190 bytes. */
+/** Maximum length of a target with the visitor's parameters. Many servers reject request lines over 8,190 bytes. */
 export const MAX_TARGET_CHARS = 8_000;
 
 /** Parameters that are not forwarded: those that only the short link uses (sources.js), and those without a name. */
@@ -9,7 +9,7 @@ const NOT_FORWARDED = new Set(["q", "ref", ""]);
 /** Characters that browsers encode in a query (URL standard, special-query percent-encode set). */
 const UNSAFE = /[^!$%&(-;=?-~]+/g;
 
-/** Characters that may be encoded in a parameter, or that are not ASCII. */
+/** Characters of an encoded parameter, and characters that are not ASCII. */
 const ENCODED = /[%+\u0080-\uffff]/;
 
 /** @typedef {{name: string, value?: string}} Parameter decoded; without a value, any value matches */

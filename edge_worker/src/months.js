@@ -10,7 +10,7 @@ import { firstDayOf, monthOf } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
- * Limits of one step. A step with 40,000 characters takes less CPU time than a fold (an addition of events to the
+ * Limits of one step. A step with 40,000 characters takes less CPU time than a fold (which adds events to the
  * totals). There are at most 288 steps a day, so writing the rows of 10,000 targets takes at least four days.
  */
 const STEP_TARGETS = 8;
@@ -72,7 +72,7 @@ const DIMENSIONS = /** @type {Dimension[]} */ (Object.keys(LIMITS.site.lists));
  * @property {number} views @property {number} visitors the sum of daily visitors
  * @property {Partial<Record<Dimension, Map<string, number>>>} lists
  * @property {[number, number] | null} unlisted the first and the last day without the lists that older Workers do not
- *   count; the whole month if no day has these lists
+ *   store; the whole month if no day has these lists
  * @property {boolean} listed true if a day has these lists
  *
  * @typedef {object} Step

@@ -18,7 +18,7 @@ export const TEXTS = {
     off: "Counting is off in this browser.",
     turnOff: "Turn counting off",
     turnOn: "Turn counting on",
-    cookie: "Only while counting is off, a cookie in this browser stores your choice, for at most 400 days.",
+    cookie: "While counting is off, a cookie in this browser stores your choice for at most 400 days.",
   },
   de: {
     title: "Besuchszählung",

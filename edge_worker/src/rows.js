@@ -33,7 +33,7 @@ const LIST_CHARS = 1_500_000;
  */
 const MAX_LIST_CHARS = 1_900_000;
 
-// Lists are concatenated as text. Parsing them for every page of an hour would read one row per hash. A list can
+// Lists are concatenated as text, because parsing them for every page of events would read one row per hash. A list can
 // therefore contain a visitor more than once, so visitors must be counted with `distinct`.
 const HOURS =
   "insert into hour(target, day, hour, views, bots, visitors) select value ->> 0, value ->> 1, value ->> 2, " +

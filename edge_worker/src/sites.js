@@ -22,7 +22,7 @@ const PATH_FORM = new RegExp(vocabulary.site_path);
 
 /**
  * @param {string} pathname
- * @returns {boolean} true if the path has the format of the path of a site, of a site's script or of an opt-out page
+ * @returns {boolean} true if the path could be that of a site, of a site's script or of an opt-out page
  */
 export const hasPathForm = (pathname) => PATH_FORM.test(pathname);
 

@@ -1,7 +1,7 @@
 /**
  * Computes visitor hashes. A hash has 6 bytes of HMAC-SHA256(the day's salt, target|address|user agent), as 8 base64
- * characters. The first isolate (running copy of the Worker) that needs the day's salt generates a random one. The salt
- * is deleted when the day is closed.
+ * characters. The first isolate (running instance of the Worker) that needs the day's salt generates a random one. The
+ * salt is deleted when the day is closed.
  */
 
 /**

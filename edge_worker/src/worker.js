@@ -28,7 +28,7 @@ import { dayOf, hourOf } from "./time.js";
  * @typedef {import("./address.js").Address} Address
  */
 
-// State that all requests of the isolate (a running copy of the Worker) share during the isolate's lifetime.
+// State that all requests of the isolate (a running instance of the Worker) share during the isolate's lifetime.
 const config = keep(new Config());
 const buffer = keep(new EventBuffer());
 const overdue = keep({ tickedAt: 0 }); // epoch ms of the last cron run that a request of this isolate started

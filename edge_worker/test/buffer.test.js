@@ -74,7 +74,7 @@ class Platform {
     });
   }
 
-  /** Waits until all work that needs no advance of the clock is done. */
+  /** Waits until all work that does not depend on the clock is done. */
   async #settle() {
     let before = "";
     for (let same = 0; same < 5; same += 1) {

@@ -35,7 +35,7 @@ test("buckets are spread evenly, and differ between days, links, addresses and a
   ];
   for (const other of others) {
     const same = addresses.filter((address, n) => other(address) === buckets[n]).length;
-    // By chance, 200 visitors have the same bucket, with a standard deviation of 14.
+    // The expected number is 200, with a standard deviation of 14.
     assert.ok(same > 140 && same < 260, `${same} of 20,000 visitors have the same bucket`);
     // Of the visitors of one variant, half get each variant of the other split.
     const first = addresses.filter((_, n) => (buckets[n] ?? 0) < 50);

@@ -69,7 +69,7 @@ test("the page of the same origin sets and deletes the cookie", () => {
     "?on": `__Secure-uncounted=; Path=${PATH}; HttpOnly; Secure; SameSite=Lax; Max-Age=0`,
   };
   for (const [search, cookie] of Object.entries(cookies)) {
-    // Browsers before 2023 do not send Sec-Fetch-Site.
+    // Some browsers released before 2023 do not send Sec-Fetch-Site.
     /** @type {Record<string, string>[]} */
     const senders = [{ origin }, { origin, "sec-fetch-site": "same-origin" }];
     for (const headers of senders) {

@@ -36,7 +36,7 @@ async def send_views(worker: InstalledWorker, views: int = VIEWS, people: int = 
 
 
 async def rows_used(worker: InstalledWorker, what: str) -> int:
-    """Return the number of rows that the account has written (`rows_written`) or read (`rows_read`) on all days."""
+    """Return the number of rows that the account has written (`rows_written`) or read (`rows_read`) in total."""
     usage = (await worker.emulator.state())["accounts"][worker.customer.account_id]["usage"]
     return sum(day[what] for day in usage.values())
 

@@ -14,7 +14,10 @@ SECOND = 17 * 60 + 42
 
 
 async def hourly_push(worker: InstalledWorker, hour: int, minute: int) -> dict[str, int]:
-    """Run the cron at a minute (epoch ms). Return the number of pushes, and how long the run waited in ms."""
+    """Run the cron at this minute of the hour that begins at `hour` (epoch ms).
+
+    Return the number of pushes, and how long the run waited in ms.
+    """
     before = len(worker.receiver.pushes)
     run = await worker.cron(hour + minute * MINUTE_MS)
     return {"pushes": len(worker.receiver.pushes) - before, "waited_ms": run["waited_ms"]}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BROWSER = Path(__file__).parents[1] / "tools/browser.js"
 BROWSER_LIMIT_S = 90
 AHEAD = json.dumps({"prerender": [{"source": "list", "urls": ["/two"], "eagerness": "immediate"}]})
-# With this script, a prerendered page records in the browser that its snippet has run.
+# A prerendered page runs this script after its snippet, to record in the browser that the snippet has run.
 NOTE = "if (document.prerendering) localStorage.prerendered = 1"
 SENT = f"performance.getEntriesByName('http://{SITE_HOST}{SITE_PATH}').length >= "
 

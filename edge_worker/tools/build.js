@@ -31,7 +31,7 @@ export async function buildSnippet(source = SOURCE) {
 /**
  * @param {string} snippet
  * @param {string} [source] folder of the Worker's source
- * @returns {Promise<{code: string, licences: string}>} the Worker as one ES module, and the licences of its packages
+ * @returns {Promise<{code: string, licences: string}>} the Worker as one ES module, and the licenses of its packages
  */
 export async function buildWorker(snippet, source = SOURCE) {
   const { outputFiles, metafile } = await build({

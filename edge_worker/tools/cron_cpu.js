@@ -4,7 +4,7 @@
  *
  * Runs the Worker's own code in an engine that has not compiled anything yet. The database is a real SQLite database.
  * As on the platform, the time spent in the database is excluded, but the client's conversion of values to and from
- * JSON is included. This program does not use the whole runtime, because a run could then only be measured together
+ * JSON is included. This program does not use the whole runtime, because a run could then be measured only together
  * with the emulated edge.
  */
 
@@ -112,7 +112,7 @@ const FIRST = firstDayOf(MONTH);
 
 /**
  * Stores a month of days.
- * @param {number} targets @param {number} keys of each list, of which half change from day to day
+ * @param {number} targets @param {number} keys of each list, half of which change from day to day
  */
 function fillMonth(targets, keys) {
   const insert = sqlite.prepare("insert into day(target, day, totals) values (?, ?, ?)");

@@ -1,4 +1,4 @@
-"""Publish the files of a release at GitHub, Forgejo or Gitea: `python packaging/ci/publish.py FOLDER`.
+"""Publish the files of a release on GitHub, Forgejo or Gitea: `python packaging/ci/publish.py FOLDER`.
 
 The workflow sets the tag, the repository and the host in GITHUB_… variables, and a token in TOKEN. The release is a
 draft until all files are uploaded. The script needs only Python's standard library.

@@ -25,7 +25,7 @@ def main() -> None:
         units = []
         for unit in sorted(FOLDER.glob("svc*.*")):
             copy = Path(folder, unit.name)
-            # `verify` checks that the program exists, and svc is not installed here.
+            # `verify` checks that the program exists, but svc is not installed here.
             copy.write_text(unit.read_text().replace("/usr/bin/svc ", "/bin/true "))
             units.append(str(copy))
         subprocess.run(["systemd-analyze", "verify", *units], check=True)

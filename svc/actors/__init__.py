@@ -6,7 +6,7 @@ mailbox      the queue of requests for one account
 duty         a recurring task of an account
 context      the objects that all actors and requests share: store, Cloudflare client, vault, clock, settings
 backoff      the pause before a retry of failed work
-operations   long-running work, each with a row in the store: connect, install, update, renew, disconnect
+operations   long-running operations, each with a row in the store: connect, install, update, renew, disconnect
 checks       compare the state at Cloudflare with the store, and repair differences
 sync         the Worker's configuration, tables, script and routes
 requests     work that runs in the task of an HTTP request

@@ -122,8 +122,8 @@ class AccountActor:
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
         """Refuse an operation immediately if it would have to wait for another operation, which can take minutes.
 
-        Connect and renew operations call this method twice: before and after they check the bootstrap token, because
-        that check takes seconds. The store makes the final decision when the actor serves the request.
+        Connect and renew operations call this method before and after they check the bootstrap token, because another
+        operation can begin during this check. The store makes the final decision when the actor serves the request.
 
         If a client disconnects and repeats its request, the repeated request waits for the result of the first request.
         An idle actor accepts every operation, even if a killed process left a `running` operation in the store.
@@ -198,7 +198,7 @@ class AccountActor:
     ) -> R:
         """Remove the service's resources from Cloudflare, then delete the account (see `operations.disconnect`).
 
-        `by`: the time at which the disconnect ends even if resources remain (monotonic seconds). `waits`: if True, the
+        `by`: the time (monotonic seconds) at which the disconnect ends even if resources remain. `waits`: if True, the
         method raises DisconnectDelayed when Cloudflare does not respond, and the caller retries later.
         """
 

@@ -35,7 +35,7 @@ _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """Raised in place of the request's changes to the store if the request has no stored response yet."""
+    """Raised if the request has no stored response yet. The request's changes to the store are then not made."""
 
 
 def _not_yet() -> Tx[Any]:
@@ -76,7 +76,7 @@ class Context:
             return None
 
     def access(self, account: Account) -> Access:
-        """Return an object for API calls to the Cloudflare account with its working token.
+        """Return an object for calls to the Cloudflare API with the account's working token.
 
         For a while, some of Cloudflare's servers may refuse a new token. Until the Worker is installed, and shortly
         after an install or a renewal, refused calls are therefore retried for longer (`Access.settling`).

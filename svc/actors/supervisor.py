@@ -270,7 +270,7 @@ class Supervisor:
         failures.crashes += 1
         self._context.metrics.count(ACTOR_CRASHES)
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
-            with contained(log, "crash not shown", level=logging.WARNING) as recording:
+            with contained(log, "crash not recorded", level=logging.WARNING) as recording:
                 await self._context.store.run(account_health.record_crash(edge_account_id, _CRASH.to_note()))
             # if the error could not be stored, try again after the next crash
             failures.shown = not recording.failed
@@ -285,7 +285,7 @@ _CRASH = ServiceError("internal", "The service failed repeatedly on this account
 
 @asynccontextmanager
 async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
-    """Run a supervisor, the rollout, the email reports, the alerts, the checks of links' targets and the housekeeping.
+    """Run a supervisor, the rollout, the email reports, the alerts, the checks of link targets and the housekeeping.
 
     At exit, the mailboxes are closed. Running work has `drain_s` to finish before it is cancelled. A cancelled
     operation keeps its `running` row in the store, and the service resumes the operation at its next start.

@@ -96,8 +96,8 @@ CONNECT = Endpoint(
     summary="Connect a Cloudflare account",
     description="The service checks the bootstrap token, creates its own working token with only the permissions that"
     " it needs, deletes the bootstrap token, and installs the Worker. Poll the account until its `state` is `ready`."
-    " After a 503 `cloudflare_unavailable`, send the same request again to continue. If the service has already"
-    " added the account, it stays `pending` until then.",
+    " After a 503 `cloudflare_unavailable`, send the same request again to continue. An account that the service"
+    " has already added stays `pending` until then.",
     scopes=("accounts",),
     body=Connect,
     response=OneAccount,

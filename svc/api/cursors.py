@@ -1,8 +1,8 @@
 """Cursors: opaque strings that clients send to request the next page of a list.
 
 A cursor contains a digest of its query without `cursor` and `limit`. If the order or a filter changes between pages,
-the cursor is rejected. Otherwise, the next page would silently omit items. Cursors are validated like any input. They
-are not signed, because they contain only values that the client has seen.
+the cursor is rejected, because the next page would otherwise silently omit items. Cursors are validated like any input.
+They are not signed, because they contain only values that the client has seen.
 """
 
 from __future__ import annotations

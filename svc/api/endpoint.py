@@ -31,7 +31,7 @@ Access = Literal["user", "session", "worker", "cookie", "anybody"]
 JSON_TYPE = "application/json"
 HTML_TYPE = "text/html"
 
-# Path parameter → prefix of the ids of these objects.
+# Path parameter → prefix of the ids that it accepts.
 ID_PREFIXES: Mapping[str, str] = {
     "account_id": "acc",
     "site_id": "site",
@@ -99,7 +99,7 @@ class Endpoint(Generic[B, Q]):
 
     @property
     def changes(self) -> bool:
-        """True if the endpoint writes on behalf of a user and therefore accepts an Idempotency-Key (rule G1)."""
+        """True if the endpoint writes on behalf of a user and therefore accepts an Idempotency-Key."""
         return self.method != "GET" and self.access in ("user", "session")
 
     @property

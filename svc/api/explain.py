@@ -33,8 +33,8 @@ class AskedClick(Body):
     at: Time | None = Field(None, description="The time of the click, in RFC 3339 format. Default: now.")
     bucket: Annotated[int, Field(ge=0, le=99)] | None = Field(
         None,
-        description="The visitor's bucket for the link's split. The Worker assigns each visitor to one of 100 buckets,"
-        " and to a different one every day (UTC). Default: 0.",
+        description="The visitor's bucket for the link's split. Every day (UTC), the Worker assigns each visitor to one"
+        " of 100 buckets. Default: 0.",
     )
     query: QueryText | None = Field(
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."

@@ -339,13 +339,13 @@ links.json         Short links: code, target (url), rules, title, note, tags, sp
 links.csv          The links as a table; each list is a JSON list in its cell. An
                    apostrophe precedes a title or note that begins with =, +, -, @ or an
                    apostrophe, so that spreadsheets do not treat it as a formula.
-notes.json         Notes on days. A note with site_id or link_id is on that site or link, any
+notes.json         Notes on days. A note with site_id or link_id is on that site or link; any
                    other note is on the whole account. The service wrote the automatic ones.
 shares.json        Public pages with your counts: name, settings, and whether the page has a
-                   password. A share with site_id or link_id shows that site or link, any
+                   password. A share with site_id or link_id shows that site or link; any
                    other share shows the sites of the whole account.
 mailings.json      Email reports and alerts, with their recipients. An item with site_id is
-                   about that site, any other item is about all sites of the account.
+                   about that site; any other item is about all sites of the account.
 daily_totals.csv   Counts, with one line per day for each site or link. target is the id,
                    kind is site or link, and name is the host or code. views and visitors
                    count people, and visitors are unique per day. bots counts everything

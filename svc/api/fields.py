@@ -81,14 +81,14 @@ _URL = (
 )
 # An origin that may show a page in a frame. `http` is allowed only for development.
 _ORIGIN = rf"^(https://({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?|http://localhost)(:{_PORT})?$"
-# Hosts and URLs in requests may match the ASCII patterns above, or contain non-ASCII characters. The service converts
-# such hosts and URLs to ASCII.
+# Hosts and URLs in requests may match the ASCII patterns above, or contain non-ASCII characters, which the service
+# converts to ASCII.
 _BEYOND_ASCII = r"[^\x00-\x7F]"
 _HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
 _URL_CHARS = rf"[{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]"
 _URL_TAKEN = rf"{_URL}|^[Hh][Tt][Tt][Pp][Ss]://{_URL_CHARS}*{_BEYOND_ASCII}({_URL_CHARS}|{_BEYOND_ASCII})*$"
-# The Worker compares prefixes with paths in the form in which browsers send them. Browsers never send a backslash,
-# because they convert it to a slash.
+# The Worker compares prefixes with paths in the form in which browsers send them. A prefix with a backslash would never
+# match, because browsers convert backslashes to slashes.
 _PREFIX = r"^/[^\x00-\x1f\x7f?#\\]*$"
 _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|12[0-8]))?)$"
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
@@ -249,7 +249,7 @@ def _months_kept(value: object) -> model.MonthsKept:
 def _digits(value: object) -> int:
     """Parse an integer query parameter. Unlike `int()`, reject forms such as ` 5`, `+5` and `5_0`."""
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,18}", value):
-        raise Wrong("must be a whole number in digits", "not_integer")
+        raise Wrong("must be a whole number (digits only)", "not_integer")
     return int(value)
 
 
@@ -483,11 +483,11 @@ ExcludedAsns = Annotated[tuple[Asn, ...], Field(max_length=20, fail_fast=True), 
 
 # ----------------------------------------------------------------------------------------------------- response fields
 
-# A time. It is stored as epoch ms. JSON contains it in ISO 8601 format, in UTC.
+# A time, stored as epoch ms. In JSON, it is an ISO 8601 string in UTC.
 Moment = Annotated[
     int, PlainSerializer(iso, return_type=str), _string(format="date-time", examples=["2026-11-21T04:00:00.000Z"])
 ]
-# A day. It is stored as an epoch day. JSON contains it as YYYY-MM-DD.
+# A day, stored as an epoch day. In JSON, it is a string in the format YYYY-MM-DD.
 Day = Annotated[int, PlainSerializer(day_text, return_type=str), _string(format="date", examples=["2026-11-21"])]
 Count = Annotated[int, Field(ge=0)]
 

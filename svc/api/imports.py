@@ -50,7 +50,8 @@ class SiteTotals(_Totals):
         None,
         description="The product from which the service reads the totals, if the request has no `file`. `cloudflare`:"
         " Cloudflare Web Analytics. The service reads the page views of the site's host with the account's working"
-        " token. Cloudflare keeps them for 26 weeks. The numbers can be estimates.",
+        " token. Cloudflare keeps them for 26 weeks. The numbers can be estimates, because Cloudflare may count"
+        " only a sample.",
     )
 
 
@@ -115,7 +116,7 @@ SITE = Endpoint(
     action="totals.import",
     summary="Import daily totals of a site from another product",
     description=f"{_DESCRIPTION} Each read of Cloudflare Web Analytics counts as one of the user's 30 report reads per"
-    " minute. The service stores breakdowns in the Worker's database. If this fails, the service imports nothing.",
+    " minute. The service stores breakdowns in the Worker's database. If it cannot store them, it imports nothing.",
     scopes=("sites",),
     codes=("account_not_ready", "cloudflare_unavailable"),
     body=SiteTotals,

@@ -75,8 +75,8 @@ class LinkHost(ResponseBody):
     state: RouteState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet."
+        description="The time at which the current settings take effect for all visitors. Null while `config` is"
+        " `pending`."
     )
     root_url: str | None = Field(
         description="The URL to which the Worker redirects `/`. Null if the Worker shows a page instead."

@@ -202,8 +202,8 @@ class Link(ResponseBody):
         " of the Worker is `pending` until the Worker is updated; until then, the Worker ignores these features."
     )
     live_at: Moment | None = Field(
-        description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet."
+        description="The time at which the current settings take effect for all visitors. Null while `config` is"
+        " `pending`."
     )
     error: ErrorObject | None = Field(
         description="The reason why the service could not send the link to the Worker. Null if there is no error."

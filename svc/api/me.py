@@ -186,10 +186,10 @@ LEAVE = Endpoint(
     description="The service disconnects all accounts, as DELETE /v1/accounts/{id} does, and deletes the user with all"
     " sites, links, totals and keys. To keep the data, first use GET /v1/export. As soon as the service has verified"
     " the password, API keys and sessions stop working, and the email address becomes available for a new user. The"
-    " deletion cannot be stopped. It continues if the client disconnects or the service restarts. It can take several"
-    " minutes, or up to half an hour if Cloudflare does not respond. Until the deletion ends, you can repeat the"
-    " request with the same session and get the same response. Afterwards, the response is 401. The service also sends"
-    " the result by email. It does not store the response for an Idempotency-Key.",
+    " deletion cannot be stopped. It continues even if the client disconnects or the service restarts. It can take"
+    " several minutes, or up to half an hour if Cloudflare does not respond. Until the deletion ends, you can repeat"
+    " the request with the same session and get the same response. Afterwards, the response is 401. The service also"
+    " sends the result by email. It does not store the response for an Idempotency-Key.",
     access="session",
     body=Leave,
     response=Left,

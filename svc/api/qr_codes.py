@@ -57,7 +57,7 @@ class StyleQuery(Query):
         description="The color of the background, or `transparent`, which counts as white.",
     )
     logo: Literal["1"] | None = optional_field(
-        "With `1`, the operator's logo is in the center, and the QR code has the error correction level H instead of M."
+        "With `1`, the operator's logo is in the center, and the QR code uses error correction level H instead of M."
     )
     margin: Annotated[int, Field(ge=0, le=_MAX_MARGIN), DIGITS] = Field(
         4,

@@ -30,7 +30,7 @@ class PeriodQuery(Query):
         "The first UTC day, instead of a `period`. If only `to` is given, the report begins as for `all`.", "from"
     )
     to: QueryDay | None = optional_field(
-        "The last UTC day, inclusive. The default is today, which also replaces a later day."
+        "The last UTC day, inclusive. The default is today. A later day is treated as today."
     )
     by: Step | None = optional_field(
         "The length of time that each point covers. Weeks begin on Monday. By default, a point covers an hour if the"
@@ -109,7 +109,7 @@ class Point(Counts):
 
 
 class Top(ResponseBody):
-    """One of the most frequent values of a breakdown, and its counts."""
+    """One of the most frequent values of a breakdown, and its count."""
 
     key: str
     n: Count
@@ -141,8 +141,8 @@ class Breakdowns(ResponseBody):
     os: tuple[Top, ...]
     bots: tuple[Top, ...]
     channels: tuple[Top, ...] | None = optional_field(
-        "Views by channel, which is the group of their source: `search`, `social`, `ai` (AI assistants), `email`,"
-        " `campaign`, `referral`, `direct`, `qr`, `internal` (a view that followed another view on the same site)."
+        "Views by channel, which is a group of sources: `search`, `social`, `ai` (AI assistants), `email`, `campaign`,"
+        " `referral`, `direct`, `qr`, or `internal` (a view that followed another view on the same site)."
         " `(other)` combines the views whose source is not listed individually. Present only if the report has the"
         " field `by`."
     )
@@ -205,12 +205,12 @@ class Report(ResponseBody):
     as_of: Moment | None = Field(description="The time up to which today's counts are included.")
     totals: Counts
     series: tuple[Point, ...] = Field(
-        description="Without `by`: one point per hour for `today`, one point per day otherwise."
+        description="If the report has no `by`: one point per hour for `today`, otherwise one point per day."
     )
     incomplete: bool = Field(
-        description="Without `by`: true if some of today's hourly points are missing; always false for a link. With"
-        " `by`: true if an hourly point is missing or incomplete, for a site or a link. In all cases, the daily totals"
-        " are exact."
+        description="If the report has no `by`: true if some of today's hourly points are missing; always false for a"
+        " link. If it has `by`: true if an hourly point is missing or incomplete, for a site or a link. In all cases,"
+        " the daily totals are exact."
     )
     comparison: Comparison | None = optional_field(
         "The period with which the report is compared. Present if the request has `compare`."

@@ -142,7 +142,7 @@ SITE_PAGE = Endpoint(
     addition=True,
     summary="Show the page of a site of a shared account",
     description=f"If the request fails, browsers get an error page, and other clients get JSON. {_SITE} If the share"
-    f" has a password, the page is shown for every site, because viewers have to enter the password first. {_WRONG}",
+    f" has a password, every site id gets the same page, so the response does not reveal which sites exist. {_WRONG}",
     access="anybody",
     query=PageQuery,
     response=None,

@@ -136,7 +136,7 @@ class Snippet(ResponseBody):
 
 
 class Retiring(ResponseBody):
-    """A path that a rotation has replaced. The Worker counts views on this path until the time `until`."""
+    """A path that a rotation has replaced. The Worker still counts views with this path until `until`."""
 
     path: str
     until: Moment
@@ -159,8 +159,8 @@ class Site(ResponseBody):
     visitor_opt_out: bool
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time at which this version takes effect for all visitors. Null if the Worker does not have"
-        " this version yet."
+        description="The time at which the current settings take effect for all visitors. Null while `config` is"
+        " `pending`."
     )
     retiring: tuple[Retiring, ...] = Field(
         description="Previous paths of the snippet that still count views, at most ten.",

@@ -1,6 +1,6 @@
 """The backup file: a tar archive with `manifest.json`, `store.db` and usually `vault.key`, in this order.
 
-The manifest contains the size and digest of each file, which a reader checks. A reader never uses the names in the
+The manifest contains the size and digest of each file, which `unpack` checks. `unpack` never uses the names in the
 archive as paths.
 """
 

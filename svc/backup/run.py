@@ -64,7 +64,7 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
     raises ConfigError if `file` exists, unless `replace` is True and the existing file is a backup.
     """
     if os.path.lexists(file) and not replace:
-        raise ConfigError(f"The file {file} exists already.")
+        raise ConfigError(f"The file {file} already exists.")
     try:
         if file.exists() and not archive.can_be_replaced(file):
             # An operator may mistake FILE for the file to back up, and enter the path of the store.
@@ -128,7 +128,7 @@ def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool
     try:
         with copies.replacement_folder(config.store) as work:
             if not replace and copies.store_exists(config.store):
-                raise ConfigError("There is a store already. Use --replace to move it aside; it is kept.")
+                raise ConfigError("A store already exists. Use --replace to rename it and keep it.")
             new = work / archive.STORE
             verified = _unpack_and_verify(_regular_file(source, work), new)
             _add_keys(config, verified)

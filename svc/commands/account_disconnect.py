@@ -35,7 +35,7 @@ _CHECKED = 1_000
 
 _WAITS: Mapping[WaitReason, str] = {
     "unreachable": "Cloudflare does not respond",
-    "daily_limit": "the account has used up today's free database rows",
+    "daily_limit": "the account has used up today's free quota of database rows",
     "operation_in_progress": "another operation is running",
     "internal": "the service failed; its log has the details",
 }

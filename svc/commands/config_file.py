@@ -27,8 +27,8 @@ _TEMPLATES = [Path(__file__).parents[1] / "config.toml", Path(__file__).parents[
 _SETTING = re.compile(r"(\w+) = (.*?)(\s+#.*)?")
 _HEAD = """\
 # Configuration of svc, created by `svc init`. Settings that are commented out have the default shown. To change one,
-# remove the # in front of it. An unknown setting is an error. Environment variables take precedence over this file:
-# [http] bind is SVC_HTTP_BIND. In a variable, separate the items of a list with commas.
+# remove the # in front of it. An unknown setting is an error. Environment variables override this file: for
+# example, SVC_HTTP_BIND overrides [http] bind. In a variable, separate the items of a list with commas.
 """
 
 

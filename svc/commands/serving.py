@@ -53,8 +53,7 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
             print(json.dumps({"ready": True, "url": url}), flush=True)
 
     def greet(started: Started) -> None:
-        """Print the welcome lines if standard error is a terminal. Otherwise, log them, but only until a user
-        exists."""
+        """Print the welcome lines if stderr is a terminal. Otherwise, log them, but only until a user exists."""
         option = config_option(arguments.config)
         lines = welcome(config, started.url, started.base_url, web=started.web, option=option)
         if sys.stderr.isatty():

@@ -81,7 +81,7 @@ def _show(config: Config, arguments: argparse.Namespace) -> int:
             print(json.dumps(facts))
             continue
         print_facts(facts)
-        shown = (f"{kind} {limit}{' (user limit)' if kind in own else ''}" for kind, limit in limits.items())
+        shown = (f"{kind} {limit}{' (set for this user)' if kind in own else ''}" for kind, limit in limits.items())
         print(f"limits:           {', '.join(shown)}")
         for account in connected:
             print(

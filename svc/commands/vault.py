@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
-    vault = add_group(commands, "vault", "manage the key that encrypts tokens")
+    vault = add_group(commands, "vault", "manage the key that encrypts secrets")
     rotate = add_command(
         vault,
         shared,
         "rotate",
-        "add a new key to the key file and re-encrypt all tokens with it; the service can keep running",
+        "add a new key to the key file and re-encrypt all secrets with it; the service can keep running",
     )
     rotate.add_argument(
         "--drop-old",
         action="store_true",
-        help="add no key; re-encrypt all tokens with the newest key, then remove the old keys (stop the service first)",
+        help="add no key; re-encrypt all secrets with the newest key, then remove old keys (stop the service first)",
     )
     rotate.set_defaults(command=_rotate)
 
@@ -59,9 +59,12 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
             resealed, lost = trio.run(run)
     except OSError as error:
         raise ConfigError(f"The key file {path} cannot be changed: {error.strerror or error}") from error
-    print(f"Re-encrypted {plural(resealed, 'token')} with the newest key in {path}.")
+    print(f"Re-encrypted {plural(resealed, 'secret')} with the newest key in {path}.")
     if lost:
-        print(f"No key decrypts {plural(lost, 'token')}. Accounts with these tokens need new tokens.")
+        print(
+            f"No key decrypts {plural(lost, 'secret')}. Working tokens among them must be renewed. Shares keep working,"
+            " but their URLs cannot be shown again."
+        )
     if not drop:
         print("Old keys are kept. To remove them, stop the service and run svc vault rotate --drop-old.")
     print("Earlier backups contain the keys that they need, unless they were made with --without-key.")
@@ -69,12 +72,12 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
 
 
 async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
-    """Use the first key to re-encrypt all tokens that are encrypted with an older key.
+    """Use the first key to re-encrypt all secrets that are encrypted with an older key.
 
-    Each token is re-encrypted in its own transaction.
+    Each secret is re-encrypted in its own transaction.
 
-    Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. If the call is interrupted,
-    it can be repeated.
+    Return the number of re-encrypted secrets, and the number of secrets that no key decrypts. If the call is
+    interrupted, it can be repeated.
     """
     from svc.security.vault import Vault
     from svc.store.sealed_secrets import reseal, sealed_secrets

@@ -103,7 +103,7 @@ class Access:
     def settling(self, seconds: float) -> Access:
         """Return an Access object for a new token.
 
-        For `seconds`, this object keeps retrying calls that fail with 401 or 403.
+        For this number of seconds, the object keeps retrying calls that fail with 401 or 403.
 
         According to users of Cloudflare, a new token can take about a minute to work everywhere. With other tokens,
         such calls are retried only a few times (responses.CREDENTIAL_WAITS).
@@ -234,7 +234,7 @@ class Access:
         return _refused("token_refused", refused) if isinstance(own.error, EdgeRefused) else own.error
 
     async def _try(self, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
-        """Repeat the request until the request succeeds or the retry policy gives up."""
+        """Retry the request until it succeeds or the retry policy gives up."""
         retry = self._client.retry
         while True:
             outcome = await self._client.try_once(self._bearer, shape, exchange)

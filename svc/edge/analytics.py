@@ -40,7 +40,7 @@ _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
 _MOST = 10**15
 _INTERVAL = "{ estimate lower upper }"
 
-# Requests to Pages Functions have a separate dataset, but count towards the same limit (Cloudflare docs:
+# Requests to Pages Functions have a separate dataset, but count toward the same limit (Cloudflare docs:
 # pages/functions/pricing).
 _REQUESTS = f"""query Requests($account: String!, $first: Date!, $last: Date!) {{
   viewer {{ accounts(filter: {{accountTag: $account}}) {{

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 async def read_body(response: httpx.Response, chunks: AsyncIterator[bytes], most_bytes: int) -> bytes:
     """Return the body of a response. `chunks`: an iterator of the response's body.
 
-    If the body has more than `most_bytes`, the function closes the response, and returns the part that was read, which
-    also has more than `most_bytes`. Raises httpx.TransportError and httpx.DecodingError.
+    If the body is longer than `most_bytes`, the function closes the response and returns the part that was read, which
+    is also longer than `most_bytes`. Raises httpx.TransportError and httpx.DecodingError.
     """
     body = bytearray()
     try:

@@ -69,7 +69,7 @@ class Edge:
     def access(self, edge_account_id: str, token: str, user_id: int | None = None) -> Access:
         """Return an Access object for the account with this token.
 
-        The calls of this object count towards the user's limit on concurrent calls.
+        The calls of this object count toward the user's limit on concurrent calls.
         """
         return Access(self, Bearer(edge_account_id, SecretStr(token), user_id))
 
@@ -190,7 +190,7 @@ def _outcome(tried: object) -> str:
 class WholeBody(httpx.AsyncByteStream):
     """A request body in one chunk.
 
-    It replaces httpx's async generator. If a call were cancelled, Trio would warn about the generator.
+    It replaces httpx's async generator, about which Trio would warn if a call were cancelled.
     """
 
     def __init__(self, content: bytes) -> None:

@@ -38,7 +38,7 @@ class Database:
 class StatementResult:
     """The result of a statement.
 
-    `rows`: the result rows. `rows_read`, `rows_written`: the numbers of rows that count towards the account's daily
+    `rows`: the result rows. `rows_read`, `rows_written`: the numbers of rows that count toward the account's daily
     limits.
     """
 

@@ -23,7 +23,7 @@ K = TypeVar("K", str, int)
 class SlotRequest:
     """A call that is waiting for a slot or has one.
 
-    If `user_id` is None, the call does not count towards a user's slots.
+    If `user_id` is None, the call does not count toward a user's slots.
     """
 
     edge_account_id: str

@@ -257,7 +257,7 @@ def read(
         if status == _HTTP_FORBIDDEN and response.ray_id is not None:
             return Failed(Blocked(response.ray_id[:_RAY_CHARS], remote_status=status), "never")
         return Failed(
-            EdgeUnavailable("A proxy in front of Cloudflare's API responded instead of it.", remote_status=status),
+            EdgeUnavailable("A proxy in front of Cloudflare's API responded instead of the API.", remote_status=status),
             "always",
         )
     if status < 300 and envelope.success:

@@ -26,7 +26,7 @@ _BROWSER = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 )
 _TIMEOUT_S = 15.0
-# The user agent of requests to a link host. The Worker does not count such requests as views.
+# The user agent of requests to a link host. They are not counted, because no link has the requested code.
 USER_AGENT = "svc-link-host-check/1.0"
 # The user agent of requests to a page of a site. The page's snippet is not run, so the request is not counted.
 PAGE_USER_AGENT = "svc-page-check/1.0"

@@ -5,8 +5,8 @@ Cloudflare may keep only a sample of the page views and extrapolate from the sam
 
 Sources: Cloudflare docs (graphql-api, web-analytics/data-metrics/high-level-metrics), user reports, and public
 programs. These programs use the dataset `rumPageloadEventsAdaptiveGroups` with `count`, `sum { visits }` and `avg {
-sampleInterval }`. The dataset is available for 26 weeks and 2 days, with at most 13 weeks and 2 days per query.
-Question 0.11 in docs/develop/field-check.md checks whether the working token may read the dataset.
+sampleInterval }`. The dataset covers the last 26 weeks and 2 days, and a query at most 13 weeks and 2 days.
+Question 0.11 in docs/develop/field-check.md checks whether the working token can read the dataset.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Zone:
 
     @property
     def is_active(self) -> bool:
-        """True if Cloudflare serves the zone's hosts. The zone is then active and not paused."""
+        """True if Cloudflare serves the zone's hosts, that is, if the zone is active and not paused."""
         return self.status == "active" and not self.paused
 
     def has_certificate(self, host: str) -> bool:
@@ -106,9 +106,9 @@ async def account_name(access: Access) -> str:
 
 
 async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bool]:
-    """Return the zones that the token can see, sorted by name, at most `limit`.
+    """Return up to `limit` zones that the token can see, sorted by name.
 
-    The second value is True if there are more.
+    The second value is True if there are more zones.
     """
     query: dict[str, str | int] = {"account.id": access.edge_account_id, "order": "name", "direction": "asc"}
     listed = await access.collect(_Zone, "/zones", query, limit + 1)

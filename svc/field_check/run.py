@@ -41,15 +41,15 @@ T = TypeVar("T")
 # An address without a server, so that the test Worker does not push to a real service.
 _PUSH_URL = "https://field-check.invalid/edge/push"
 _PUSH_SECOND = 17 * 60
-# How long refusals of the bootstrap token are tolerated. A new token needs some time to take effect. This is shorter
-# than SETTLING_S, so that an invalid token is reported quickly.
+# How long refusals of the bootstrap token are tolerated, because a new token takes some time to work. This time is
+# shorter than SETTLING_S, so that an invalid token is reported quickly.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
 _POLL_S = 1.0
 _CREDENTIAL_TRIES = 3
 _REMOVAL_S = 120.0
-# The number of rows that one statement writes. The free plan allows 100,000 row writes per day, and a statement may
-# take 30 s. A statement with this number of rows takes far less time.
+# The number of rows that one statement writes. The free plan allows 100,000 row writes per day. A statement may take at
+# most 30 s, and a statement with this number of rows takes far less time.
 _ROWS_A_STATEMENT = 5_000
 _MAX_STATEMENTS = 25
 _COUNTED = 204  # the status with which the Worker responds to a page view
@@ -119,7 +119,7 @@ async def field_check(config: Config, plan: Plan, bootstrap_token: SecretStr, sh
 
 async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope, show: Callable[[str], None]) -> None:
     async for _ in signals:
-        show("stopping after removing all resources")
+        show("removing all resources before stopping")
         scope.cancel()
 
 
@@ -238,7 +238,7 @@ class _Run:
         self.found.record("0.5 age", "within a minute", detail)
 
     async def _ask_permission(self) -> None:
-        self.show("list the databases with a token that lacks D1 (0.5)")
+        self.show("list the databases with a token that lacks the D1 permission (0.5)")
         groups = await tokens.permission_groups(self.bootstrap)
         narrow = [group for group in groups if group.name == "Account Settings Read"]
         account = f"com.cloudflare.api.account.{self.plan.edge_account_id}"
@@ -253,7 +253,7 @@ class _Run:
             self.found.record("0.5 permission", "not refused")
 
     async def _ask_foreign_zone(self) -> None:
-        self.show("list the routes of a zone of another account (0.7)")
+        self.show("list the routes of another account's zone (0.7)")
         exchange = Exchange("GET", f"/zones/{secrets.token_hex(16)}/workers/routes")
         outcome = await self._request(self.working_token, exchange)
         if isinstance(outcome, Failed):
@@ -442,7 +442,7 @@ class _Run:
 
     def _not_removed(self, why: str) -> None:
         self.found.record("job removal", "incomplete", why)
-        self.show(f"some resources could not be removed ({why}); run `svc field-check --only-remove` with a token")
+        self.show(f"some resources could not be removed ({why}); try again with `svc field-check --only-remove`")
 
     def _works(self) -> Access:
         if self.working is None:

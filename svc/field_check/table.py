@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Question:
     """A question about Cloudflare.
 
-    `decides`: what depends on the answer. `known`: the expected answers, with the default first.
+    `decides`: what depends on the answer. `known`: the expected answers, which the emulator can also give.
     """
 
     asked: str
@@ -111,7 +111,7 @@ QUESTIONS: dict[str, Question] = {
 
 def format_table(rows: dict[str, Row], skipped: dict[str, str]) -> list[str]:
     """Format the table as lines of text. `skipped`: by number, the reason why a question was skipped."""
-    lines = ["", "Answers of the platform", ""]
+    lines = ["", "Cloudflare's answers", ""]
     for number, question in QUESTIONS.items():
         row = rows.get(number)
         if row is None:

@@ -45,7 +45,7 @@ class TraceFile:
         self.path = folder / f"field-check-{edge_account_id}.json"
 
     def read(self) -> Trace | None:
-        """Return the trace of an earlier run, or None without such a run. Raises OSError or ValueError."""
+        """Return the trace of an earlier run, or None if there is none. Raises OSError or ValueError."""
         try:
             return Trace(**json.loads(self.path.read_text()))
         except FileNotFoundError:

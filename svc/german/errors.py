@@ -76,7 +76,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "already_connected": GermanMeaning("Sie haben dieses Cloudflare-Konto schon verbunden."),
     "account_not_ready": GermanMeaning(
-        "Das Konto ist dafür noch nicht bereit.", "Der Grund steht auf der Seite des Kontos."
+        "Das Konto ist für diese Aktion nicht bereit.", "Der Grund steht auf der Seite des Kontos."
     ),
     "site_exists": GermanMeaning("Das Konto hat schon eine Website mit diesem Host."),
     "site_on_link_host": GermanMeaning(
@@ -95,11 +95,13 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "link_host_without_certificate": GermanMeaning(
         "Der Host liegt mehr als eine Ebene unter seiner Zone. Das kostenlose Zertifikat von Cloudflare deckt ihn"
         " nicht ab.",
-        "Wählen Sie einen Host direkt unter der Zone, oder bestellen Sie bei Cloudflare ein Zertifikat für diesen.",
+        "Wählen Sie einen Host direkt unter der Zone, oder bestellen Sie bei Cloudflare ein Zertifikat für den"
+        " angegebenen Host.",
     ),
     "route_conflict": GermanMeaning(
         "Ein anderer Worker verwendet diese Route schon.",
-        "Löschen Sie die andere Route im Cloudflare-Dashboard. Der Dienst legt seine eigene Route dann automatisch an.",
+        "Löschen Sie die Route des anderen Workers im Cloudflare-Dashboard. Der Dienst legt seine eigene Route dann"
+        " automatisch an.",
     ),
     "site_not_active": GermanMeaning("Die Website ist gelöscht."),
     "note_automatic": GermanMeaning(
@@ -238,11 +240,11 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "edge_firewall": GermanMeaning(
         "Cloudflares Firewall hat die Anfrage als Angriff blockiert.",
-        "Wählen Sie eine andere URL oder einen anderen Pfad. Stammt nichts davon von Ihnen, nennen Sie dem"
-        " Betreiber die Ray-ID.",
+        "Wählen Sie eine andere URL oder einen anderen Pfad. Wenn Sie nichts davon eingegeben haben,"
+        " nennen Sie dem Betreiber die Ray-ID.",
     ),
     "cloudflare_error": GermanMeaning(
-        "Cloudflare hat den Aufruf abgelehnt.",
+        "Cloudflare hat die Anfrage abgelehnt.",
         "Versuchen Sie es in einer Minute erneut. Nennt die Meldung ein Tageslimit, warten Sie bis nach Mitternacht"
         " UTC.",
     ),

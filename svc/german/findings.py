@@ -129,15 +129,15 @@ GERMAN_REMAINING_RESOURCES = remaining_resource.Phrases(
         "route": "Route {route} in der Zone von {host}: {why}.",
         "worker": "Worker {worker}: {why}.",
         "database": "D1-Datenbank {database}: {why}.",
-        "uncounted_database": "D1-Datenbank {database}: Ihre letzten Zahlen waren nicht lesbar ({why}), darum wurde sie"
-        " nicht gelöscht.",
+        "uncounted_database": "D1-Datenbank {database}: Die letzten Zahlen darin waren nicht lesbar ({why}), darum"
+        " wurde sie nicht gelöscht.",
         "token": "API-Token {token}: {why}.",
-        "bootstrap_token": "Bootstrap-Token vom Verbinden: {why}.",
+        "bootstrap_token": "Beim Verbinden verwendetes Bootstrap-Token: {why}.",
     },
     whys={
         "too_slow": "Cloudflare hat nicht rechtzeitig geantwortet",
         "unreachable": "Cloudflare war gestört oder nicht erreichbar",
-        "daily_limit": "die kostenlosen Datenbankzeilen des Kontos sind für heute verbraucht",
+        "daily_limit": "das heutige kostenlose Kontingent des Kontos an Datenbankzeilen ist aufgebraucht",
         "refused": "Cloudflare hat abgelehnt: {said}",
         "right_missing": "dem Arbeits-Token fehlt die Berechtigung",
         "token_dead": "das Arbeits-Token ist nicht mehr gültig",

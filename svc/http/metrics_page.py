@@ -74,7 +74,7 @@ class StorePoller:
         self._polled_at = -math.inf
         self._polling: trio.Event | None = None
         self._ended_from = clock()
-        self._ended: dict[str, int] = {}  # `ended_at` by id, of counted operations that the query may return again
+        self._ended: dict[str, int] = {}  # `ended_at` by id, for the counted operations that the query may return again
 
     async def poll(self) -> None:
         """Start a poll of the store if it is due. If a poll is running, wait until it ends, at most 1 s."""

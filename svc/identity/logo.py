@@ -62,7 +62,7 @@ _ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)")
 
 
 class LogoError(Exception):
-    """Raised if the logo cannot be used. The message gives the reason and what the operator can do."""
+    """Raised if the logo cannot be used. The message gives the reason and says what the operator can do."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class _Drawing:
             self._style += text
 
     def end(self, tag: str) -> None:
-        """Check the style element that ends. Raises LogoError."""
+        """Check a style element at its end tag. Raises LogoError."""
         del tag
         if self._open.pop() == "style":
             if _LOADS.search(self._style):

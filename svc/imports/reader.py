@@ -21,7 +21,7 @@ ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 GZIP = b"\x1f\x8b"
 # The first line of an export for Excel, which sets the delimiter.
 SEP = re.compile(r'sep=([^"\r\n])(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
-# Fields without a text, in lower case. `mysql --batch` and PostgreSQL's `copy` write the last two for null.
+# Fields that count as empty, in lower case. `mysql --batch` and PostgreSQL's `copy` write the last two for null.
 NULLS = ("", "null", r"\n")
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -38,8 +38,8 @@ class Lines:
     """The lines of a text. At most `MAX_ROW_CHARS` characters of a row are read into memory.
 
     `line` is the number of the last line that was read, counting from 1. Iterating raises RowTooLong. With
-    `skip_long_rows`, a row that is too long and has only one line does not raise: the iterator returns an empty line
-    instead, and `too_long` is True until the next row.
+    `skip_long_rows`, the iterator instead returns an empty line for a row that is too long and has only one line. In
+    that case, `too_long` is True until the next row.
     """
 
     def __init__(self, text: io.TextIOWrapper, *, skip_long_rows: bool = False) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # The maximum length of a line. RFC 5322, 2.1.1, recommends at most 78 characters.
 _WIDTH = 76
 _LINK = re.compile(r"https?://[^\s<>\"]+")
-# The style of a button. Images and other external content are not used. The mail client determines the colors, so that
-# dark mode works. The contrast of the button is sufficient on light and on dark backgrounds.
+# The style of a button. Images and other external content are not used. The mail client determines all other colors, so
+# that dark mode works. The contrast of the button is sufficient on light and on dark backgrounds.
 _BUTTON = (
     "display: inline-block; padding: 12px 20px; border-radius: 4px; background-color: #0b6e5b; color: #ffffff;"
     " font-weight: bold; text-decoration: none"

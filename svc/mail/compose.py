@@ -38,9 +38,7 @@ _WITH_LINK: tuple[MailKind, ...] = ("sign_up", "resend", "reset", "choose_passwo
 
 @dataclass(frozen=True)
 class Terms:
-    """The service's public URL without a trailing slash, the lifetime of email links (seconds), and the
-    service's name.
-    """
+    """The service's name, its public URL without a trailing slash, and the lifetime of links in emails (seconds)."""
 
     service_url: str
     link_s: float

@@ -87,8 +87,8 @@ ENGLISH = Words(
         " The address changes when someone opens the link that we sent to the new address.\n\n"
         "If this was you, no action is needed. If it wasn't, open this link to keep your address and set a new"
         " password:\n\n{link}\n\n"
-        "This also ends all sessions. The link works until {expiry}, even after the address has changed. Then review"
-        " your API keys.",
+        "This also ends all sessions. Then review your API keys. The link works until {expiry}, even after the address"
+        " has changed.",
         "Keep the current address",
     ),
     disabled={

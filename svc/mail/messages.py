@@ -44,8 +44,8 @@ _CODES: Mapping[Problem, Code] = {
 class Email:
     """An email. Its text is sent as plain text and as HTML (see `body.py`).
 
-    If `send` is False, the email is prepared and then discarded. It takes as long to prepare as an email that is sent,
-    so that the timing does not reveal which addresses have users.
+    If `send` is False, the email is prepared and then discarded. Preparing it takes as long as for an email that is
+    sent, so the timing does not reveal which addresses have users.
     """
 
     to: str
@@ -127,7 +127,7 @@ def confirm_new_address(language: Language, to: str, link: Link, service: Servic
 
 
 def address_in_use(language: Language, to: str, service: Service, *, mail_id: str = "") -> Email:
-    """Create the email for a user whose address another user has tried to switch to."""
+    """Create the email that informs a user that another user has tried to switch to the user's address."""
     subject, text, _ = WORDS[language].address_in_use
     return Email(
         to, subject.format(service=service.name), text.format(service_url=service.url), id=mail_id, language=language

@@ -270,9 +270,7 @@ class Connection:
 
 
 class _Server(smtplib.SMTP):
-    """The standard library's SMTP client, with a socket that `cut` can shut down and a limit on the size
-    of responses.
-    """
+    """The standard library's SMTP client, with a socket that `cut` can shut down and size-limited responses."""
 
     def __init__(self, connection: Connection, step_s: float) -> None:
         super().__init__(timeout=step_s)

@@ -48,8 +48,8 @@ class _Policy(EmailPolicy):
     """An email policy that folds only the subject header, because some mail software cannot read folded addresses.
 
     RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject or name needs several encoded
-    words. `EmailPolicy` would encode only the non-ASCII words of a subject, and sometimes add a space before one that
-    begins a line.
+    words. `EmailPolicy` would encode only the non-ASCII words of a subject, and would sometimes add a space before an
+    encoded word that begins a line.
     """
 
     def fold(self, name: str, value: Any) -> str:

@@ -36,14 +36,14 @@ AccountWarning = Literal[
     "crons_stopped",
     "daily_limit",
 ]
-ConfigState = Literal["pending", "synced"]  # synced: the account's Worker has the current version
+ConfigState = Literal["pending", "synced"]  # synced: the account's Worker has the object's current version
 # The location of a database: a region in which it is created, or a jurisdiction in which its data must stay.
 Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
 
-# The possible values of Retention. A Worker without the setting keeps the maximum number of days, and keeps months
-# permanently.
+# The limits of the settings in Retention. A Worker without these settings keeps the maximum number of days, and keeps
+# monthly sums permanently.
 MIN_DAYS_KEPT, MAX_DAYS_KEPT = 14, 35
 MIN_MONTHS_KEPT, MAX_MONTHS_KEPT = 6, 1_200
 MonthsKept = int | Literal["forever"]
@@ -57,8 +57,7 @@ SERVING: tuple[AccountState, ...] = ("ready", "no_connection")
 
 @dataclass(frozen=True)
 class Retention:
-    """The number of days for which an account's Worker keeps breakdowns, and the number of months for which it keeps
-    sums.
+    """The time for which an account's Worker keeps daily breakdowns (in days) and monthly sums (in months).
 
     `months` does not include the current month. `version`: the configuration version that last changed one of the
     numbers. 0 means that they were never changed, so the Worker has no row for them.
@@ -95,10 +94,10 @@ class Account:
     token_name: str | None
     token_expires_at: int | None
     sealed_token: bytes | None = field(repr=False)
-    token_made_at: int | None  # when the token became the account's token
+    token_made_at: int | None  # when the account began to use the token
     token_refused_at: int | None  # every token check since this time has failed; None if the last check succeeded
     token_refusals: int  # failed checks since `token_refused_at`
-    suspected_at: int | None  # time of the refusal that made a health check due; None if no refusal made a check due
+    suspected_at: int | None  # when a health check became due outside its schedule; None if no such check is due
     well_at: int | None  # time of the last health check if it found no problems, otherwise None
     error: ErrorNote | None
     warnings: tuple[AccountWarning, ...]  # each warning stays until its cause is fixed
@@ -117,8 +116,8 @@ class Account:
     retention: Retention
     config_version: int  # newest version of the sites, links, link host and retention
     synced_version: int  # version in the Worker's database
-    asked_version: int  # highest version that may be in the Worker's database, as far as this store knows
-    restored_as_of: int | None  # end of a restored store's totals; None if no Worker data has to be read back
+    asked_version: int  # highest version that the service has tried to write to the Worker's database
+    restored_as_of: int | None  # end of the totals in a restored store; None if no Worker data has to be read back
     push: WorkerPush | None
     advice: Advice | None
     advice_due_at: int | None  # when to compute the advice next; None if it has never been computed
@@ -131,7 +130,7 @@ class Account:
     def suggestion(self) -> Suggestion | None:
         """The setting to change so that the database becomes smaller; None if the advice does not suggest this.
 
-        Only the sums of months make a database grow, because the number of kept days is constant. A setting that is
+        Only the monthly sums make a database grow, because the number of kept days is constant. A setting that is
         already at its minimum is not suggested. Keeping fewer months is not suggested until the account has more months
         than the minimum.
         """
@@ -156,7 +155,7 @@ class FormerAccount:
     edge_account_id: str
     name: str
     disconnected_at: int
-    counted_until: int | None  # end of the stored totals; None if the account never counted
+    counted_until: int | None  # end of the stored totals; None if there are none
     revoke_token: str | None  # the working token's name, if that token may still be valid
     left: tuple[RemainingResource, ...]  # resources that could not be removed from Cloudflare
     by_operator: bool  # the operator has disconnected the account
@@ -173,12 +172,12 @@ class FormerAccount:
 
     @property
     def synced_version(self) -> int:
-        """The highest possible version, because there is no Worker that could still be missing a change."""
+        """The highest possible version. A disconnected account has no Worker, so no change is waiting for a sync."""
         return sys.maxsize
 
     @property
     def edge_link_format(self) -> int:
-        """The highest possible form, because there is no Worker that knows only older forms."""
+        """The highest possible form. A disconnected account has no Worker that knows only older forms."""
         return sys.maxsize
 
     @property

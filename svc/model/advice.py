@@ -62,4 +62,4 @@ class Advice:
     metric: Metric | None = None  # the metric that determines the level; None if the level is ok or None
     metrics: Mapping[Metric, Measured] = field(default_factory=dict)  # only metrics that could be read
     unavailable: tuple[Unread, ...] = ()
-    suggest: Suggestion | None = None  # set if only the size is a problem; Account.suggestion gives the setting
+    suggest: Suggestion | None = None  # set if only the size is a problem; see Account.suggestion for the setting

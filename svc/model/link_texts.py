@@ -36,7 +36,7 @@ def normalize_title(text: str) -> str | None:
 
 
 def one_line(text: str) -> str:
-    """Return the text in one line: each sequence of white space and control characters becomes a single space."""
+    """Return the text on one line: each sequence of white space and control characters becomes a single space."""
     return " ".join(re.sub(f"[{_CONTROL}]+", " ", text).split())
 
 

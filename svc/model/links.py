@@ -81,8 +81,7 @@ class Rule:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Rule:
         """Return the rule that was stored as JSON. Conditions that only newer versions know are ignored."""
-        # The same few texts, such as country codes, occur in many rules. With `intern`, equal texts are stored only
-        # once.
+        # The same few texts, such as country codes, occur in many rules. `intern` keeps each text in memory only once.
         lists: dict[str, Any] = {name: tuple(map(intern, fields[name])) for name in _LISTS if name in fields}
         return cls(fields["url"], **lists, query=Parameter(**fields["query"]) if "query" in fields else None)
 
@@ -144,9 +143,9 @@ class WantedLink:
     split: tuple[Variant, ...] = ()
 
 
-# The time after its deletion within which a link can be restored.
+# How long after its deletion a link can be restored.
 RESTORABLE_MS = 30 * DAY_MS
-# The maximum number of links that one request can change: selected by their ids, or by a filter.
+# The maximum number of links that one request can change if it lists their ids, and if it selects them by a filter.
 MAX_LINK_IDS, MAX_LINKS_SELECTED = 1_000, 10_000
 
 
@@ -167,7 +166,7 @@ class LinkChange(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class BrokenTarget:
-    """A broken target of a link: all requests to the target had a problem, for at least a day.
+    """A broken target of a link. For at least a day, every request to the target has had a problem.
 
     `problem`: the problem of the last request. `since`: the first request with a problem. `checked_at`: the last
     request. Times are epoch ms.
@@ -213,7 +212,7 @@ class Link:
 
     @property
     def restorable_until(self) -> int | None:
-        """The time (epoch ms) until which the link can be restored; None if it cannot be restored."""
+        """The time (epoch ms) until which the deleted link can be restored; None if `deleted_at` is None."""
         return None if self.deleted_at is None else self.deleted_at + RESTORABLE_MS
 
     def targets(self) -> list[tuple[str, str]]:
@@ -223,7 +222,7 @@ class Link:
         return targets if self.after_url is None else [*targets, ("after_url", self.after_url)]
 
     def reachable_targets(self) -> list[str]:
-        """Return the URLs to which clicks lead before, in or after the link's period."""
+        """Return the URLs to which clicks lead before, during or after the link's period."""
         unused = {"url"} if self.split else set()
         if self.starts_at is None and self.ends_at is None:
             unused.add("after_url")

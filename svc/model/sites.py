@@ -20,7 +20,7 @@ SiteOrder = Literal["oldest", "newest", "host"]
 
 @dataclass(frozen=True)
 class Retiring:
-    """A former path of a site. Views on it are counted until `until`. `route_id`: None if the path has no route."""
+    """An old path of a site, which still counts views until `until`. `route_id`: None if the path has no route."""
 
     path: str
     route_id: str | None
@@ -37,7 +37,7 @@ class EndedPath:
 
 @dataclass(frozen=True)
 class Site:
-    """A host whose pages are counted."""
+    """A host whose page views are counted."""
 
     id: str
     account_id: str

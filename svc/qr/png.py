@@ -34,7 +34,7 @@ def draw_png(text: str, style: Style, size: int) -> bytes:
     """Return `text` as a QR code. `size`: width and height in pixels.
 
     A module is n pixels wide, where n is the largest integer with which the QR code and its margin fit into the image.
-    The remaining pixels make the margin wider. Raises TooSmall; NotDrawable if the logo cannot be drawn.
+    The remaining pixels make the margin wider. Raises TooSmall, or NotDrawable if the logo cannot be drawn.
     """
     symbol = symbol_of(text, style.logo_aspect)
     modules = symbol.width + 2 * style.margin

@@ -1,7 +1,8 @@
 """The operator's logo as pixels: reads a PNG file, and scales the picture for a QR code.
 
-Only the formats of usual logos are supported, so that no imaging library is needed. The file was checked before
-(svc/identity/logo.py). Reading a picture of 1,024 by 1,024 pixels takes 1.5 s on a slow core, so the result is cached.
+Only the PNG formats that are common for logos are supported, so that no imaging library is needed. The file has already
+been checked (svc/identity/logo.py). Reading a picture of 1,024 by 1,024 pixels takes 1.5 s on a slow core, so the
+result is cached.
 """
 
 from __future__ import annotations

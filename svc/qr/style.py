@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from svc.identity.logo import Logo
 
-# The width of the margin in modules that scanners need (ISO/IEC 18004).
+# The width of the margin that scanners need, in modules (ISO/IEC 18004).
 QUIET_ZONE = 4
 BLACK, WHITE = "#000000", "#ffffff"
 # The smallest difference in brightness that scanners can read in poor light (tests/qr/test_png.py).

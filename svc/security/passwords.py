@@ -1,5 +1,6 @@
-"""Password hashes (argon2id). A hash takes about 50 ms and 64 MiB, so only a few may be computed at the same time, in
-threads.
+"""Password hashes (argon2id).
+
+A hash takes about 50 ms and 64 MiB. Compute hashes in threads, and only a few at the same time.
 
 `password_policy.py` contains the rules for passwords.
 """

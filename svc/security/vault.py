@@ -4,8 +4,8 @@ The secrets are working tokens of accounts, and tokens in the URLs of shares. De
 owner (the account or the share).
 
 The key file has one key per line (32 bytes in base64), newest key first. `seal` encrypts with the first key, and `open`
-tries all keys, so `svc vault rotate` adds a new key at the top. The service does not start if it cannot decrypt a
-stored secret, and it does not replace a lost key file. The `[vault] lost_tokens` setting can allow both.
+tries all keys, so `svc vault rotate` adds a new key at the top. Unless `[vault] lost_tokens` is "accept", the service
+does not start while it cannot decrypt all stored secrets, for example because the key file is missing.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ class Vault:
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
     """Return the vault for the key file, after checking that it can decrypt all of `sealed` (owner id to secret).
 
-    If there is no key file and `sealed` is empty, the function creates a file with a new key (mode 0600). With `make`
+    If there is no key file and `sealed` is empty, the function creates a file with a new key (mode 0600). If `make` is
     False, it creates no file, and returns a vault without a key, which cannot encrypt secrets. Raises ConfigError if
-    the file cannot be read, is damaged, or lacks a key. Also raises ConfigError if other users can read the file. If
-    `[vault] lost_tokens` is "accept", the function accepts a missing file and secrets that it cannot decrypt.
+    the file cannot be read, is damaged, or lacks a key that a secret needs. Also raises ConfigError if other users can
+    read the file. If `[vault] lost_tokens` is "accept", a missing file and secrets without a key are not errors.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"
@@ -138,7 +138,7 @@ _FIX = (
 
 
 def _file_state(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change with the file, or None if the file cannot be accessed."""
+    """Return values that change whenever the file changes, or None if the file cannot be accessed."""
     try:
         status = path.stat()
     except OSError:
@@ -200,7 +200,7 @@ def _is_credential(path: Path) -> bool:
 def changing(path: Path) -> Iterator[None]:
     """Return a context manager that holds a lock on the key file.
 
-    A command holds the lock while it changes the key file and re-encrypts tokens. Other commands wait for the lock.
+    A command holds the lock while it changes the key file and re-encrypts secrets. Other commands wait for the lock.
 
     Without the lock, two commands could conflict: one command encrypts tokens with a new key, and the other removes
     this key. Raises OSError.

@@ -59,7 +59,7 @@ async def open_store(
             yield store
             watching.cancel_scope.cancel()
         if store.condition.replaced.is_set():
-            raise ConfigError("Another svc serve has taken over the store of this one. This one stops.")
+            raise ConfigError("Another svc serve process has taken over this store, so this process stops.")
 
 
 @asynccontextmanager

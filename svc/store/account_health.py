@@ -40,7 +40,8 @@ def record_health_check(account_id: str, suspected_at: int | None, well_at: int 
 def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
     """Record that Cloudflare refused the working token in a health check.
 
-    Returns the time of the first consecutive refusal (epoch ms) and the number of consecutive refusals.
+    Returns the time of the first refusal since Cloudflare last accepted the token (epoch ms), and the number of
+    refusals since then.
     """
     rows = yield sql(
         "update accounts set token_refused_at = coalesce(token_refused_at, $2), token_refusals = token_refusals + 1"
@@ -57,7 +58,7 @@ def token_accepted(account_id: str) -> Tx[None]:
 
 
 def record_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
-    """Store the error `note` after repeated crashes of the account's task, unless the account already has an error."""
+    """Store the error `note` after repeated crashes of the account's actor, unless the account already has an error."""
     yield sql(
         "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, to_json(note)
     )

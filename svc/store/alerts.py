@@ -228,7 +228,7 @@ def _watched(row: Row) -> WatchedSite:
 
 
 def _has_problem(row: Row, push: Mapping[str, Any]) -> bool:
-    """Return True if an error or a changed setting, and not the site's visitors, may have changed the counts."""
+    """Return True if an error or a changed setting, rather than the site's visitors, may have changed the counts."""
     return bool(
         row["state"] != "active"
         or row["error"] is not None

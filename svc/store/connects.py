@@ -38,7 +38,7 @@ def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[
     )
     limit = yield from limit_of(user_id, "accounts", limits.accounts)
     if rows[0]["own"] >= limit:
-        raise Forbidden("limit_reached", f"The limit of {limit} accounts is reached.")
+        raise Forbidden("limit_reached", f"The limit of {limit} accounts has been reached.")
     if rows[0]["n"] >= limits.accounts_total:
         raise ServiceError("service_full")
     return None

@@ -72,7 +72,7 @@ def check_fallback(account_id: str) -> Tx[None]:
     rows = yield sql(f"select t.* from links t {_SAME_EDGE_ACCOUNT} order by t.disabled_at desc limit 1", account_id)  # noqa: S608  # text of this file
     disabled = disabled_of(rows[0]) if rows else None
     if disabled is not None:
-        message = "The operator has disabled a link of this account, so the link host must not redirect unknown codes."
+        message = "While the operator has disabled a link of this account, the link host cannot redirect unknown codes."
         raise Forbidden("link_disabled", message, disabled.details)
 
 

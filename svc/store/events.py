@@ -148,10 +148,10 @@ def page(
 
 
 def add_names(user_id: int, events: Sequence[Event]) -> Tx[list[Event]]:
-    """Return the user's events with the current names of their objects and API keys, as far as these still exist.
+    """Return the user's events with the current names of their objects and API keys, if these still exist.
 
     The names are the hosts of sites, the codes of links, and the names of accounts, API keys and shares. A key without
-    a name is named by the beginning of its value.
+    a name is shown as the beginning of its value.
     """
     ids = sorted({each for event in events for each in (event.target, event.via) if each})
     names: dict[str, str] = {}

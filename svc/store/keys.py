@@ -24,7 +24,7 @@ def add_key(key: Key, digest: str, default_limit: int) -> Tx[Key]:
     limit = yield from limit_of(key.user_id, "keys", default_limit)
     rows = yield sql("select count(*) as n from keys where user_id = $1", key.user_id)
     if rows[0]["n"] >= limit:
-        raise Forbidden("limit_reached", f"The limit of {limit} API keys is reached.")
+        raise Forbidden("limit_reached", f"The limit of {limit} API keys has been reached.")
     yield sql(
         "insert into keys (id, user_id, digest, name, prefix, scopes, allow_accounts, allow_ips, created_at, last_used)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",

@@ -58,7 +58,8 @@ class LinkFilter:
     def has_texts(self) -> bool:
         """True if the list depends on titles or tags.
 
-        A stored list is then not reused, because a changed title or tag does not change the configuration version.
+        A cached ranking of such a list is not reused, because a changed title or tag does not change the configuration
+        version.
         """
         return self.tag is not None or bool(self.title_contains)
 

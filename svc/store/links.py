@@ -50,7 +50,7 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
     limit_reached if the user would have more than the maximum number of links. In these cases, no link is added.
 
     `default_limit`: the maximum number, unless the operator has set another one for the user. `unstored`: the number of
-    further links that also count towards the maximum, although they are not stored.
+    further links that also count toward the maximum, although they are not stored.
     """
     account_id, user_id = batch[0].account_id, batch[0].user_id
     yield from lock_user(user_id)
@@ -201,7 +201,7 @@ def _check_limit(user_id: int, default_limit: int, unstored: int = 0) -> Tx[None
     """Raise Forbidden limit_reached if the user has too many links; see `add_links`."""
     limit = yield from limit_of(user_id, "links", default_limit)
     if (yield from count_links(user_id)) + unstored > limit:
-        raise Forbidden("limit_reached", f"The limit of {limit} links is reached.")
+        raise Forbidden("limit_reached", f"The limit of {limit} links has been reached.")
 
 
 def _live_link(account_id: str, link_id: str) -> Tx[Link]:
@@ -334,7 +334,7 @@ def link_of(row: Row, rules_of: Callable[[str], tuple[Rule, ...]] = _rules_of) -
         config_error=note_from_json(row["config_error"]),
         live_at=row["live_at"],
         disabled=disabled_of(row),
-        title=row["title"] or None,  # null in rows that an older version has stored
+        title=row["title"] or None,  # null in rows that an older version stored
         note=row["note"] or None,
         tags=tuple(row["tags"].split()),
         deleted_at=row["deleted_at"],

@@ -1,9 +1,9 @@
 """Transactions that find the email reports that are due, and queue them.
 
 A report is due on the day after its period, once the account's Worker has sent all counts of the period's last day. If
-the counts do not arrive, the report is due after `LATEST_MINUTES`. The day of the next report is moved forward in the
-transaction that queues the emails, so no report is lost or sent twice. After an outage of the service, only the latest
-period is reported.
+the counts do not arrive, the report is due `LATEST_MINUTES` after the end of its period. The day of the next report is
+moved forward in the transaction that queues the emails, so no report is lost or sent twice. After an outage of the
+service, only the latest period is reported.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def add_note(note: Note) -> Tx[Note]:
     ):
         [row] = yield sql(f"select count(*) as n from notes where {condition} and text is not null", value)  # noqa: S608  # SQL of this file
         if row["n"] >= limit:
-            message = f"The limit of {limit:,} notes {of} is reached."
+            message = f"The limit of {limit:,} notes {of} has been reached."
             raise Forbidden("limit_reached", message, {"remedy": "Delete notes that you no longer need."})
     yield sql(
         "insert into notes (id, user_id, account_id, target_kind, target, day, text, created_at)"

@@ -26,7 +26,7 @@ def enqueue(
     """Store the account's current problems and queue emails about them, in one transaction.
 
     `seen`: the problems to store. `notices`: the problems to report, each in a separate email. `well`: True if no
-    problems remain. In that case, a user who was notified of a problem gets an email which says that all problems are
+    problems remain. In that case, a user who was notified of a problem gets an email saying that all problems are
     resolved. `due_at`: when to compare the account's problems with `seen` again (epoch ms).
 
     Users do not get an email if they have turned emails off, are disabled or have not confirmed their address, or if

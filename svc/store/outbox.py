@@ -41,8 +41,8 @@ MailKind = Literal[
 # The service tries for this long to send a notification about a problem. Afterwards, the user has probably seen the
 # problem in the web application, or the notification is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
-# The maximum number of expired emails that one transaction deletes. The limit keeps the transaction short for other
-# writers.
+# The maximum number of expired emails that one transaction deletes. The limit keeps the transaction short, so that
+# other writers do not have to wait.
 _BATCH = 1_000
 
 

@@ -28,7 +28,7 @@ def record_pushes(
     status contains a cron error, a health check becomes due.
 
     `parts`: for each account that sent parts (each contains the totals of one day), the numbers of the first and the
-    last part that the transaction accepts or rejects. If the parts before the first one are missing in the store, the
+    last part that the transaction accepts or rejects. If the parts before the first one are missing from the store, the
     store has lost commits. The service then reads the missing totals from the Worker's database, as after a restore.
     """
     latest = dict(pushes)

@@ -46,7 +46,7 @@ def delete_email_changes(before: int) -> Tx[int]:
 
 
 def delete_deletion_results(before: int) -> Tx[int]:
-    """Delete results of user deletions, if no command has read the results."""
+    """Delete results of user deletions that no command has read."""
     return _delete("deletion_results", "digest", "ended_at <= $1", before)
 
 
@@ -115,8 +115,8 @@ def delete_operations(before: int) -> Tx[int]:
 def delete_former_accounts(before: int) -> Tx[int]:
     """Delete former accounts that no longer have any sites, links or operations. Also delete their notes and shares.
 
-    Until then, the account's row is needed to find all data of a user who is being deleted, because some tables have no
-    user id.
+    As long as a former account has sites, links or operations, its row is needed to find all data of a user who is
+    being deleted, because some tables have no user id.
     """
     rows = yield from _delete_rows(
         "former_accounts",

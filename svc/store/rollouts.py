@@ -30,7 +30,7 @@ SILENT_MS = 2 * HOUR_MS
 _WATCHED_MS = 2 * SILENT_MS
 _FELL_SILENT = "fell_silent"
 # If an account's update has failed this many times, the account probably has a problem unrelated to the Worker. The
-# update is then not retried and does not count towards a halt.
+# update is then not retried and does not count toward a halt.
 _GIVEN_UP = 3
 # The number of newest outcomes that are considered when deciding whether to halt.
 RECENT = 20
@@ -180,7 +180,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
                 min(now, row["updated_at"]),
                 int(outcome == "failed"),
             )
-    # Correct earlier failures: some Workers pushed late, and users reinstalled some Workers after a failed update.
+    # Correct earlier failures if a Worker pushed late, or if its user reinstalled it after the failed update.
     yield sql(
         "update rollout_accounts set outcome = 'updated', code = null where outcome in ('failed', 'excused') and exists"
         " (select 1 from accounts a where a.id = rollout_accounts.account_id and a.edge_bundle = $1"

@@ -73,7 +73,7 @@ def add_share(share: Share, digest: str) -> Tx[Share]:
     ):
         [row] = yield sql(f"select count(*) as n from shares where {condition}", value)  # noqa: S608  # SQL of this file
         if row["n"] >= limit:
-            message = f"The limit of {limit:,} shares {of} is reached."
+            message = f"The limit of {limit:,} shares {of} has been reached."
             raise Forbidden("limit_reached", message, {"remedy": "End shares that you no longer need."})
     yield sql(
         "insert into shares (id, user_id, account_id, target_kind, target, name, digest, sealed_secret, password_hash,"

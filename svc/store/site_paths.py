@@ -1,6 +1,7 @@
 """Transactions on a site's old paths.
 
-After a rotation, the Worker counts views on the old path until it expires. A path is never assigned twice.
+After a site gets a new path, the Worker still counts views on the old path until the old path expires. A path is never
+assigned twice.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
     if len(site.retiring) >= MAX_RETIRING:
         raise Forbidden(
             "limit_reached",
-            f"The limit of {MAX_RETIRING} old paths is reached. The first of them is counted until"
+            f"The limit of {MAX_RETIRING} old paths has been reached. The first of them expires at"
             f" {iso(site.retiring[0].until)}.",
             {"remedy": "Try again after this time."},
         )

@@ -74,7 +74,7 @@ def add_site(site: Site, default_limit: int) -> Tx[Site]:
         raise Conflict("site_exists")
     limit = yield from limit_of(site.user_id, "sites", default_limit)
     if (yield from count_sites(site.user_id)) > limit:
-        raise Forbidden("limit_reached", f"The limit of {limit} sites is reached.")
+        raise Forbidden("limit_reached", f"The limit of {limit} sites has been reached.")
     if added.warnings:  # accounts with warnings are checked hourly, not only once a day
         yield sql("update accounts set well_at = null where id = $1", site.account_id)
     return added
@@ -83,7 +83,7 @@ def add_site(site: Site, default_limit: int) -> Tx[Site]:
 def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
     """Change the site's settings, and return the site. A change creates a new version of the configuration.
 
-    Also clears the error about a remaining route, because the user has seen the error.
+    Also clears an error about a route that was not removed, because the user has seen the error.
 
     Raises NotFound if the account has no such site, or Conflict site_not_active if the site has been deleted. Raises
     Forbidden site_disabled if the operator has disabled the site.
@@ -319,7 +319,7 @@ def _error_to_show(before: ErrorNote | None, error: ErrorNote | None) -> ErrorNo
 
     `before`: the current error. `error`: the newest error of the site's route.
 
-    An earlier error about a remaining route is kept until the user has seen it.
+    An earlier error about a route that was not removed is kept until the user has seen the error.
     """
     return before if error is None and _is_about_remaining_route(before) else error
 

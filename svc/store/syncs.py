@@ -85,7 +85,7 @@ def sync_again_after(account_id: str, version: int) -> Tx[None]:
 
     Call this if the Worker's database was restored to `version`.
 
-    Increments the configuration version, because isolates (running copies of the Worker) cache the configuration by
+    Increments the configuration version, because isolates (running instances of the Worker) cache the configuration by
     version. Raises NotFound if the account does not exist.
     """
     yield from bump_version(account_id)
@@ -99,8 +99,8 @@ def sync_again_after(account_id: str, version: int) -> Tx[None]:
 def begin_sync(account_id: str, version: int) -> Tx[None]:
     """Record that the configuration up to `version` is about to be written.
 
-    If a Worker's database has a higher version than the recorded one, a newer state of the store was synced to this
-    database.
+    If a Worker's database later has a higher version than the recorded one, the store has lost commits, or was restored
+    from a backup.
     """
     yield sql("update accounts set asked_version = $2 where id = $1 and asked_version < $2", account_id, version)
 
@@ -111,7 +111,7 @@ def end_sync(
     """Record that the Worker's database now has `version`, including all changes after `after_version`.
 
     `refused`: the errors for rows that Cloudflare's firewall refuses, by site id, link id or `LINK_HOST`. `live_at`:
-    the time from which every isolate (a running copy of the Worker) serves all other changes (epoch ms).
+    the time from which every isolate (a running instance of the Worker) serves all other changes (epoch ms).
     """
     yield from lock_account(account_id)
     for table in _VERSIONED:

@@ -246,8 +246,8 @@ def correct_times(now: int, wait_ms: Callable[[str], int], most: int) -> Tx[int]
 def restart_confirmations(now: int) -> Tx[None]:
     """Forget the problems that have not lasted for a day, and request the affected URLs again a day after `now`.
 
-    Call this after the clock was set, because the time since the first request is then unknown. The targets of links
-    with a period are listed again, because the current list may be based on a wrong time.
+    Call this after the host's clock was set, because the time since the first request with a problem is then unknown.
+    The targets of links with a period are listed again, because the current list may be based on a wrong time.
     """
     yield sql(
         "update links set targets_until = $1 where state = 'active' and (starts_at is not null or ends_at is not null)",

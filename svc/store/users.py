@@ -36,7 +36,7 @@ def add_user(
 ) -> Tx[User | None]:
     """Add a user with the `free` plan. Returns None if another user has confirmed the address, ignoring case.
 
-    Adding a confirmed user deletes all sign-ups with the address, and an invitation for the address. An unconfirmed
+    Adding a confirmed user deletes all sign-ups with the address, and any invitation for the address. An unconfirmed
     user is called a sign-up. Several sign-ups may have the same address.
     """
     rows = yield sql(
@@ -219,7 +219,7 @@ def confirm_user(digest: str, now: int) -> Tx[User | None]:
 def switch_address(user_id: int, email: str) -> Tx[bool]:
     """Give a user another address, which is then confirmed. Returns False if another user has confirmed the address.
 
-    Deletes the sign-ups with the address, and an invitation for it.
+    Deletes the sign-ups with the address, and any invitation for it.
     """
     # Lock these sign-ups first, so that no other transaction confirms one of them at the same time.
     yield sql("update users set plan = plan where lower(email) = lower(cast($1 as text))", email)
@@ -298,7 +298,7 @@ def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | Non
 def confirm_sign_up(user_id: int) -> Tx[User | None]:
     """Confirm the user's address. Returns the user; None if another user has the address or the user was deleted.
 
-    Deletes the other sign-ups with the address, their sessions, and an invitation for the address. Also revokes the
+    Deletes the other sign-ups with the address, their sessions, and any invitation for the address. Also revokes the
     user's existing API keys. Otherwise, a person who signed up with someone else's address could keep a key, because a
     password reset only ends sessions.
     """

@@ -1,8 +1,8 @@
 """Transactions on an account's working token, and on other tokens of the account that may still be valid.
 
-Each other token is identified by the operation that requested it (`operations.with_open_token`). If the operation
-succeeded, its token was once the account's working token and was replaced later. If the operation failed, its token may
-or may not exist.
+The other tokens are identified by the operations that requested them (`operations.with_open_token`). If an operation
+succeeded, its token was once the account's working token and was replaced later. If it failed, its token may or may not
+exist.
 """
 
 from __future__ import annotations

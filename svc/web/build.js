@@ -7,9 +7,9 @@
  * In manifest.json, `files` maps the URL path of each file to its type and its sizes in bytes. `first` lists the files
  * that a report needs if it is the first page that the user opens. `components` lists the files of components.html, the
  * page that shows all components, which only demonstrations serve. `share` lists the files of share.html, the public
- * page of a share: `first` those that each viewer loads, and `all`. `help` describes the documentation: `pages` maps
- * URL paths to files and types, `missing` is the file for unknown paths, and `files` lists the URL paths of the other
- * files that the documentation needs.
+ * page of a share: `first` lists those that every viewer loads, and `all` lists all of them. `help` describes the
+ * documentation: `pages` maps URL paths to files and types, `missing` is the file for unknown paths, and `files` lists
+ * the URL paths of the other files that the documentation needs.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

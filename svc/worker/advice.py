@@ -1,7 +1,7 @@
 """A Cloudflare account's plan usage: a level for each limit, and a forecast of when the limit is reached. No I/O.
 
-Days without a figure are ignored, and so are imprecise estimates. If a metric has no known day, the metric is omitted.
-`unavailable` names the sources that could not be read.
+Days without a figure, or with an imprecise estimate, are ignored; all other days are *known*. If a metric has no known
+day, the metric is omitted. `unavailable` names the sources that could not be read.
 
 The forecast is a seasonal Kendall trend with weekdays as the seasons (R. M. Hirsch, J. R. Slack, R. A. Smith,
 Techniques of trend analysis for monthly water quality data, Water Resources Research 18, 1982). The method compares
@@ -47,7 +47,7 @@ class Limit:
     """A limit of a plan.
 
     `full`: the value at which the limit counts as reached. For the size of a database on the free plan, this value is
-    lower than the limit itself.
+    lower than the limit itself, to leave a reserve.
     """
 
     limit: int

@@ -190,7 +190,7 @@ def _upsert(rows: Sequence[ConfigRow]) -> Statement:
 
     Keys and bodies contain user input, so they are sent in hex. Otherwise, the firewall of Cloudflare's API would
     reject the whole call because of one URL that resembles an attack. Interrupted writes are repeated. The statement
-    skips rows that are already correct, because each written row counts towards the account's daily limit.
+    skips rows that are already correct, because each written row counts toward the account's daily limit.
     """
     values = ", ".join(
         f"(cast(unhex(?{n}) as text), cast(?{n + 1} as integer), cast(unhex(?{n + 2}) as text))"

@@ -87,8 +87,8 @@ class Live:
 
     `breakdowns`: sums over `months` and over all days that were read, starting at `kept_from`. A breakdown is missing
     if the target or the Worker's version does not have it. `kept_from`: the first day (day number) after the days that
-    the Worker has deleted because of their age, or 0 if it has deleted none. Missing counts of earlier days are
-    unknown. `channels`: the breakdown of the sources by channel (`known_sources.py`).
+    the Worker has deleted because of their age, or 0 if it has deleted none. Counts that are missing for earlier days
+    are unknown, not 0. `channels`: the breakdown of the sources by channel (`known_sources.py`).
 
     `statement`: the statement of counts for the last day. None if it was not read, its numbers are unknown, or the
     service's store was too busy.
@@ -289,9 +289,9 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
             # Drop events that arrived after their day was closed, as the Worker does.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
-    # D1 does not document that batches are atomic, so a cron run may have deleted days after they were read but before
-    # the state was read. The state is read last. The counts for the deleted days are correct, but the breakdowns omit
-    # these days.
+    # Cloudflare does not document that batches are atomic. A cron run may therefore have deleted days between the read
+    # of these days and that of the state, which is last. The counts for the deleted days are correct, but the
+    # breakdowns omit these days.
     listed_from = asked.first_day if asked.listed_from is None else asked.listed_from
     first_listed = max(kept_from, listed_from)
     of_link = asked.target_id.startswith("lnk_")

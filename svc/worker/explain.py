@@ -4,7 +4,7 @@ No I/O.
 
 This module and `link_rules` make the same decisions as edge_worker/src (links.js, link_rules.js, agents.js, bots.js,
 sources.js). They use the same patterns and limits, which the Worker's build exports to patterns.json. A test compares
-the results of both for generated clicks.
+their results with those of the Worker for generated clicks.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ class Agent:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The result of evaluating a click. `rule`: the index of the matching link rule, or None. `variant`: the
-    index of the variant if the link's split decides, or None.
+    """The result of evaluating a click.
 
-    `url` is None if visitors get the page for unknown codes. `outside` is the reason why the click is counted as
-    outside of the link's period, or "". `reason` is the reason why the click counts as a bot, or "". `source` is "" if
-    there is none.
+    `url` is None if visitors get the page for unknown codes. `rule` is the index of the matching link rule, or None.
+    `variant` is the index of the variant that the link's split selects, or None. `outside` is the reason why the click
+    is counted as outside of the link's period, or "". `reason` is the reason why the click counts as a bot, or "".
+    `source` is "" if there is none.
     """
 
     url: str | None

@@ -1,7 +1,7 @@
 """Imported months: rows of the Worker's table `month` with the breakdowns of another product. No I/O.
 
-The Worker does not add up months before it was installed, and never changes rows of targets without counts. The service
-can therefore write the rows of these months itself. It marks them with `imported`.
+The Worker does not add up the months before its installation, and never changes rows of targets without counts. The
+service can therefore write the rows of these months itself. It marks them with `imported`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The final counts in a Worker's database. A disconnect reads them before it deletes the database. No I/O.
 
-Closed days have `day` rows, and open days have `hour` rows. The Worker folds events, which means that it adds them to
-these rows. This module adds up the events that are not folded yet, by the Worker's rules (edge_worker/src/fold.js).
-Unique visitors are counted in the database, because it contains their hashes.
+Closed days, to which the Worker adds no more events, have `day` rows. Open days have `hour` rows. The Worker folds
+events, which means that it adds them to these rows. This module adds up the events that are not folded yet, by the
+Worker's rules (edge_worker/src/fold.js). Unique visitors are counted in the database, because it contains their hashes.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class OpenCounts:
                 self.hours[target, day * 24 + hour].visitors = integer(row["visitors"])
 
     def visitor_statements(self) -> Iterator[Statement]:
-        """Yield statements that count the unique visitors of each hour and each day that has unfolded events.
+        """Yield statements that count the unique visitors of each hour and day with events that are not folded yet.
 
         The counts include the visitors of folded events.
         """

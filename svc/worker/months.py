@@ -118,9 +118,9 @@ def month_statement(target_id: str, months: Sequence[Month]) -> Statement:
 def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState | None, kept_from: int) -> MonthSums:
     """Return the sums of imported months, and of months that the Worker has added up and whose first day is deleted.
 
-    A month that the Worker has added up and that has no row had no events. Other months are skipped, because the caller
-    adds up their days. `kept_from`: the first day that is not deleted. Raises ValueError, KeyError or TypeError if a
-    row is malformed, which means that the Worker did not write it.
+    If the Worker has added up a month that has no row, the month had no events. Other months are skipped, because the
+    caller adds up their days. `kept_from`: the first day that is not deleted. Raises ValueError, KeyError or TypeError
+    if a row is malformed, which means that the Worker did not write it.
     """
     sums = MonthSums()
     stored = {int(str(row["month"])): _Row.model_validate_json(str(row["totals"])) for row in rows}

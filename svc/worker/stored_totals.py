@@ -3,9 +3,9 @@
 The service reads these counts if it has lost pushed totals, and before it deletes the database.
 
 `day` rows contain the counts for the most recent 14 to 35 days, depending on the account's setting, and for older days
-whose month has not been added up yet. `hour` rows exist only for open days. The Worker has not counted the visitors of
-open days yet. If a day was deleted before its counts were sent, the counts are still in the parts in the table
-`outbox`.
+whose month has not been added up yet. `hour` rows exist only for open days, to which the Worker still adds events. It
+has not counted the visitors of these days yet. If a day was deleted before its counts were sent, the counts are still
+in the parts in the table `outbox`.
 """
 
 from __future__ import annotations

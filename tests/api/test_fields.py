@@ -155,7 +155,7 @@ PASTED_HOSTS = {
     "1אב.example": None,  # labels of right-to-left scripts must not begin with a digit
     "a\N{RIGHT-TO-LEFT OVERRIDE}b.example": None,
     "a\N{ZERO WIDTH JOINER}b.example": None,
-    "i❤.example": None,  # IDNA does not allow this sign, but the owner of such a host can enter its ASCII form
+    "i❤.example": None,  # IDNA does not allow this character, but the owner of such a host can enter its ASCII form
     "ü..example": None,
     ".ü.example": None,
     "\N{SOFT HYPHEN}.example": None,
@@ -273,8 +273,7 @@ def test_stored_url_leads_where_the_pasted_one_would():
 @pytest.mark.rule("S4")
 def test_excluded_path_is_encoded_as_by_a_browser():
     chance = random.Random(7)
-    # The list contains no dot, because browsers resolve the segments `.` and `..`, which paths of pages therefore never
-    # contain.
+    # The list contains no dot: browsers resolve the segments `.` and `..`, so paths of pages never contain them.
     signs = "aZ09-_~!$&'()*+,;=:@%/|[]^`{}\"<> üß例😀\x80\N{RIGHT-TO-LEFT OVERRIDE}"
     pasted = ["/a" + "".join(chance.choices(signs, k=chance.randint(0, 12))) for _ in range(5_000)]
     kept = [PATH.validate_python(text) for text in pasted]

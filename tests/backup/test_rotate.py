@@ -62,7 +62,7 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     service = open_vault(config.vault, {})  # the vault of a running service
 
     response = svc(tmp_path, "vault", "rotate")
-    assert (response.returncode, b"Re-encrypted 3 tokens " in response.stdout) == (0, True), response.stderr
+    assert (response.returncode, b"Re-encrypted 3 secrets " in response.stdout) == (0, True), response.stderr
     new, second = read_keys(config.vault.key_file)
     assert second == old != new
     box = sealed(config)[account_id]
@@ -81,14 +81,14 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     trio.run(refused)
     assert read_keys(config.vault.key_file) == [new, old]
     response = svc(tmp_path, "vault", "rotate", "--drop-old")
-    assert (response.returncode, b"Re-encrypted 1 token " in response.stdout) == (0, True), response.stderr
+    assert (response.returncode, b"Re-encrypted 1 secret " in response.stdout) == (0, True), response.stderr
     assert read_keys(config.vault.key_file) == [new]
     assert open_vault(config.vault, sealed(config)).open(sealed(config)[account_id], account_id) == "cfat_y"
 
     # The key file no longer contains the key that the token was sealed with.
     write_keys(config.vault.key_file, [old])
     response = svc(tmp_path, "vault", "rotate")
-    assert (response.returncode, b"No key decrypts 3 tokens." in response.stdout) == (0, True), response.stderr
+    assert (response.returncode, b"No key decrypts 3 secrets." in response.stdout) == (0, True), response.stderr
 
 
 async def test_reseal_keeps_a_token_that_was_renewed_concurrently(store):

@@ -1,4 +1,4 @@
-"""`svc user invite`, `invitations` and `revoke-invitation`."""
+"""Tests of `svc user invite`, `svc user invitations` and `svc user revoke-invitation`."""
 
 from __future__ import annotations
 

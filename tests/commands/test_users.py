@@ -138,8 +138,8 @@ def test_limits_are_set_shown_and_removed(tmp_path):
     assert facts["own_limits"] == ["sites", "links", "keys"]
     shown = svc(tmp_path, "user", "show", "ann@example.com").stdout
     assert (
-        "limits:           accounts 10, sites 500 (user limit), links 20000 (user limit), keys 0 (user limit)\n"
-        in shown
+        "limits:           accounts 10, sites 500 (set for this user), links 20000 (set for this user),"
+        " keys 0 (set for this user)\n" in shown
     )
     assert svc(tmp_path, "user", "plan", "ann@example.com", "api").stdout == ""
     facts = json.loads(svc(tmp_path, "user", "limits", "ann@example.com", "keys=default", "links=7", "--json").stdout)

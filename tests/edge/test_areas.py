@@ -168,7 +168,7 @@ async def test_own_records_take_precedence_over_the_closest_wildcard(
 ) -> None:
     zone_id = await emulator.set_zone(customer.account_id, zone, dns=records)
     assert (await zones.records_of(access, zone_id, f"{host}{zone}")).proxied is proxied
-    # For many hosts, the function reads all records of the zone. The result is the same.
+    # For many hosts, the function instead reads all records of the zone, with the same result.
     many = {f"{host}{zone}", *(f"{other}.{zone}" for other in ("a.b", "c", "go", "www"))}
     assert await zones.records_of_all(access, zone_id, many) == {
         name: await zones.records_of(access, zone_id, name) for name in many

@@ -1,4 +1,4 @@
-"""Tests of the search for a snippet on a web page, over real sockets and with various responses of the host."""
+"""Tests of the search for a snippet on a web page, over real sockets and with various responses from the host."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.emulated import Running
 
 
-# Settings that tests may change, but that `fresh` does not reset, with the defaults of the command line.
+# The command-line defaults of settings that tests may change, but that `fresh` does not reset.
 DEFAULTS: dict[str, float | str] = {
     "firewall": True, "ignores_fail_open": False, "slow_ms": 150, "cron_delay_s": 900, "cron_missed_one_in": 200,
 }  # fmt: skip

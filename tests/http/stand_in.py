@@ -66,7 +66,7 @@ class Zone:
 
 
 async def proceed() -> None:
-    """Return immediately. By default, an actor waits with this function before it begins its work."""
+    """Return immediately. Actors await this function before they begin their work, unless a test replaces it."""
 
 
 @dataclass

@@ -208,8 +208,8 @@ class RandomAccount:
         """Return True if events at this time would be counted only at the end of their day, provided that the write
         budget is nearly used up.
 
-        At any level of the budget, the Worker folds the end of the previous day together with all later events so far.
-        It counts these events in their hours.
+        When the Worker folds the end of the previous day, it also folds all later events so far, at any level of the
+        budget, and counts them in their hours. These events therefore do not wait.
         """
         return self.ran_at >= now // DAY_MS * DAY_MS + _CLOSED_AFTER_MIDNIGHT_MS
 
@@ -223,14 +223,14 @@ class RandomAccount:
 
 
 def _visit(chance: random.Random, hit: Hit) -> Hit:
-    """Return the view. At random, change it so that it follows another view on the site, or has a campaign."""
+    """Return the view, in some cases changed so that it follows another view on the site, or has a campaign."""
     if chance.random() < 0.3:
         return replace(hit, referrer="/before", source="(internal)")
     return _with_campaign(chance, hit)
 
 
 def _click(chance: random.Random, hit: Hit, link: Site) -> Hit:
-    """Return the click with the destination that the link's rules determine, and at random with a campaign."""
+    """Return the click with the destination that the link's rules determine, and in some cases with a campaign."""
     hit = _with_campaign(chance, hit)
     if link.has_ended and hit.bot is None:
         return replace(hit, outside="ended")

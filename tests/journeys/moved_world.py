@@ -89,7 +89,7 @@ class MovedWorld:
     pushes: Pushes
 
     async def go_to(self, at: int) -> None:
-        """Set the time to `at` (epoch ms) for all parts. Raises AssertionError if that time has already passed."""
+        """Set both clocks (service and emulator) to `at` (epoch ms). Raises AssertionError if `at` is in the past."""
         offset_ms = at - system_clock()
         late_ms = self.clock() - at
         assert late_ms < _LATE_MS, f"the machine is too slow for this plan: {late_ms} ms late"

@@ -1,7 +1,7 @@
-"""Run random histories of accounts with all real parts, in a world with a moved clock.
+"""Run random histories of accounts with the real service and the real Worker, in a world whose clock the test moves.
 
-All accounts of a world share the clock steps and the push failures. At the end, and at moments in between, each report
-must equal the result of `recount`.
+All accounts of a world share the clock steps and the push failures. At the end, each report must equal the result of
+`recount`. At each earlier moment, the test checks some reports.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ _CONNECTIONS = 16
 # The number of accounts that act at the same time. Most of them wait, because the service writes a Worker's
 # configuration only every ten seconds after the first write.
 _CONCURRENT = 24
-# The number of concurrent installations. The emulator processes them one after the other, and restarts all Workers in
-# each of them.
+# The number of concurrent installations. The emulator processes them in turn, and restarts all Workers each time.
 _CONCURRENT_INSTALLS = 6
 # Visits end this long before the end of the hour, so that responses arrive in time even on a slow machine.
 _BEFORE_HOUR_MS = 10 * SECOND_MS
@@ -435,7 +434,7 @@ class RandomAccounts:
     # ------------------------------------------------------------------------------------------------------- reports
 
     async def _check_some(self, account: RandomAccount) -> None:
-        """Check a few reports at a moment in between."""
+        """Check two reports of a random site or link, in some of the calls."""
         account.retained = None
         if account.chance.random() < 0.3 or account.level_day == day_of(self.world.clock()):
             site, period = account.chance.choice(account.sites), account.chance.choice(tuple(DAYS))

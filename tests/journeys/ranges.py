@@ -30,7 +30,8 @@ _CHANNELS = {
     "qr": "qr",
     "(internal)": "internal",
 }
-# The service does not accept counts of days that are older than this. For older days, no counts can be missing.
+# The service does not accept counts of days that are older than this, so it assumes that an older day without counts
+# had no visits.
 _OLDEST_PUSHED_DAYS = 37
 # The Worker's database can contain days up to this age whose month has not been added up yet.
 _STORED_DAYS = 67

@@ -104,8 +104,8 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
     expected = Expected()
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
-    # The Worker pushes the last hours of a day within two hours after the day. By the service's clock, these two hours
-    # must have passed.
+    # The Worker pushes the last hours of a day within two hours after the day ends. By the service's clock, these two
+    # hours must have passed.
     today = (real - 2 * HOUR_MS) // DAY_MS
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")

@@ -52,7 +52,7 @@ async def events(service: MortalService) -> list[tuple[str, str | None]]:
 
 
 class Writes:
-    """Three changes. Each is requested again until there is a response."""
+    """Three changes, each of which is retried until it gets a response."""
 
     def __init__(self, headers: dict[str, str], name: str, *, notify: bool) -> None:
         self._headers = headers

@@ -1,4 +1,4 @@
-"""A user moves to a different service: export everything, and import it into an empty service as the README says."""
+"""A user moves to a different service: export everything, and import it there as the README in the export says."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ PATH = "/v1/links/bulk"
 LINKS = 200
 # The transaction of a change has at least this many statements.
 STATEMENTS = 8
-# A change has about this many moments in total. They include its commit, and the statements and calls of the sync that
-# follows.
+# A change has about this many moments (as counted by `mortal`). They include its commit, and the statements and calls
+# of the sync that follows.
 MOMENTS = 25
 # Isolates use the new configuration after this time.
 LIMIT_S = 61

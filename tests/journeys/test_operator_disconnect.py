@@ -77,7 +77,7 @@ async def test_operator_disconnects_all_accounts_through_a_kill(emulator, store_
     await emulator.clear_faults()
     assert (await svc(folder, settings, "account", "disconnect", "--all", "--yes"))[0] in (0, 1)
     async with open_service(folder, settings):
-        # Two commands that run at the same time wait until the service has disconnected the same accounts.
+        # Two commands can disconnect the same accounts at the same time. Both wait until the service has finished.
         results = []
 
         async def disconnect_again():

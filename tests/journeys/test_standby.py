@@ -240,7 +240,7 @@ async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, 
                 assert names == ["of the second"]
                 assert await epoch(config) == 2
 
-        with pytest.raises(AssertionError, match="svc: Another svc serve has taken over the store of this one"):
+        with pytest.raises(AssertionError, match="svc: Another svc serve process has taken over this store"):
             await serve_first()
 
 

@@ -201,5 +201,5 @@ async def test_service_ends_if_its_store_was_taken_over(emulator, server, tmp_pa
                     assert await first.process.wait() == 1
                     await ready(second, 200)
 
-        with pytest.raises(AssertionError, match="svc: Another svc serve has taken over the store of this one"):
+        with pytest.raises(AssertionError, match="svc: Another svc serve process has taken over this store"):
             await serve_first()

@@ -49,7 +49,7 @@ class Traffic:
         await self.emulator.settled()
 
     async def until_updated(self, service: Service, account_id: str) -> Any:
-        """Send visits until the account's Worker is updated, and 20 more. Return the account after the update."""
+        """Send visits until the account's Worker is updated, and then 20 more. Return the account after the update."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.run)
             account = await eventually(lambda: updated(service, account_id))

@@ -56,14 +56,14 @@ def test_text_lists_the_numbers_of_the_period():
     parts = text.split("\n\n")
     assert parts[0] == "Weekly report for shop.example\nNovember 16, 2026 to November 22, 2026 (UTC)"
     assert parts[1] == (
-        "Views: 12,345 (23% more than in the period before: 10,000)\n"
-        "Visitors: 6,172 (23% more than in the period before: 5,000)\n"
-        "Filtered bots: 4,115 (23% more than in the period before: 3,333)"
+        "Views: 12,345 (23% more than in the previous period: 10,000)\n"
+        "Visitors: 6,172 (23% more than in the previous period: 5,000)\n"
+        "Filtered bots: 4,115 (23% more than in the previous period: 3,333)"
     )
     assert parts[2].startswith("Views per day:\n- Mon, November 16, 2026: 0\n- Tue, November 17, 2026: 100\n")
     clicks = (
-        "Clicks on short links:\n- go.shop.example/sale: 40 (100% more than in the period before: 20)\n"
-        "- go.shop.example/new: 7 (no data for the period before)"
+        "Clicks on short links:\n- go.shop.example/sale: 40 (100% more than in the previous period: 20)\n"
+        "- go.shop.example/new: 7 (no data for the previous period)"
     )
     assert parts[3:8] == [
         "Most viewed pages:\n- /: 9,000\n- /pricing: 1,200\n- Other: 4",
@@ -93,11 +93,11 @@ def test_german_report_has_german_formats():
 @pytest.mark.parametrize(
     ("before", "shown"),
     [
-        (None, "no data for the period before"),
-        (0, "no data for the period before"),
-        (100, "as many as in the period before"),
-        (400, "75% less than in the period before: 400"),
-        (50, "100% more than in the period before: 50"),
+        (None, "no data for the previous period"),
+        (0, "no data for the previous period"),
+        (100, "as many as in the previous period"),
+        (400, "75% less than in the previous period: 400"),
+        (50, "100% more than in the previous period: 50"),
     ],
 )
 def test_change_is_shown_in_words(before, shown):

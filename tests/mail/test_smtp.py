@@ -169,7 +169,7 @@ async def test_hanging_server_times_out(mock_clock, step):
 
 @pytest.mark.parametrize("step", ["welcome", "RCPT"])
 async def test_each_step_has_a_timeout(step):
-    """Each step has a timeout. On a slow machine, the timeout of an earlier step may also occur."""
+    """Each step has a timeout. On a slow machine, an earlier step may exceed its timeout first."""
     with SmtpServer(at(step, Act.HANG)) as server, pytest.raises((ServerUnavailable, NotAccepted)):
         await send(config(server), patience=Patience(step_s=0.5, connect_s=1_000, email_s=1_000))
 

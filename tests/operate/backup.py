@@ -61,8 +61,8 @@ async def practise(place: Place, block: Block) -> None:
 
 
 async def rotate(place: Place, block: Block) -> None:
-    """Check that all tokens were re-encrypted."""
-    assert "Re-encrypted 3 tokens " in await place.run(block)
+    """Check that all secrets were re-encrypted."""
+    assert "Re-encrypted 3 secrets " in await place.run(block)
 
 
 async def copy(place: Place, block: Block) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Killed(BaseException):
-    """Raised in place of the kill of the process."""
+    """Raised instead of killing the process."""
 
 
 class Mortal(Passing):

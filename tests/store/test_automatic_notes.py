@@ -179,7 +179,7 @@ async def test_automatic_note_can_only_be_deleted_by_its_owner_and_never_changed
         await store.run(notes.delete_note(site.user_id, note.id))
 
 
-async def test_automatic_notes_do_not_count_towards_the_limit(store, account_id, site: Site):
+async def test_automatic_notes_do_not_count_toward_the_limit(store, account_id, site: Site):
     for n in range(notes.MAX_PER_TARGET + 1):
         await store.run(automatic_notes.worker_updated(account_id, f"op_{n}", START_MS))
     await store.run(a_note(account_id, account_id, "account"))

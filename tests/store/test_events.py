@@ -232,7 +232,7 @@ async def test_event_appears_only_after_all_lower_numbers(
 
 @pytest.mark.rule("X12")
 async def test_events_of_several_users_do_not_deadlock(postgres: Store) -> None:
-    """Several users' events are written together, for example, if many silent accounts push again. No push may fail
+    """Several users' events are written together, for example when many silent accounts push again. No push may fail
     because of another push.
     """
     some = [await postgres.run(a_user()) for _ in range(3)]

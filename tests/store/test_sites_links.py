@@ -167,7 +167,7 @@ async def test_limit_holds_for_concurrent_additions_in_all_accounts_of_a_user(st
     assert await store.read(sites.count_sites(user_id)) == 3
 
 
-async def test_deleted_sites_do_not_count_towards_the_limit(store):
+async def test_deleted_sites_do_not_count_toward_the_limit(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     first = await store.run(sites.add_site(new_site(user_id, account_id, "a.example.com"), 1))

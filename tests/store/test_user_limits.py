@@ -83,7 +83,7 @@ async def test_limit_below_the_current_usage_only_prevents_new_objects(store):
     assert len(await store.read(keys.list_keys(user_id))) == 1
 
 
-async def test_bulk_requests_and_dry_runs_count_towards_the_own_limit(store):
+async def test_bulk_requests_and_dry_runs_count_toward_the_own_limit(store):
     user_id, account_id = await a_full_user(store)
     await store.run(user_limits.set_limits(user_id, {"links": 4}))
     account = await store.read(accounts.account_by_id(account_id))

@@ -55,7 +55,7 @@ def test_connect_account_and_resolve_failed_install(tab, world, customer):
     tab.get_by_role("link", name="Connect an account").wait_for()
     tab.keyboard.press("n")
     form = tab.get_by_role("link", name="Open Cloudflare's form")
-    expect(form).to_have_attribute("href", TOKEN_PAGE)  # Cloudflare's page asks for the account
+    expect(form).to_have_attribute("href", TOKEN_PAGE)  # without an account id, so Cloudflare asks for the account
     expect(form).to_have_attribute("rel", "noopener noreferrer")
 
     account, token = tab.get_by_label("Account ID"), tab.get_by_label("Bootstrap token")

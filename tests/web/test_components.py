@@ -71,7 +71,7 @@ def test_parts_of_reports_are_included(components: Page) -> None:
         "12 could not be counted",
         "the numbers do not agree",
         "Nothing arrived on this day",
-        "The statement of counts follows within an hour",
+        "Statement of counts available within an hour",
         "No statement of counts for this day",
         "Statement of counts not available",
     ]

@@ -290,7 +290,9 @@ def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cle
     form = wizard(CLEO)
     form.fill(customer.account_id, customer.bootstrap_token)
     form.send()
-    form.refused("limit_reached", f"The limit of {MAX_ACCOUNTS} accounts is reached.", "Delete what you no longer need")
+    form.refused(
+        "limit_reached", f"The limit of {MAX_ACCOUNTS} accounts has been reached.", "Delete what you no longer need"
+    )
     expect(form.alert.get_by_role("link", name="See your limits")).to_have_attribute("href", "/profile")
 
     dan = "dan@example.com"

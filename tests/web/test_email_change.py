@@ -51,7 +51,7 @@ def test_address_is_changed_and_taken_back(browser: Browser, tmp_path: Path) -> 
             form.get_by_label("New email address").fill(address)
             form.get_by_label("Your password").fill(PASSWORD)
             form.get_by_role("button", name="Send link").click()
-            expect(form.get_by_role("status")).to_contain_text(f"If {address} can be used, we sent a link to it.")
+            expect(form.get_by_role("status")).to_contain_text(f"If {address} is available, we sent a link to it.")
             expect(waiting).to_contain_text(address)
             if address != NEW:
                 form.get_by_role("button", name="Cancel change").click()

@@ -83,7 +83,7 @@ def test_german_error_quotes_cloudflare(furnished: Place, world: World, customer
     account_id = world.connected(customer)
     tab.goto(f"{furnished.url}/accounts/{account_id}")
     trouble = tab.get_by_role("alert")
-    expect(trouble).to_contain_text("Cloudflare hat den Aufruf abgelehnt.")
+    expect(trouble).to_contain_text("Cloudflare hat die Anfrage abgelehnt.")
     expect(trouble).to_contain_text("Uncaught Error at line 7")
 
 

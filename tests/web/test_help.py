@@ -136,7 +136,7 @@ def test_search_says_that_nothing_was_found(reader, place):
     field(reader).fill("first_view_at")
     expect(said(reader)).to_have_text("1 result")
     field(reader).fill("the")
-    expect(said(reader)).to_have_text(re.compile(r"^\d+ results, the best 20 of them below$"))
+    expect(said(reader)).to_have_text(re.compile(r"^\d+ results, showing the best 20$"))
     expect(reader.locator("search ol a")).to_have_count(20)
     assert reader.evaluate("broken") == []
 

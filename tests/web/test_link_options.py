@@ -334,7 +334,7 @@ def test_report_names_variants_and_lists_clicks_after_the_end(
                 expect(row.locator(".number")).to_have_text(str(targets[url]))
         page.goto(f"{world.place.url}/links/{over['id']}")
         outside = page.get_by_role("region", name="Clicks before the link's start or after its end")
-        expect(outside).to_contain_text("Not included above.")
+        expect(outside).to_contain_text("Not included in the totals above.")
         expect(outside.get_by_role("listitem")).to_contain_text("After the end")
         expect(outside.locator(".number")).to_have_text("3")
     world.call("DELETE", f"/v1/accounts/{account_id}")

@@ -133,7 +133,7 @@ def test_tap_on_the_chart_opens_no_dialog(browser: Browser, furnished: Place) ->
 def test_note_on_the_account_is_shown_with_its_links(furnished: Place, tab: Page) -> None:
     notes = opened(tab, furnished)
     notes.get_by_role("button", name="Add note").click()
-    tab.get_by_label("Show with").select_option("account")
+    tab.get_by_label("Show for").select_option("account")
     save(tab, "Holiday")
     expect(rows(notes)).to_contain_text("Whole account")
     notes = opened(tab, furnished, section="links")

@@ -205,7 +205,7 @@ def test_sites_are_sorted_and_compared(stranger, furnished):
     page.goto(furnished.url)
     table = page.get_by_role("table", name="Sites")
     table.get_by_role("row").nth(3).wait_for()
-    # The lists of sites and links cover other days than the overview, so the column's heading names the days.
+    # The lists of sites and links cover different days than the overview, so the column's heading names the days.
     days = page.locator(".overview-totals strong")
     week = days.inner_text()
     header = table.get_by_role("columnheader").nth(3)

@@ -226,7 +226,7 @@ def test_owner_shares_an_account(browser, furnished, sharer):
         tab.goto(furnished.at("/accounts/:id"))
         tab.get_by_role("button", name="Share", exact=True).click()
         dialog = tab.get_by_role("dialog")
-        expect(dialog).to_have_accessible_name("Share the numbers of all sites of this account")
+        expect(dialog).to_have_accessible_name("Share the stats of all sites in this account")
         expect(dialog.get_by_text("Not shared yet.")).to_be_visible()
         dialog.get_by_role("button", name="Create link").click()
         dialog.get_by_label("Name").fill("All shops")

@@ -33,7 +33,7 @@ HOST = "www.shop.example"
 DAY_MS = 86_400_000
 SEEN = "Your first view!"
 CLIPBOARD_IS = "async (text) => (await navigator.clipboard.readText()) === text"
-OFFER = "Offer visitors a page to turn counting off"
+OFFER = "Offer visitors an opt-out page"
 # Hides the fact that the browser is automated, because a real visitor's browser is not automated.
 UNDRIVEN = "Object.defineProperty(Navigator.prototype, 'webdriver', {get: () => false})"
 
@@ -220,14 +220,14 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     assert (changed["excluded_countries"], changed["excluded_asns"]) == (["AD"], [64496, 64497])
     check_opt_out(tab, site)
     tab.get_by_role("button", name="Change tracking path").click()
-    tab.get_by_role("dialog").get_by_text("The page for visitors gets a new address.").wait_for()
+    tab.get_by_role("dialog").get_by_text("The opt-out page gets a new address.").wait_for()
     tab.get_by_role("dialog").get_by_role("button", name="Change tracking path").press("Enter")
     tab.get_by_text("Old paths on which views are still counted").wait_for()
     rotated = site_of(furnished, tab)
     check_opt_out(tab, rotated)
     tab.get_by_label(OFFER).uncheck()
     tab.get_by_role("button", name="Save", exact=True).click()
-    expect(tab.get_by_role("region", name="Page for visitors")).to_have_count(0)
+    expect(tab.get_by_role("region", name="Opt-out page")).to_have_count(0)
     assert site_of(furnished, tab)["visitor_opt_out"] is False
     assert tab.locator("#rotate ~ ul code").inner_text() == site["path"] == rotated["retiring"][0]["path"]
     assert tab.locator(".snippet pre").first.inner_text() == rotated["snippet"]["inline"] != site["snippet"]["inline"]
@@ -252,9 +252,9 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
 
 
 def check_opt_out(tab: Page, site: dict[str, Any]) -> None:
-    """Check that the settings show the URL of the page for visitors, and a text that contains this URL."""
+    """Check that the settings show the URL of the opt-out page, and a text that contains this URL."""
     address = f"https://{HOST}{site['path']}/off"
-    section = tab.get_by_role("region", name="Page for visitors")
+    section = tab.get_by_role("region", name="Opt-out page")
     assert section.get_by_role("link", name=address).get_attribute("href") == address
     section.get_by_role("button", name="Copy address").click()
     tab.wait_for_function(CLIPBOARD_IS, arg=address)
@@ -445,7 +445,7 @@ def test_report_shows_the_statement_of_counts(furnished: Place, tab: Page) -> No
             "18 arrived, 17 counted, 17 stored · the numbers agree so",
         ),
         ({"agrees": True, "dropped": {"busy": 2}}, "18 arrived, 17 counted, 16 stored · 2 could not be counted"),
-        (None, "The statement of counts follows within an hour"),
+        (None, "Statement of counts available within an hour"),
         ("cloudflare", "Statement of counts not available"),
     ],
 )

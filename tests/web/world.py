@@ -143,7 +143,8 @@ class World:
             outside = (report["breakdowns"] or {}).get("outside", [])
             return bool(report["totals"]["views"] + sum(one["n"] for one in outside) == count)
 
-        # On the day on which the link was created, because reports show no clicks of earlier days outside its period.
+        # Click on the day on which the link was created, because for earlier days, reports show no clicks outside the
+        # link's period.
         now = time.time_ns() // 1_000_000
         visited_at = max(now - 2 * HOUR_MS, now // DAY_MS * DAY_MS)
         self._visited(customer, f"/v1/links/{link['id']}", click, is_counted, visited_at)
@@ -169,7 +170,7 @@ class World:
         is_counted: Callable[[], bool],
         visited_at: int,
     ) -> None:
-        """Carry out visits to a site or link in the hour of `visited_at`. Run crons until the service has their counts.
+        """Visit a site or link in the hour of `visited_at`, and run crons until the service has the counts.
 
         `visited_at`: Unix time in milliseconds.
         """

@@ -183,8 +183,8 @@ def test_no_forecast_without_growth(values):
 
 @pytest.mark.rule("A24")
 def test_noise_rarely_has_a_forecast():
-    """In 2.5% of months with random usage (10 of 400), Kendall's test finds a trend that does not exist. The slope of
-    these trends is small.
+    """In 2.5% of months with random usage (10 of 400), Kendall's test finds a trend that does not exist. These
+    trends have a small slope.
     """
     rng = random.Random(24)
     noisy = [[rng.randrange(20_000, 50_000) for _ in range(28)] for _ in range(400)]

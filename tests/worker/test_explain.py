@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
-SHARE = 1 if EVERYTHING else 10  # the test uses one of this many random clicks
+SHARE = 1 if EVERYTHING else 10  # the test uses one in this many random clicks
 CLICKS, BATCH = 100_000 if EVERYTHING else 4_000, 2_000
 DECIDING = ("countries", "devices", "languages", "os", "query", "split", "early", "ended", "inside", "forward_query")
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]

@@ -56,7 +56,7 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
 # in the past, a note without exactly one target, or a link that would end before it starts. It is also 400 for a QR
 # code that scanners could not read, and for a bulk change without exactly one selection. Invalid parts of a push are
 # rejected individually. Deleted sites and links can still be read.
-# schemathesis would cut responses after 1 MiB and then fail to parse the OpenAPI document as YAML.
+# By default, schemathesis cuts responses after 1 MiB, and then fails to parse the OpenAPI document as YAML.
 _CONFIG = """
 [generation]
 database = "none"
@@ -289,7 +289,7 @@ async def main(wanted: int, seed: int, concurrency: int) -> None:
             number = add(cases, outcome.cases)
             sys.stdout.write(
                 f"seed {own}: {number} cases of {len(lacking)} operations, {outcome.faults} errors in the log;"
-                f" each has had {min(counted(cases, operation) for operation in OPERATIONS.values())} or more\n"
+                f" each now has at least {min(counted(cases, operation) for operation in OPERATIONS.values())}\n"
             )
             if outcome.status or outcome.faults:
                 findings.append(own)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _CONCURRENT = 20
 _CHECK_EVERY = 200
-# How long a client reads. The time is short, because most of the client's requests get no response. This time is a
-# multiple of the time for the simplest request, so it is longer on a busy machine.
+# How long a client reads, at least. This time is short, because most requests get no response. On a busy machine, a
+# client reads for `_SLOWER` times as long as the simplest request takes.
 _READ_S = 0.02
 _SLOWER = 3
 _JSON = b'{"email": "a@example.com", "password": "12345678"}'

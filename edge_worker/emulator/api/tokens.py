@@ -85,7 +85,7 @@ def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -
     """Return the policies that the new token gets for the requested policies. Raises ApiError 400/1001.
 
     Sources disagree about the permissions that a token can grant, so `minting` selects a behavior. The default follows
-    a user's measurement with a token that could only write tokens (terraform-provider-cloudflare #7241).
+    a user's measurement with a token whose only permission was to write tokens (terraform-provider-cloudflare #7241).
     """
     minting, granted = platform().minting, []
     for policy in policies:

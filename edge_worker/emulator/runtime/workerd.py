@@ -28,7 +28,7 @@ _POLL_S = 0.001  # on an idle host, the first or second poll is sufficient
 
 
 class StartFailed(Exception):
-    """Raised if workerd ends before it listens because its configuration or a script is invalid.
+    """Raised if workerd ends before it listens, because its configuration or a script is invalid.
 
     The message is the output of workerd.
     """
@@ -82,7 +82,7 @@ class Workerd:
     ) -> Workerd:
         """Start workerd, and wait until it listens on all sockets.
 
-        `log` gets each line of workerd's output. Raises StartFailed with the output if workerd exits instead.
+        `log` is called with each line of workerd's output. Raises StartFailed with the output if workerd exits instead.
         """
         read_end, write_end = os.pipe()
         arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]

@@ -1,4 +1,4 @@
-"""Rules for account states: the state after an error, and the requests that each state refuses."""
+"""Rules for account states: the state after an error, and the requests that are refused in each state."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ async def _all_but_token(
         has_database = not about_database
         problems += about_database
     except EdgeRefused as error:
-        problems.append(findings.refused("database", "is there", error, "D1: Edit"))
+        problems.append(findings.refused("database", "exists", error, "D1: Edit"))
     if account.edge_bundle is None or account.state == "connected":
         return _not_installed(account, problems)
     if status == "as_uploaded":

@@ -49,7 +49,7 @@ class _Routed:
 
 @dataclass(frozen=True)
 class _Retiring:
-    """A site's previous path. It still needs a route, because views that arrive on this path are counted.
+    """A site's previous path. It still needs a route, because the Worker continues to count views on this path.
 
     `make` returns the repair that creates the route again.
     """
@@ -84,7 +84,7 @@ async def check_hosts(context: Context, access: Access, account: Account) -> lis
 async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
     """Check that the token can read the zones that contain the account's hosts.
 
-    This check is necessary because Cloudflare omits zones that the token may not read. Zones that are no longer in the
+    This check is necessary because Cloudflare omits zones that the token cannot read. Zones that are no longer in the
     account are ignored. Raises EdgeRefused with the code permission_error if the token cannot read a zone, or
     EdgeUnavailable if a call fails temporarily.
     """
@@ -288,7 +288,7 @@ def _zone_inactive(zone: Zone) -> Finding:
 def _reason(site: Site) -> ErrorNote | None:
     """Return the reason why the site has no route yet, or None if the reason is unknown.
 
-    A missing DNS record does not prevent a route.
+    A missing DNS record is never the reason, because it does not prevent a route.
     """
     if site.error is not None:
         return site.error

@@ -1,6 +1,6 @@
-"""Checks the response that visitors of the link host receive.
+"""Checks the response that visitors to the link host receive.
 
-The service requests a random code through the public address and checks the response.
+The service requests a random code from the link host, as a visitor would, and checks the response.
 
 No link has this code, so the Worker does not count the request. The Worker must respond with its page for unknown
 codes, which has a known Content-Security-Policy, or with a redirect to `not_found_url`.

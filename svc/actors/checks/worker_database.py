@@ -1,7 +1,7 @@
 """Checks of the Worker's database: its tables, its configuration, and the time of the Worker's last cron run.
 
-The user may have emptied the database, or restored it to an earlier state. The check then repairs it: it creates the
-missing tables, and a sync writes the configuration. Counts that the Worker had not pushed yet are lost.
+The user may have emptied the database, or restored it to an earlier state. In that case, the check creates the missing
+tables, and a sync writes the configuration. Counts that the Worker had not pushed yet are lost.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 # The time after which a missing push means that the cron trigger has stopped. A Worker pushes once an hour, even if it
 # has no counts to send, and stores the time of its next push.
 STOPPED_MS = 2 * HOUR_MS
-# The number of row reads per day that the service may use to count the rows of a configuration. However large the
-# configuration is, its rows are counted at least `_LEAST_COUNTS_A_DAY` times a day. To count the rows, D1 reads all of
-# them. The free plan allows five million row reads per day.
+# The number of row reads per day that the service may use to count the rows of a configuration. Each count reads all
+# rows, and the free plan allows five million row reads per day. However large the configuration is, its rows are
+# counted at least `_LEAST_COUNTS_A_DAY` times a day.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -158,7 +158,7 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
 
 
 async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the store has no record of the upload of the running Worker.
+    """Return True if the store has no record of the running Worker's upload.
 
     This happens if the store has lost commits. The store then also lacks the key of that upload, so the service rejects
     the Worker's pushes. Comparing the code is not enough, because two uploads can have the same code.
@@ -191,7 +191,7 @@ def _configuration(
 async def _refill(context: Context, access: Access, account: Account) -> None:
     """Write the missing configuration rows, and remove rows that should not exist.
 
-    Then increment the configuration's version. This is necessary because isolates (running copies of the Worker)
+    Then increment the configuration's version. This is necessary because isolates (running instances of the Worker)
     remember unknown codes until the version changes.
     """
     if account.database_id is None:

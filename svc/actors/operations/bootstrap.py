@@ -104,7 +104,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 def explain_still_valid() -> Iterator[None]:
     """Return a context manager that adds a hint to the final refusals that its block raises.
 
-    The hint says that the bootstrap token is still valid, and how to delete it.
+    The hint says that the bootstrap token is still valid, and explains how to delete it.
     """
     try:
         yield
@@ -205,7 +205,7 @@ async def mint(
 
 
 def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bool = False) -> ServiceError:
-    """Return the error for a bootstrap token that lacks a permission that it has to grant."""
+    """Return the error for a bootstrap token that cannot grant all permissions of a working token."""
     return ServiceError(
         "bootstrap_permission_error",
         "The bootstrap token cannot grant permissions that it does not hold; details.missing names them.",
@@ -324,7 +324,7 @@ def tokens_to_revoke(lost: Sequence[Operation]) -> JsonObject:
 
 
 async def forget_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Clear the warning about an undeleted bootstrap token when this token has expired."""
+    """Clear the warning about an undeleted bootstrap token once this token has expired."""
     del timers
     if account.bootstrap_expires_at is None:
         return math.inf

@@ -41,8 +41,8 @@ R = TypeVar("R")
 # 5xx errors that end a connect operation. After any other 5xx error, the account stays `pending`. The user can then
 # repeat the request to continue the operation.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
-# How long after its beginning the user can continue a pending connect operation. Afterwards, the account becomes
-# `bootstrap_lost`.
+# The time for which a connect operation stays pending, so that the user can continue it. Afterwards, the account
+# becomes `bootstrap_lost`.
 _PENDING_MS = 3_600_000
 _SERVER_ERROR = 500
 
@@ -54,10 +54,10 @@ async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
 
     - in the caller's task, before the check of the bootstrap token, which takes seconds
     - when the actor serves the request, because another connect operation may have finished since then
-    - in the transaction of `begin_connect`.
+    - in the transaction of `begin_connect`
 
-    If the check in the caller's task returns False, the request continues with the check of the token. Only users with
-    a valid token for the account learn that it is already connected.
+    If the check in the caller's task returns False, the request continues with the check of the token. Therefore, only
+    users with a valid token for the account learn that it is already connected.
 
     Raises Conflict (code already_connected), Forbidden (code limit_reached) or ServiceError (codes not_configured and
     service_full).

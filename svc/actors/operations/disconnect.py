@@ -56,8 +56,8 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-# The longest time, in seconds, that an isolate (a running copy of the Worker) takes to write an event to the database,
-# by the level of the Worker's write budget (edge_worker/src/budget.js).
+# The longest time, in seconds, that an isolate (a running instance of the Worker) takes to write an event to the
+# database, by the level of the Worker's write budget (edge_worker/src/budget.js).
 GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5
 _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
@@ -102,7 +102,7 @@ async def disconnect(
 ) -> R:
     """Disconnect a user's account. If the account is already disconnected, return the outcome of that disconnect.
 
-    `deadline`: the time at which the disconnect ends even if resources remain (monotonic seconds). `waits`: if True,
+    `deadline`: the time (monotonic seconds) at which the disconnect ends even if resources remain. `waits`: if True,
     the operation stays unfinished when resources remain only because Cloudflare does not respond. Raises NotFound, or
     Conflict with the code operation_in_progress. If `waits` is True, it can also raise DisconnectDelayed.
     """

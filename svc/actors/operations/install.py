@@ -59,7 +59,7 @@ async def _ensure_database(job: Job) -> None:
 async def _register_subdomain(job: Job) -> None:
     """Register a workers.dev subdomain if the account has none. Accounts that have never used Workers have none.
 
-    The service chooses a random name, because the subdomain is permanent. The Worker is not reachable under this
+    The registration is permanent, and the service chooses a random name. The Worker is not reachable under this
     subdomain (see `set_cron`).
     """
     access = _access(job)

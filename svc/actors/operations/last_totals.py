@@ -1,7 +1,7 @@
 """Stores the last totals of a deleted Worker: the counts in its database that were not pushed.
 
-Afterwards, the service has all counts, just as after a final push. One call reads several thousand rows, which can
-belong to any number of sites and links.
+Afterwards, the service has all counts, just as after a final push. Few calls are needed, because one call reads several
+thousand rows, which can belong to any number of sites and links.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 # ends with a transient failure, the operation fails, and the user sees this failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
-# The longest Retry-After, in seconds, that the service respects. Cloudflare blocks a token after 1,200 calls in five
-# minutes (documentation, "Limits").
+# The longest Retry-After, in seconds, that the service respects. Cloudflare blocks a token for five minutes after
+# more than 1,200 calls in five minutes (Cloudflare docs, "Limits").
 _LONGEST_BLOCK_S = 300.0
 # Details of an error that mark it as temporary, so that the user knows that a later attempt may succeed.
 _TRANSIENT = {"transient": True}

@@ -124,7 +124,7 @@ def _check_no_website(zone: Zone, records: HostRecords, wanted: LinkHostRequest)
     which = "is the zone's main host, and its DNS record" if is_main else "has a DNS record that"
     raise Conflict(
         "link_host_is_website",
-        f"{wanted.host} {which} points to a server. A website there is unreachable while this is the link host; the DNS"
-        " record is not changed. To use the host anyway, send `replace_website: true`.",
+        f"{wanted.host} {which} points to a server. A website there is unreachable while the host is the link host; the"
+        " DNS record is not changed. To use the host anyway, send `replace_website: true`.",
         {"host": wanted.host, "why": "main_host" if is_main else "record"},
     )

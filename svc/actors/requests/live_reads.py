@@ -158,9 +158,9 @@ class LiveReads:
     ) -> T | Unavailable:
         """Return the result of a cached read, a running read, or a new read.
 
-        Only new reads count towards the user's rate limit.
+        Only new reads count toward the user's rate limit.
 
-        Failures are not cached, so retries also count towards the rate limit.
+        Failures are not cached, so retries also count toward the rate limit.
 
         `key` identifies the read within the account. `kept_s`: how long to cache the result, or None for
         `report_cache_s`. `admit`: called before a new read. If it returns False, the result is unavailable

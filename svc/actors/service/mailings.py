@@ -2,7 +2,7 @@
 
 The totals in a report are from the store. The lists of a site's pages, sources and bots are only in the account's
 database. They are read once for each report, whatever the number of recipients. If the read fails, the report is sent
-without the lists. The read counts towards the user's limit on reads. If the user has reached the limit by opening
+without the lists. The read counts toward the user's limit on reads. If the user has reached the limit by opening
 reports, the email report waits for up to an hour.
 """
 
@@ -41,7 +41,7 @@ _BATCH = 100
 # Maximum number of concurrent reads. The calls to Cloudflare are also limited per user.
 _CONCURRENCY = 8
 _MAX_LISTED = 5
-# While the user has reached the limit on reads, a report waits for up to this time. It is then sent without its lists.
+# If the user has reached the limit on reads, a report waits for up to this time. It is then sent without its lists.
 _PATIENCE_MS = HOUR_MS
 
 

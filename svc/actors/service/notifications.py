@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Account states that need attention. Accounts leave other states automatically, or the user is already working on them.
 _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
-# The additional time that the problem `no_connection` must last before it is reported. After a service outage, all
-# Workers push again within this time.
+# The additional time that the problem `no_connection` must last before it is reported, because all Workers push again
+# within this time after a service outage.
 _NEXT_PUSHES_MS = 7_200_000
 # The time that a problem must last before it is reported, and must be gone before its record is deleted.
 _LASTING_MS = 900_000

@@ -5,7 +5,7 @@ statuses are not: servers often return 403 and 429 only to programs, and 5xx err
 and unknown hosts can also be caused by the network of this machine. They are recorded only if the same client can reach
 Cloudflare's API.
 
-The first requests of new targets are spread over a week, so a bulk import does not cause a burst. Every minute, a round
+The first requests to new targets are spread over a week, so a bulk import does not cause a burst. Every minute, a round
 requests a limited number of the targets that are due. Of these targets, it requests at most a few on each host, one
 after the other. A target that does not fit in a round is requested later.
 """
@@ -76,7 +76,7 @@ class Budget:
 async def run_target_checks(context: Context) -> None:
     """Check the targets of links until cancelled. If the operator has turned the checks off, delete their results.
 
-    If Cloudflare is emulated, this checks no target.
+    If Cloudflare is emulated, the function checks no targets.
     """
     if context.visitor.emulated_edge:
         return
@@ -98,7 +98,7 @@ def user_agent(base_url: str) -> str:
 
 
 class TargetChecks:
-    """Requests the targets that are due. Use `run_target_checks` to run it."""
+    """Requests the targets that are due. Use `run_target_checks` to run the checks."""
 
     def __init__(self, context: Context, budget: Budget = Budget()) -> None:  # a Budget is frozen
         self._context = context

@@ -165,8 +165,8 @@ def _store_link_host_route(account_id: str, host: str, made: _RouteResult, now: 
 def _check_soon(context: Context, site: Site, timers: Timers) -> None:
     """Schedule a health check for a site that has a route and warnings, because the warnings may be outdated.
 
-    If a warning says that the zone is inactive, the check is due immediately. The new route suggests that the zone is
-    active now. Warnings about DNS records are checked hourly.
+    If a warning says that the zone is inactive, the check is due immediately, because the new route suggests that the
+    zone is active now. Warnings about DNS records are checked hourly.
     """
     became_active = any(warning.code == "zone_not_active" for warning in site.warnings)
     wait_s = 0 if became_active else context.config.timing.health_every_s
@@ -225,7 +225,7 @@ async def _create_route(access: Access, wanted: _Wanted, zone_id: str) -> _Route
 
 
 def _raise_account_wide(refusal: EdgeRefused) -> None:
-    """Raise the refusal if it concerns the whole account, as for a missing permission or a refused token.
+    """Raise the refusal if it concerns the whole account, for example if a permission is missing.
 
     Other refusals concern only the route, such as the limit of 1,000 routes per zone or an inactive zone.
     """

@@ -5,8 +5,8 @@
         └──► one call per migration, which ends by storing the new number ──► up to date
 
 Each statement can be repeated safely, and a column is not added if it already exists. This is necessary because
-responses can be lost. In addition, a batch may not be one transaction: Cloudflare documents this only for a Worker's
-binding, not for the REST API.
+responses can be lost. In addition, a batch is not necessarily one transaction: Cloudflare documents a transaction only
+for a Worker's binding, not for the REST API.
 """
 
 from __future__ import annotations

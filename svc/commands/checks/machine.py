@@ -45,7 +45,9 @@ async def check_clock(api_base_url: str) -> Finding:
         # The header has whole seconds, rounded down. The middle of the second is the best estimate.
         server_ms = round(parsedate_to_datetime(response.headers.get("date", "")).timestamp() * 1000) + 500
     except ValueError:
-        return Finding("clock", "warn", f"not compared, because the response of {api_base_url} has no time")
+        return Finding(
+            "clock", "warn", f"not compared, because the response of {api_base_url} has no valid Date header"
+        )
     return clock_finding((before + after) // 2 - server_ms, (after - before) // 2)
 
 

@@ -84,7 +84,7 @@ def renewed_late(certificate: Mapping[str, Any], now: int) -> str | None:
     begins, ends = (ssl.cert_time_to_seconds(certificate[each]) * 1000 for each in ("notBefore", "notAfter"))
     if ends - now > _RENEWED_LATE * (ends - begins):
         return None
-    return f"expires at {iso(ends)}; check why it is not renewed automatically"
+    return f"expires at {iso(ends)}; check why it was not renewed automatically"
 
 
 def response_finding(http: HttpConfig, status: int, body: bytes) -> Finding:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from svc.security.ip_networks import IpAddress
     from svc.store.users import MailPurpose
 
-# The maximum number of emails to one address per hour. It allows several attempts, but prevents mass emails to a
-# stranger.
+# The maximum number of emails to one address per hour. It allows several attempts, but keeps clients from flooding a
+# stranger with emails.
 _EMAILS_AN_HOUR = 5
 # The limit for a /24 or /48 network, as a multiple of the limit for a client's own network. These networks may contain
 # several customers of a provider, but more than this number of customers rarely sign in within the same minute.

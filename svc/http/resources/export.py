@@ -37,7 +37,7 @@ T = TypeVar("T")
 PER_HOUR = 10  # exports per user
 _CHUNK_BYTES = 65_536
 _ROWS = 2_000  # rows of totals per transaction, which take 20 ms in one of the store's reader threads
-_GROUP = 20  # sites and links per statement, because PostgreSQL sorts all of their rows for each page
+_GROUP = 20  # sites and links per statement; a small number, because PostgreSQL sorts all of their rows for each page
 # An export with at least this number of sites and links is written in the ZIP64 format. The totals of this number of
 # sites and links over a century may exceed 2 GB, which requires this format.
 _LARGE_FROM = 150

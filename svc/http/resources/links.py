@@ -100,8 +100,8 @@ class Links:
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
         """Return the links' current ranking by clicks, from the cache if the cached ranking is up to date.
 
-        If the list depends on titles or tags, the cache is not used, because changes of titles and tags do not change
-        the version of the cached data.
+        If the list depends on titles or tags, the cached ranking is not used, because changes of titles and tags do not
+        change the version of the cached data.
         """
         as_of = await self._context.store.read(_depends_on(which, today))
         kept = None if which.has_texts else self._rankings.current(which, as_of)
@@ -168,8 +168,9 @@ def _around(
 
 
 def _depends_on(which: LinkFilter, today: int) -> Tx[Hashable]:
-    """Return a value that changes whenever the ranking may change: the day, the number of links with broken targets,
-    and the accounts' versions and last pushes.
+    """Return a value that changes whenever the ranking may change.
+
+    It consists of the day, the number of links with broken targets, and the accounts' versions and last pushes.
     """
     own = yield from accounts.list_accounts(which.user_id)
     broken = (yield from broken_targets.count_links(which.user_id)) if which.broken else 0

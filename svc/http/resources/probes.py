@@ -44,7 +44,7 @@ class Probes:
         endpoints.open(api.REFERENCE, self.reference)
 
     async def alive(self, request: RequestInfo) -> api.Alive:
-        """Return 200, which shows that the process is alive, and the client's address."""
+        """Return 200, which shows that the process is alive. The body contains the client's address."""
         return api.Alive(client=None if request.client is None else str(request.client))
 
     async def ready(self, _: RequestInfo) -> Ok:

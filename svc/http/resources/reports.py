@@ -215,7 +215,7 @@ class Asked:
 def _only_view(live: Live) -> api.View | None:
     """Return the site's view if exactly one view was counted, otherwise None.
 
-    With one view, each breakdown has one entry.
+    Each breakdown then has exactly one entry, which describes this view.
     """
     names = [list(live.breakdowns.get(dimension, {})) for dimension in ("pages", "countries", "browsers")]
     if sum(counts.views for counts in live.days.values()) != 1 or any(len(keys) != 1 for keys in names):

@@ -1,7 +1,7 @@
 """…/shares and /v1/shares: public pages with the counts of a site, a link or an account.
 
-The store contains a share's secret only in encrypted form and as a digest. This includes the responses that are stored
-for Idempotency-Keys.
+The store contains a share's secret only in encrypted form and as a digest. The same applies to the responses that are
+stored for Idempotency-Keys.
 """
 
 from __future__ import annotations

@@ -46,9 +46,9 @@ log = logging.getLogger(__name__)
 # tokens. This covers several tabs that refresh at the same time, and a retry after a lost response. If the token is
 # used later, it was stolen or copied.
 _SAME_PAIR_S = 30
-# The minimum age of a pair of tokens before it is replaced. Until then, the same pair is returned without a cookie. The
-# response with the pair's cookie may take this long to arrive. If the pair was replaced earlier, this response could
-# overwrite the cookie of the newer pair.
+# The minimum age of a pair of tokens before it is replaced. Until then, the same pair is returned without a cookie,
+# because the response with the pair's cookie may take this long to arrive. If the pair were replaced earlier, this
+# response could overwrite the cookie of the newer pair.
 _EXCHANGED_AFTER_S = 60
 _REFRESH_DAYS = 30  # the lifetime of a refresh cookie
 _LONGEST_BROWSER = 100

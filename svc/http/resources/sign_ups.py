@@ -1,7 +1,7 @@
 """/auth: sign-up, invitations, and the confirmation of an email address.
 
 No response reveals whether an email address is registered. For registered and unregistered addresses, responses are
-identical and take the same time: an email is prepared for every address, but sent only to users.
+identical and take the same time. Only the emails to these addresses differ.
 """
 
 from __future__ import annotations

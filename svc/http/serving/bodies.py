@@ -55,5 +55,5 @@ def _parsed_and_digested(model: type[B], raw: bytes) -> tuple[B, str]:
 
 
 def _canonical(raw: bytes) -> bytes:
-    """Return the body in a form that does not depend on field order and white space."""
+    """Return the body in a form that does not depend on field order or white space."""
     return json.dumps(from_json(raw or b"{}"), sort_keys=True).encode()

@@ -1,7 +1,7 @@
 """Requests that bypass the web framework, which would take 0.5 ms of CPU time per request.
 
-For a push, this would be half of the CPU time, and every Worker pushes once an hour. The requests in this
-module have the same limits, deadlines, headers and error format as all others. `front` renders their responses.
+For a push, this would be half of the CPU time, and every Worker pushes once an hour. The requests in this module have
+the same limits, deadlines, headers and error format as all others. `front` renders their responses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ClientDisconnected(Exception):
 
 
 class Incoming:
-    """An ASGI request. Its body may have up to `most_bytes` and must arrive within `within_s` seconds."""
+    """An ASGI request. Its body may have up to `most_bytes` bytes and must arrive within `within_s` seconds."""
 
     def __init__(self, scope: Any, receive: Callable[[], Awaitable[Any]], *, most_bytes: int, within_s: float) -> None:
         self._headers = scope["headers"]

@@ -137,7 +137,7 @@ class Front:
         if path is None:
             await _refuse(send_recorded, NotFound(), record)
             return
-        # The framework treats several leading slashes as one.
+        # Like the framework, treat several leading slashes as one.
         route = f"/{path.lstrip('/')}"
         handler = self._directly.get((scope["method"], route))
         if handler is not None:

@@ -58,7 +58,7 @@ class Idempotency:
         self._running: dict[tuple[int, str, str, str], _Running] = {}
 
     async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredResponse]]) -> StoredResponse:
-        """Run `work` once for this claim and return its response. If there was an earlier request, return its response.
+        """Run `work` once for this claim and return its response, or return the response to an earlier request.
 
         `work` must wrap its transaction with `committed`. If `claim` is None, nothing is stored. Raises Conflict with
         the code idempotency_conflict if the key was used for a different request, and the errors of `work`.

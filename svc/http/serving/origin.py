@@ -22,8 +22,8 @@ def origin_of(url: str) -> str:
 def is_cross_origin(fetch_site: Sequence[str], origin: Sequence[str], own_origin: str) -> bool:
     """Return True if a page of another origin sent the request, according to Sec-Fetch-Site or, if absent, Origin.
 
-    A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. A request without both
-    headers is not cross-origin. It comes from an API client, or from the service's own pages in a browser released
+    A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. A request with neither
+    header is not cross-origin. It comes from an API client, or from the service's own pages in a browser released
     before 2020.
     """
     if fetch_site:

@@ -2,8 +2,8 @@
 
 The application consists of assets and one HTML file, the shell, for all of its pages. The documentation at /help has an
 HTML file and a Markdown file for each page. `make build` creates all files (svc/web). Serving them needs no credential
-and does not use the store. The application then requests its data from the API. If a page and an API endpoint have the
-same path, the endpoint serves this path.
+and does not use the store. In the browser, the application requests its data from the API. If a page and an API
+endpoint have the same path, the endpoint serves this path.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads the columns in which other products mark restricted links, such as expired or password-protected links. No I/O.
 
-This service supports start and expiry dates, but no other restrictions: an imported link starts and ends on the same
-dates as in the other product. Apart from this, an imported link works for all visitors at any time.
+Of these restrictions, this service supports only start and expiry dates, which are imported. Apart from them, an
+imported link works for all visitors at any time.
 """
 
 from __future__ import annotations

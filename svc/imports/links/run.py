@@ -127,7 +127,7 @@ async def import_links(
     for batch in staging.batches(BATCH):
         wanted = [_wanted(staged) for staged in batch]
         try:
-            # In a dry run, each batch is rolled back, but the links in earlier batches must count towards the limit.
+            # In a dry run, each batch is rolled back, but the links in earlier batches must count toward the limit.
             unstored = 0 if apply else report.created
             results = await _batch(store, account, batch, wanted, limit, now, unstored, apply=apply)
         except ServiceError as error:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from svc.imports.totals.tally import Tally
 
 _NAME = re.compile(r"[!-~]{1,253}")
-_NOT_VIEWS = {"2", "5"}  # Umami's event types of custom events and performance measurements
+_NOT_VIEWS = {"2", "5"}  # Umami's event types for custom events and performance measurements
 
 
 def read_totals(source: Source, tally: Tally, website: str | None = None) -> Reading:

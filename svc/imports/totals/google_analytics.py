@@ -1,10 +1,10 @@
 """Reads CSV exports of Google Analytics 4: explorations and reports by date, and charts of reports by day.
 
-A file begins with lines that start with `#`. They name the property and the period. One or more tables follow. The
-table of a chart has one metric and the column `Nth day`, which counts from `# Start date: YYYYMMDD`. A table with the
+A file begins with lines that start with `#` and name the property and the period. One or more tables follow. The table
+of a chart has one metric and the column `Nth day`, which counts from `# Start date: YYYYMMDD`. A table with the
 dimension `Date` has days like 20260131, and may have a row with totals. Metrics have either their English names in the
-web interface, or their names in the Data API (`screenPageViews`, `totalUsers`). Google does not document the format.
-The format is taken from programs in public repositories that read such files.
+web interface, or their names in the Data API (`screenPageViews`, `totalUsers`). Google does not document the format, so
+it is taken from programs in public repositories that read such files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOTALS = ("", "total", "totals", "grand total")
 _NTH = re.compile(r"[0-9]{1,6}")
 _VIEWS = ("views", "screenpageviews")
 # Columns with visitors. The first one that exists is used. Total users are all people on the site. Active users are
-# only the people who stayed.
+# only the people who engaged with it.
 _VISITORS = ("total_users", "totalusers", "active_users", "activeusers", "users")
 _NO_VIEWS = (
     "the file has no views by day. In Google Analytics, open an exploration with the row `Date` and the values `Views`"

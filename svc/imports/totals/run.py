@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NoTarget(ValueError):
-    """Raised if the options match no target or several, or do not suit the file. The message says what to do."""
+    """Raised if the options match no target or several targets, or do not fit the file. The message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Done:
 class Report:
     """The result of importing a file.
 
-    `added`: the number of added days. `changed`: the number of days that were imported before with different numbers.
-    `missing`: the names in the file that match no target, each with its number of days. `stopped`: if the import
-    stopped, the target at which it stopped and the reason.
+    `added`: the number of added days. `changed`: the number of days that were previously imported with different
+    numbers. `missing`: the names in the file that match no target, each with its number of days. `stopped`: if the
+    import stopped, the target at which it stopped and the reason.
     """
 
     added: int = 0

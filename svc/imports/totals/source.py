@@ -1,6 +1,6 @@
 """Reads an export from a plain file, a gzip file or a ZIP archive, without unpacking the export to disk.
 
-Exports may be larger than the memory, because they are decompressed and read row by row. `MAX_ROW_CHARS`
+Exports may be larger than memory, because they are decompressed and read row by row. `MAX_ROW_CHARS`
 (svc/imports/reader.py) limits the length of a row.
 """
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # The maximum size, in characters, of a file that is read into memory as a whole. Ten thousand days take 1 MB.
 MAX_TEXT_CHARS = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
-# Values of `errno` in an OSError that the content of a file causes. None means invalid bzip2 data. EINVAL
-# means a negative offset in a ZIP archive. Other values mean that the file cannot be accessed.
+# Values of `errno` in an OSError that is caused by the content of a file. None means invalid bzip2 data. EINVAL means a
+# negative offset in a ZIP archive. Other values mean that the file cannot be accessed.
 _CONTENT_ERRNOS = (None, errno.EINVAL)
 
 

@@ -99,7 +99,7 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
         return None if aside is None else f"the schema {aside}"
     path = config.path
     if not replace and sqlite_place.store_exists(path):
-        raise ConfigError(f"There is a store {path} already.")
+        raise ConfigError(f"The store {path} already exists.")
     try:
         moved = sqlite_place.put(path, source, stamp)
     except OSError as error:
@@ -114,7 +114,7 @@ def transfer(source: StoreConfig, target: StoreConfig) -> dict[str, int]:
     """
     with replacement_folder(target) as folder:
         if store_exists(target):
-            raise ConfigError("There is a store at that address already; nothing was copied.")
+            raise ConfigError("A store already exists at that address; nothing was copied.")
         file = folder / "store.db"
         copy_alone(source, file)
         try:

@@ -1,5 +1,5 @@
--- INT is a 64-bit integer and BYTES is a byte string. BYTEWISE orders a text by its bytes, whatever the database's
--- language is. engines/migrate.py replaces these words with the words of each engine.
+-- INT is a 64-bit integer and BYTES is a byte string. BYTEWISE orders a text by its bytes, regardless of the database's
+-- locale. svc/store/engines/migrate.py replaces these words with those of each engine.
 -- Times are epoch milliseconds, days are days since 1970-01-01, and JSON is text.
 -- "Kept" says when the service deletes a row (svc/actors/service/housekeeping.py). Other rows are not deleted.
 
@@ -12,7 +12,7 @@ create table users (
     plan TEXT not null,
     -- 1: the user gets emails about problems with accounts.
     notify INT not null default 1,
-    -- Since when mail servers have refused the address; null: they accept it. While they refuse it, the user gets only
+    -- When mail servers began to refuse the address; null: they accept it. While they refuse it, the user gets only
     -- emails that the user requests.
     email_refused_at INT,
     created_at INT not null
@@ -54,8 +54,7 @@ create index events_age on events (at);
 create table sessions (
     id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,
-    -- The digest of the beginning that all refresh tokens of the session share, by which each of them finds the
-    -- session.
+    -- The digest of the prefix that all refresh tokens of the session share. It identifies the session.
     family_digest TEXT not null unique,
     -- The name of the browser and system that signed in, and the digest of its cookie (see `devices`).
     browser TEXT not null,
@@ -77,10 +76,10 @@ create table sessions (
 create index sessions_user on sessions (user_id);
 create index sessions_expiry on sessions (refresh_expires_at);
 
--- The tokens of links in emails. Only the newest email for each purpose is valid. user_id 0: a request for an unknown
--- address, which is also stored so that it takes as long as other requests. For this reason, user_id is not a foreign
--- key, and the tokens of a deleted user are deleted separately. Each attempt to send an email adds a token, because an
--- earlier copy may have arrived. Kept until they expire.
+-- The tokens of links in emails. Only the tokens of the newest email for each purpose are valid. user_id 0: a request
+-- for an unknown address, which is also stored so that it takes as long as other requests. For this reason, user_id is
+-- not a foreign key, and the tokens of a deleted user are deleted separately. Each attempt to send an email adds a
+-- token, because an earlier copy may have arrived. Kept until they expire.
 create table mail_tokens (
     digest TEXT primary key,
     user_id INT not null,
@@ -92,8 +91,8 @@ create index mail_tokens_user on mail_tokens (user_id, purpose);
 create index mail_tokens_mail on mail_tokens (mail_id);
 create index mail_tokens_expiry on mail_tokens (expires_at);
 
--- The browsers from which a user has signed in. A secret cookie identifies a browser, and no address is stored. Kept
--- for 400 days after the last sign-in, as long as browsers keep the cookie.
+-- The browsers from which a user has signed in. A secret cookie identifies a browser, and no IP address is stored.
+-- Kept for 400 days after the last sign-in, as long as browsers keep the cookie.
 create table devices (
     user_id INT not null references users (id) on delete cascade,
     digest TEXT not null,
@@ -159,11 +158,12 @@ create table accounts (
     token_expires_at INT,
     sealed_token BYTES,
     token_made_at INT,
-    -- Since when Cloudflare has rejected the token, and the number of checks in which it did. Null and 0: it accepts
-    -- the token.
+    -- When Cloudflare began to reject the token, and the number of failed checks since then. Null and 0: Cloudflare
+    -- accepts the token.
     token_refused_at INT,
     token_refusals INT not null default 0,
-    -- Since when a health check is due because Cloudflare rejected a call. Null: no health check is due.
+    -- When a health check became due outside its schedule, for example because Cloudflare rejected a call. Null: no
+    -- such check is due.
     suspected_at INT,
     -- The time of the last health check, if it found no problem. Null: it found one, or there was no health check.
     well_at INT,
@@ -172,7 +172,7 @@ create table accounts (
     -- revoke.
     warnings TEXT not null default '[]',
     revoke_tokens TEXT not null default '[]',
-    -- Null if the bootstrap token has certainly been deleted.
+    -- Null if the bootstrap token was deleted or has expired.
     bootstrap_expires_at INT,
     -- The location that the user has chosen for the database. Null: Cloudflare chooses it.
     location TEXT,
@@ -191,9 +191,8 @@ create table accounts (
     -- The newest version that the service has tried to write to the Worker's database. If that database has a newer
     -- version, this store has lost commits.
     asked_version INT not null default 0,
-    -- After the store was restored or has lost commits: the time up to which the store has the Worker's totals (0: it
-    -- has none), until the Worker has sent the totals after this time again. Null: the store has all totals that were
-    -- sent.
+    -- Set if the store was restored or has lost commits: the time up to which the store has the Worker's totals (0: it
+    -- has none). Null: no Worker data has to be read back.
     restored_as_of INT,
     push TEXT,
     -- The number of the last part of a push that was stored or rejected. Null: unknown. If the Worker skips the number
@@ -212,8 +211,8 @@ create index accounts_user on accounts (user_id);
 create index accounts_state on accounts (state);
 
 -- Disconnected accounts. Reports about their sites and links need this row, and a repeated request to disconnect gets
--- the first response. The Cloudflare account can be connected again with a new id, also by another user. Kept as long
--- as the account's sites, links or operations, and for a year.
+-- the first response. The Cloudflare account can be connected again with a new id, also by another user. Kept for a
+-- year, and longer if the account still has sites, links or operations.
 create table former_accounts (
     id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,
@@ -232,8 +231,9 @@ create index former_accounts_user on former_accounts (user_id);
 create index former_accounts_age on former_accounts (disconnected_at);
 
 -- Queued emails. Each row is added in the transaction that causes the email. The email is composed when it is sent, so
--- that no link with a token is stored. user_id null: the email is for the user who then has the address, if there is
--- one, or it is the last email to a deleted user. Kept until a mail server has accepted the email, or until ends_at.
+-- that no link with a token is stored. user_id null: the email is for the user who has the address at that time, if
+-- there is one, or it is the last email to a deleted user. Kept until a mail server has accepted the email, or until
+-- ends_at.
 create table outbox (
     id TEXT primary key,
     kind TEXT not null,
@@ -315,7 +315,7 @@ create table wave_accounts (
     wave INT,
     -- When to update the account.
     due_at INT not null,
-    -- Earlier attempts do not count.
+    -- Attempts before this time do not count.
     since INT not null,
     operation_id TEXT,
     -- The Worker's last report before the row was added (JSON).
@@ -342,8 +342,8 @@ create table link_hosts (
     version INT not null
 );
 
--- Routes at Cloudflare that are no longer needed: of deleted sites, old paths and replaced link hosts. The row is added
--- in the transaction of the change, and kept until the route is deleted at Cloudflare.
+-- Routes at Cloudflare that are no longer needed: those of deleted sites, old paths and replaced link hosts. The row is
+-- added in the transaction of the change, and kept until the route is deleted at Cloudflare.
 create table unwanted_routes (
     account_id TEXT not null references accounts (id) on delete cascade,
     zone_id TEXT not null,
@@ -356,7 +356,7 @@ create table unwanted_routes (
     primary key (account_id, zone_id, pattern)
 );
 
--- Sites and links are kept after a disconnect, for reports. The same applies to `links` below.
+-- Kept after a disconnect, because reports need the rows. The same applies to `links` below.
 create table sites (
     id TEXT primary key,
     account_id TEXT not null,
@@ -444,8 +444,8 @@ create table refused_hours (
 );
 create index refused_hours_age on refused_hours (at);
 
--- Days whose totals an account's Worker has sent completely. Kept for 40 days, because pushes contain days of at most
--- the last 37 days (store/totals.py).
+-- Days whose totals an account's Worker has sent completely. Kept for 40 days, because the service accepts counts only
+-- for the last 37 days (store/totals.py).
 create table final_days (
     account_id TEXT not null references accounts (id) on delete cascade,
     day INT not null,

@@ -1,9 +1,9 @@
--- A rollout updates a few accounts first and the others in turns. Its accounts no longer belong to waves.
+-- A rollout first updates a few canary accounts, then the others over time. Its accounts no longer belong to waves.
 create table rollout_accounts (
     account_id TEXT primary key references accounts (id) on delete cascade,
     -- The newest update. Null: the account is to be updated again.
     operation_id TEXT,
-    -- updated, failed, or excused: the update failed for a reason that says nothing about the worker. Null: no result yet.
+    -- updated, failed, or excused (failed for a reason unrelated to the new Worker). Null: no result yet.
     outcome TEXT,
     -- The error code of an update that failed or was excused.
     code TEXT,
@@ -16,7 +16,7 @@ insert into rollout_accounts (account_id, operation_id)
     select account_id, operation_id from wave_accounts where operation_id is not null;
 drop table wave_accounts;
 
--- When the updates of the accounts after the first ones began. Null: the first accounts are still being tried.
+-- When the updates of the other accounts began. Null: the canary phase has not ended.
 alter table rollouts add column spread_from INT;
 update rollouts set spread_from = coalesce(wave_began_at, changed_at) where wave > 0;
 update rollouts set reason = 'failures' where reason in ('errors', 'dropped');

@@ -1,5 +1,5 @@
--- Invitations to sign up. At most one for each address; a new invitation replaces it. Deleted when it is used, when the
--- address gets a user, and after it has expired.
+-- Invitations to sign up, at most one for each address: a new invitation replaces an earlier one. Deleted when the
+-- invitation is used, when the address gets a user, and after the invitation has expired.
 create table invitations (
     id TEXT primary key,
     email TEXT not null,
@@ -9,8 +9,8 @@ create table invitations (
 create unique index invitations_email on invitations (lower(email));
 create index invitations_expiry on invitations (expires_at);
 
--- The tokens in the links to an invitation. Each attempt to send the email has a separate token, because an earlier copy
--- may have arrived.
+-- The tokens in the links to an invitation. Each attempt to send the email has a separate token, because an earlier
+-- copy may have arrived.
 create table invitation_tokens (
     digest TEXT primary key,
     invitation_id TEXT not null references invitations (id) on delete cascade

@@ -1,5 +1,5 @@
--- Where the link host redirects `/` and paths without a link. Null: it shows a page.
+-- Where the link host redirects `/` and paths without a link. Null: the link host shows a page.
 alter table link_hosts add column root_url TEXT;
 alter table link_hosts add column not_found_url TEXT;
--- Why the worker does not have the link host's version (JSON note), like the column of the same name in sites and links.
+-- Why the Worker's database does not contain this version (JSON note), as in the tables sites and links.
 alter table link_hosts add column config_error TEXT;

@@ -1,6 +1,6 @@
 -- Requests of users to change their email address. confirmed_at is null until the link in the email to the new address
--- was used. At most one per user is not confirmed. Until revert_until, the link in the email to the old address restores
--- the old address. session_id: the session that requested the change. Kept until revert_until.
+-- is used. Each user has at most one unconfirmed request. Until revert_until, the link in the email to the old address
+-- restores the old address. session_id: the session that requested the change. Kept until revert_until.
 create table email_changes (
     id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,

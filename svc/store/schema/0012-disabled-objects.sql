@@ -1,5 +1,5 @@
--- When and why the operator disabled the site or link; null: it is enabled. A deleted row keeps both columns, so that its
--- owner cannot use the host or the code again.
+-- When and why the operator disabled the site or link; null: it is enabled. A deleted row keeps both columns, so that
+-- its owner cannot use the host or the code again.
 alter table sites add column disabled_at INT;
 alter table sites add column disabled_reason TEXT;
 alter table links add column disabled_at INT;

@@ -1,4 +1,4 @@
--- Accounts that the operator disconnects with `svc account disconnect`. The row is deleted together with the account's row.
+-- Accounts that the operator disconnects with `svc account disconnect`. Deleted together with the account's row.
 create table disconnect_requests (
     account_id TEXT primary key references accounts (id) on delete cascade,
     requested_at INT not null,

@@ -1,6 +1,7 @@
 -- Notes on days of reports. target_kind: site, link or account; target: its id, and account_id: the id of its account.
--- A note of a user has a text. A note of the service has a kind, its facts (JSON), and the cause that created it: there
--- is one note per target, kind and cause. hidden: a user deleted this note of the service, so it is not created again.
+-- A user's note has a text. A note that the service wrote has a kind, its facts (JSON), and the cause that created it:
+-- there is one note per target, kind and cause. hidden: 1 if the user deleted a note that the service wrote, so that it
+-- is not written again.
 -- Kept as long as the target, also after a disconnect.
 create table notes (
     id TEXT primary key,

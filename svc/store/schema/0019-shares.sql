@@ -1,7 +1,8 @@
 -- Public pages with the counts of a site, a link or an account. target_kind: site, link or account; target: its id, and
--- account_id: the id of its account. The URL of the page contains a secret: digest finds the row, and sealed_secret shows
--- the URL to the owner again (encrypted for the row's id). until: the last day of the page; null: it does not end.
--- periods: a JSON list; null: any days. lists: the page shows breakdowns. embed: a JSON list of origins.
+-- account_id: the id of its account. The URL of the page contains a secret. digest: the secret's digest, to find the
+-- row. sealed_secret: the secret, encrypted for the row's id, to show the URL to the owner again. until: the last day
+-- of the page; null: the page does not expire. periods: a JSON list; null: any days. lists: the page shows breakdowns.
+-- embed: a JSON list of origins.
 create table shares (
     id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,

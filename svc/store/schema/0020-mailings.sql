@@ -1,8 +1,8 @@
--- Email reports about a site, or about all sites of an account. target_kind: site or account; target: its id. weekly_day,
--- monthly_day: the day (epoch day) on which the next report is due, a Monday or the first of a month. Null: turned off.
--- weekly_sent, monthly_sent: the day on which the last report was due. Null: none was sent.
--- minute: how many minutes after midnight UTC the reports are due, so that all reports are spread over an hour.
--- Deleted with the site or the account.
+-- Email reports about a site, or about all sites of an account. target_kind: site or account; target: its id.
+-- weekly_day, monthly_day: the day (epoch day) on which the next report is due, a Monday or the first of a month. Null:
+-- turned off. weekly_sent, monthly_sent: the day on which the last report was due. Null: none was sent. minute: how
+-- many minutes after midnight UTC the reports are due, so that all reports are spread over an hour. Deleted with the
+-- site or the account.
 create table mailings (
     target TEXT primary key,
     target_kind TEXT not null,
@@ -45,8 +45,8 @@ create table mailing_tokens (
 create index mailing_tokens_recipient on mailing_tokens (recipient_id);
 create index mailing_tokens_age on mailing_tokens (created_at);
 
--- When each address (in lower case) was last asked to confirm, and by which user. Kept for a day, which limits the
--- confirmation emails.
+-- When each address (in lower case) was last asked to confirm, and by which user. Kept for a day, to limit the
+-- number of confirmation emails.
 create table mailing_requests (
     address TEXT primary key,
     user_id INT not null references users (id) on delete cascade,

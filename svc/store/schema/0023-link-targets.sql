@@ -2,10 +2,11 @@
 alter table links add column targets_version INT not null default 0;
 create index links_unlisted on links (id) where targets_version <> version;
 
--- The service's requests to the URLs of links. One row for each URL, whatever the number of links and users.
--- digest: of the URL. due_at: when to request the URL next. requested_at: when the last request began; null: never.
--- problem: of the last request that had a result; null: none. failed_at: when the first request with a problem began,
--- since the last one without. broken_at: when the problem had lasted for a day; null: it has not.
+-- The service's requests to the URLs of links. One row for each URL, regardless of the number of links and users.
+-- digest: the URL's digest. due_at: when to request the URL next. requested_at: when the last request began; null:
+-- never. problem: the problem of the last request that had a result; null: none. failed_at: when the first request with
+-- a problem began, since the last request without one. broken_at: when the problem had lasted for a day; null: it has
+-- not.
 create table target_checks (
     digest TEXT primary key,
     url TEXT not null,

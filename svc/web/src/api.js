@@ -22,7 +22,7 @@ export { ApiError };
  * @typedef {Calls[N]["response"]} ResponseOf
  */
 
-/** @returns {string} a new Idempotency-Key. `crypto.randomUUID` is unavailable without TLS. */
+/** @returns {string} a new Idempotency-Key, made without `crypto.randomUUID`, which is unavailable without TLS */
 export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

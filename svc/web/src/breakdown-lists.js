@@ -28,7 +28,7 @@ const NAMES = [
  * Most sites and links have no entries in these lists, so the page omits the lists if they are empty. @type {Name[]}
  */
 const OPTIONAL = ["campaigns", "targets", "outside"];
-/** The key that combines all values for which the Worker's list had no space. */
+/** The key under which the Worker counts all values for which its list had no space. */
 export const OTHER = "(other)";
 /** The number of entries that a list shows until the user expands it. */
 export const FIRST = 10;

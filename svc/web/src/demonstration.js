@@ -1,11 +1,11 @@
-/** The objects that a demonstration offers for trying the application. `make demo` inserts them into the page. */
+/** The objects that a demonstration offers for trying out the application. `make demo` inserts them into the page. */
 
 /**
  * @typedef {object} Offered
  * @property {string} edge_account_id of an account that can be connected
  * @property {string} bootstrap_token
  * @property {string} host of a site that can be added to this account
- * @property {string} visit_url a page that views the site once. It accepts the site's tracking path as `path`
+ * @property {string} visit_url sends one view of the site. It accepts the site's tracking path as `path`
  */
 
 /** @returns {Offered | null} null if this is not a demonstration */

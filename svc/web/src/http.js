@@ -25,7 +25,7 @@ const FINAL = ["token_rights_mismatch", "token_check_failed"];
 /** An error response from the service, or a failure to reach the service. */
 export class ApiError extends Error {
   /**
-   * @param {string} code from the service's catalogue, `offline` (unreachable) or `unexpected` (not from the service)
+   * @param {string} code from the service's catalog, `offline` (unreachable) or `unexpected` (not from the service)
    * @param {string} [message] from the service
    * @param {{status?: number, details?: Record<string, unknown>, retry_after_s?: number | undefined}} [more]
    */

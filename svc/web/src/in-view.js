@@ -26,8 +26,8 @@ export function useShown(what) {
     if (place.current) observer.observe(place.current);
     return () => observer.disconnect();
   }, []);
-  // Do not render the component again when its first content comes into view, because this content counts as shown
-  // already.
+  // Do not render the component again when its first content comes into view, because this content already counts as
+  // shown.
   if (last.current !== what && inView.value) last.current = what;
   return { place, shown: last.current === what };
 }

@@ -30,7 +30,7 @@ const newestWithoutView = (overview) =>
 /**
  * Report whether anything has been counted. The Workers send their counts once an hour, so this function also reads the
  * Worker's database for the first view of the newest site and, until anything has been counted, for the first click on
- * a link. Both then appear within seconds.
+ * a link. Both therefore appear within seconds.
  * @param {Overview | undefined} overview
  * @returns {{
  *   inUse: boolean,

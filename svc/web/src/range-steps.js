@@ -12,7 +12,7 @@ import { addDays } from "./series.js";
  * @typedef {{period: "today" | "7d" | "30d" | "month" | "year" | "12mo"} | {from: string, to: string}} Target
  */
 
-// Charts of more days would have too many bars by hour. By default, the service keeps hourly counts for 40 days.
+// An hourly chart of more days would have too many bars. By default, the service keeps hourly counts for 40 days.
 const MOST_DAYS_BY_HOUR = 7;
 const HOURS_KEPT_DAYS = 39;
 const MOST_DAYS_BY_DAY = 366;
@@ -22,7 +22,7 @@ const MONTH = 31;
 /** A year in months. */
 const YEAR = 12;
 
-/** @param {string} day @param {number} months @returns {string} the first day of the month that many months later */
+/** @param {string} day @param {number} months @returns {string} first day of the month of `day`, moved by `months` */
 export function monthStart(day, months = 0) {
   const at = new Date(`${day.slice(0, 7)}-01`);
   at.setUTCMonth(at.getUTCMonth() + months);

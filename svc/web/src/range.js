@@ -32,8 +32,8 @@ export function rangeOf(search) {
 
 /**
  * @param {URLSearchParams} search
- * @returns {Params["compare"]} the comparison in the URL; by default, the period before. The period "all" has no period
- *   before it.
+ * @returns {Params["compare"]} the comparison in the URL; by default, the previous period. The period "all" has no
+ *   comparison.
  */
 export function comparisonOf(search) {
   const value = search.get("compare") || "previous";

@@ -21,7 +21,7 @@ import { user } from "./session.js";
  * @template T
  * @typedef {object} Read
  * @property {T | undefined} data the last data read
- * @property {ApiError | undefined} error of the last attempt; `data` is then from an earlier attempt
+ * @property {ApiError | undefined} error of the last attempt; if set, `data` is from an earlier attempt
  * @property {boolean} loading true until the first attempt has succeeded or failed
  * @property {() => void} again reload
  * @property {(data: T) => void} put store the response of a write

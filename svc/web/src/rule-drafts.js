@@ -1,4 +1,4 @@
-/** Rules of a link in the form in which the editor changes them. */
+/** A link's rules, in the format that the editor uses. */
 
 /**
  * @typedef {import("./wire").Rule} Rule

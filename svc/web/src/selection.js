@@ -10,7 +10,7 @@ import { useSignal } from "@preact/signals";
 
 /**
  * @typedef {object} Selection
- * @property {boolean} isAll true if all links of the list are selected, also those that are not shown
+ * @property {boolean} isAll true if all links of the list are selected, including those that are not shown
  * @property {Link[]} chosen the selected links among those that are shown
  * @property {boolean} isEmpty
  * @property {(link: Link) => boolean} has

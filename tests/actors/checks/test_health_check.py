@@ -115,7 +115,7 @@ async def with_site_and_link(service, zone):
 
 
 async def redirects(service, zone):
-    """Return True if the link redirects in a new isolate (a running copy of the Worker) with empty caches."""
+    """Return True if the link redirects in a new isolate (a running instance of the Worker) with empty caches."""
     await service.emulator.new_isolates()
     visit = await service.emulator.visit(f"go.{zone}", "/code")
     return visit.status == 302 and visit.headers["location"] == "https://example.org/"
@@ -412,7 +412,7 @@ async def test_suspicious_refusal_triggers_one_immediate_check(place, zone):
             shown = await service.shown()
             return shown if shown["state"] == "resource_drift" else None
 
-        # The sync only gets a 404, but a 404 starts a check. The change is reported long before the next hourly check.
+        # The sync only gets a 404, but a 404 starts a check, so the change is reported long before the hourly check.
         shown = await eventually(shows_drift)
         assert "database" in shown["error"]["message"]
         verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]

@@ -25,7 +25,7 @@ GONE = "https://www.example.com/gone"
 ELSEWHERE = "https://www.example.com/"
 LIVE_S = 61
 PAUSES_S = (10, 20, 40)
-# The kind, code and facts of the finding for each rule with which the emulated edge responds instead of the Worker.
+# The kind, code and facts of the finding for each rule that makes the emulated edge respond instead of the Worker.
 RULES = {
     "redirect": ("link_host_redirected", "link_host_redirected", {"location": ELSEWHERE}),
     "challenge": ("link_host_challenged", "link_host_challenged", {}),

@@ -26,7 +26,7 @@ REFUSED = ("status", "edge_code")
 ORPHANS = ("revoke_token", "revoke_tokens")
 
 
-# ------------------------------------------------------------------------------- connects that are refused immediately
+# ----------------------------------------------------------------------- connect requests that are refused immediately
 
 
 @row("email_unconfirmed", "response", state=None, resources=NOTHING)
@@ -225,7 +225,7 @@ async def a_renewal_where_tokens_grant_only_their_own_permissions(case: Case) ->
 
 
 async def connect_or_renew(case: Case) -> None:
-    """Connect or renew. The first two attempts are refused. The third succeeds."""
+    """Connect or renew three times: the first two attempts are refused, and the third succeeds."""
     renews = case.row.state == "ready"
     if renews:
         await case.installed()

@@ -168,7 +168,8 @@ async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place
         assert token_id not in (await service.held())["tokens"]
 
 
-# The table of error codes covers tokens that are refused because they can grant only their own permissions.
+# Here, tokens hold all permissions. The table of error codes covers tokens that are refused because they can grant only
+# their own permissions.
 MINTING = ("all_zones", "held", "silent")
 
 

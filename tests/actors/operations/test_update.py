@@ -129,7 +129,10 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
 
 
 def lost_responses():
-    """Return cases in which a call of an update loses its response, in one way or (with SVC_TEST_ALL) in both ways."""
+    """Return the calls to lose during an update, as (method, path, number of earlier matching calls, kind of loss).
+
+    With SVC_TEST_ALL, each call is lost before and after Cloudflare executes it, otherwise in one of these ways.
+    """
     kinds = ("drop_before", "drop_after")
     drawn = random.Random(SEED)
     calls = [("POST", QUERY, 2), ("POST", QUERY, 3), ("PUT", SCRIPT, 0)]

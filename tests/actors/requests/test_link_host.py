@@ -1,4 +1,4 @@
-"""Tests of the link host's redirects for requests that match no link, and of its usage, from the API to Cloudflare."""
+"""Tests of the link host's redirects for requests that match no link, and of its numbers of clicks and scans."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
     assert len(read) == LIST_READS_PER_MINUTE - 3
     assert await viewers.calls() == LIST_READS_PER_MINUTE
     assert all("lists_at" in response.body for response in found if response not in read)
-    # The owner can still read. Viewers' reads that were refused because of the limit do not count towards the owner's
+    # The owner can still read. Viewers' reads that were refused because of the limit do not count toward the owner's
     # limit.
     own = await viewers.service.call("GET", f"/v1/sites/{viewers.site}/report?period=month&breakdowns=1")
     assert own.body["report"]["breakdowns"] is not None
@@ -181,7 +181,7 @@ async def test_each_target_and_each_period_has_its_own_read_and_a_user_has_a_lim
 
 
 async def test_viewers_of_an_account_cause_one_read_for_each_site_and_period(viewers):
-    """For a shared account, the service also reads each site at most once every five minutes. These reads count towards
+    """For a shared account, the service also reads each site at most once every five minutes. These reads count toward
     the limit of the account's user, and all shares use their results.
     """
     second = await viewers.service.store.run(unnoticed(another_site(viewers.account.id)))

@@ -258,7 +258,7 @@ async def test_deletions_are_carried_out_once_the_account_works_again(place, zon
 
 @pytest.mark.rule("S3", "S6")
 async def test_zone_that_refuses_a_route_does_not_affect_other_zones(service, zone):
-    """A zone refuses a new route, for example, if it already has 1,000 routes."""
+    """A zone refuses a new route, for example because it already has 1,000 routes."""
     await service.ready()
     # the service processes zones in the order of their names, so this zone comes after the first zone
     other = f"z{zone}"

@@ -47,7 +47,7 @@ class Fleet:
         config = Config(http=HttpConfig(base_url="https://svc.example"), worker=WorkerConfig(updates_at_once=50))
         push_url = "https://svc.example/edge/push"
         self.context = Context(store, none, none, config, self.clock, self.bundle, push_url)
-        self.install = {}  # the id of the install of each account's running Worker
+        self.install = {}  # the install id of each account's running Worker
         self.silent = set()  # accounts with a Worker that does not push
         self.own: list[str] = []
         self.pushed_at = self.clock()

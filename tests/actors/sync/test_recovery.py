@@ -263,7 +263,7 @@ async def test_day_deleted_during_the_read_is_not_marked_as_final(original, zone
         access = service.context.access(account)
         await worker.set_state(day=today - 1, as_of=today * DAY_MS)
         before = await recovery.read_meta(access, account.database_id)
-        # Between two reads of the service, a cron run deletes the other rows of the day.
+        # Between two reads by the service, a cron run deletes the other rows of the day.
         await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
         await recovery.catch_up(service.context, access, account, account.database_id, before)
         final = await service.store.read(totals.final_days(account_id, today - 20, today))

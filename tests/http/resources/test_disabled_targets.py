@@ -120,7 +120,7 @@ async def test_another_connect_of_the_cloudflare_account_does_not_free_the_code_
     assert await disable(world, "link", link["id"])
     assert await disable(world, "site", site["id"])
     assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=session)).status == 200
-    other = await world.user()  # this is also refused for another user
+    other = await world.user()  # another user cannot use the code or the host either
     theirs = await world.session(other)
     again = await world.account(other, EDGE_ACCOUNT, link_host="go.example.com")
     assert (await add_link(world, theirs, again)).code == "link_disabled"
@@ -227,7 +227,7 @@ async def test_unknown_codes_are_not_redirected_while_a_link_is_disabled(world: 
     for method, body in (("PATCH", wanted), ("PUT", {"host": "to.example.com", **wanted})):
         refused = await world.call(method, path, body, headers=session)
         assert (refused.status, refused.code) == (403, "link_disabled"), method
-        assert "must not redirect unknown codes" in refused.body["error"]["message"]
+        assert "cannot redirect unknown codes" in refused.body["error"]["message"]
     assert (await world.call("PATCH", path, {"not_found_url": None}, headers=session)).status == 200
     assert await enable(world, "link", link["id"])
     assert (await world.call("PATCH", path, wanted, headers=session)).status == 200

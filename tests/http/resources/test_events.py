@@ -150,7 +150,7 @@ ALL: list[tuple[str, str, str, Any]] = [
     ("share.create", "POST", "/v1/sites/{site}/shares", {"name": "Site"}),
     ("site.delete", "DELETE", "/v1/sites/{site}", None),
     ("link.create", "POST", "/v1/links", {"account_id": "{account}", "url": "https://example.org", "code": "abc"}),
-    ("nothing", "POST", "/v1/links/title", {"url": "https://example.org:8443/"}),  # the service contacts only port 443
+    ("nothing", "POST", "/v1/links/title", {"url": "https://example.org:8443/"}),  # sends nothing: the port is not 443
     ("link.change", "PATCH", "/v1/links/{link}", {"url": "https://example.org/2"}),
     ("nothing", "POST", "/v1/links/{link}/explain", {}),
     ("totals.import", "POST", "/v1/links/{link}/totals", {"file": "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"}),

@@ -1,4 +1,4 @@
-"""Tests of the titles, notes and tags of links. The service stores them, and the Worker does not get them."""
+"""Tests of the titles, notes and tags of links, which the service stores but does not send to the Worker."""
 
 from __future__ import annotations
 

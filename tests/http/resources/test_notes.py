@@ -239,7 +239,7 @@ async def test_full_target_gets_limit_reached(world):
     assert (await world.call("POST", "/v1/notes", body, headers=session)).status == 201
     refused = await world.call("POST", "/v1/notes", body, headers=session)
     is_error(refused, 403, "limit_reached")
-    # The operator cannot change this limit, so the remedy does not suggest to ask for a higher one.
+    # The operator cannot change this limit, so the remedy does not suggest asking for a higher one.
     assert refused.body["error"]["details"]["remedy"] == "Delete notes that you no longer need."
     assert len(await listed(world, session, f"account_id={account.id}")) == MAX_PER_TARGET
 

@@ -78,7 +78,7 @@ async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
 
 
 def _open_earlier(config: StoreConfig, number: int) -> AbstractAsyncContextManager[Store]:
-    """Open the store as an earlier version with the schema `number` does."""
+    """Open the store in the same way as the earlier version with the schema `number`."""
     known = [step for step in migrations(config.engine) if step.number <= number]
     if config.engine == "sqlite":
         return open_sqlite(config.path, serving=True, known=known)

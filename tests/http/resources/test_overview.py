@@ -53,7 +53,7 @@ class Place:
         day = self.today - ago
         rows = tuple((target, *each) for target, each in counts.items())
         part = PushedPart(1, day, day * DAY_MS + hours * 3_600_000, ago > 0, (), (), rows)
-        # write this to the store directly, because today the service would refuse a push for such an old day
+        # write this to the store directly, because the service would now refuse a push for such an old day
         at = (day + 1) * DAY_MS
         assert (await self.world.store.run(totals.ingest(account.id, [part], at))).accepted == (1,)
         for target, (views, bots, visitors) in counts.items():

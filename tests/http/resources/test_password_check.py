@@ -72,7 +72,7 @@ async def test_user_without_a_password_is_refused(store, clock):
 
 async def test_deleted_user_is_unauthorized(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 1)
-    for _ in range(2):  # send the request twice, to check that such attempts do not count towards the limit
+    for _ in range(2):  # send the request twice, to check that such attempts do not count toward the limit
         with pytest.raises(Unauthorized):
             await check.check(replace(user, id=user.id + 1), WRONG, None)
 

@@ -477,7 +477,7 @@ async def test_report_has_the_first_day_of_its_breakdowns(place):
     for noun in ("site", "link"):
         month = await place.report(noun, "?breakdowns=1&period=30d")
         assert (month["from"], month["breakdowns_from"]) == (day_text(place.today - 29), day_text(kept_from))
-        # The link was created today. The deleted breakdowns of earlier days therefore contained no clicks of this link.
+        # The link was created today. The deleted breakdowns of earlier days therefore contained no clicks on this link.
         assert len(month["series"]) == 30
         assert (await place.report(noun, "?period=30d"))["breakdowns_from"] is None
 

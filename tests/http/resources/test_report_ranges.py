@@ -49,7 +49,7 @@ class Place:
         )
         omitted = tuple(day * DAY_MS + hour * HOUR_MS for hour in refused)
         part = PushedPart(1, day, as_of, final, by_hour, omitted, rows)
-        # Write to the store directly, because the service would refuse such an old day today.
+        # Write to the store directly, because the service would now refuse a push for such an old day.
         await self.world.store.run(totals.ingest(self.account.id, [part], max(as_of, (day + 1) * DAY_MS)))
 
     async def import_days(self, days, estimates=frozenset()):

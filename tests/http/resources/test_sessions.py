@@ -167,7 +167,7 @@ async def test_changed_password_ends_other_sessions_and_sends_a_notice(world):
     assert (await other.post("/auth/refresh")).status == 401
     assert (await sign_in(world))[1].status == 401
     assert (await sign_in(world, NEW))[1].status == 200
-    # The caller's browser is now the only browser that the service still recognizes as one of this user.
+    # The service now recognizes only the caller's browser as one that this user has used before.
     known, _ = await sign_in(world, NEW, Browser(world, dict(own.cookies)))
     assert device_of(known) == device_of(own)
     stranger, _ = await sign_in(world, NEW, other)

@@ -189,7 +189,7 @@ async def test_malformed_secret_is_not_found(world, path):
 async def test_thirty_unknown_secrets_per_minute_are_answered_per_network(sharer):
     share = await sharer.share()
     for _ in range(WRONG_SECRETS_PER_MINUTE):
-        # requests with a valid secret do not count towards the limit
+        # requests with a valid secret do not count toward the limit
         assert (await sharer.get(f"{share['path']}/report")).status == 200
         is_error(await sharer.get(f"/s/{new_id('shs')}/report"), 404, "not_found")
     refused = await sharer.get(f"/s/{new_id('shs')}/report")

@@ -49,7 +49,8 @@ async def test_viewer_opens_the_report_of_a_site_of_the_account(sharer):
     assert response.body["report"]["totals"] == {"views": 30, "bots": 3, "visitors": 15}
     assert "account" not in response.body
     assert (await report(sharer, share, other, "?period=7d")).body["report"]["totals"]["views"] == 3
-    # The totals come from the store, so no account's database is read. The headers are those of a shared site.
+    # The totals come from the store, so no account's database is read. The response has the same headers as that of a
+    # shared site.
     assert sharer.world.supervisor.asked == []
     of_site = await sharer.get(f"{(await sharer.share())['path']}/report?period=7d")
     for name in ("Cache-Control", "Referrer-Policy", "X-Robots-Tag"):

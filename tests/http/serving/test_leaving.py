@@ -114,7 +114,7 @@ async def test_wrong_password_has_no_effect(world):
     assert world.supervisor.asked == []
     [kept] = await world.store.read(_rows("select count(*) as n from idempotency"))
     assert kept["n"] == 0  # responses to requests with a password are not stored
-    # After a mistyped password, the same key works with the correct one.
+    # After a mistyped password, the same key works with the correct password.
     assert (await leave(world, {**session, "Idempotency-Key": "one"})).status == 200
 
 

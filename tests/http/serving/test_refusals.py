@@ -500,7 +500,7 @@ async def test_number_in_a_query_must_be_digits(world, text):
         response = await world.call("GET", f"{path}?{urlencode({name: text})}", headers=session)
         is_error(response, 400, "invalid_request")
         assert response.body["error"]["details"]["issues"] == [
-            {"path": name, "code": "not_integer", "message": "must be a whole number in digits"}
+            {"path": name, "code": "not_integer", "message": "must be a whole number (digits only)"}
         ]
 
 

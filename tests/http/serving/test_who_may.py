@@ -88,7 +88,7 @@ MALFORMED = {
     "a key with an extra letter": f"Bearer {UNKNOWN_KEY}x",
     "a key with a missing letter": f"Bearer {UNKNOWN_KEY[:-1]}",
 }
-# The responses of these endpoints contain the id in the request, even if the caller has no object with this id.
+# The responses of these endpoints contain the id from the request, even if the caller has no object with this id.
 REPEATS_ID = ("PATCH /v1/links/bulk", "DELETE /v1/links/bulk")
 
 # Ids of objects that do not exist.

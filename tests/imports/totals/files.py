@@ -50,7 +50,7 @@ def zipped(files: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED)
 def read(
     folder: Path, content: str | bytes, website: str | None = None
 ) -> tuple[Reading, Refused, dict[Name | None, dict[str, Days]]]:
-    """Read a file with this content. Return the reading, the invalid lines, and the totals by target."""
+    """Read a file with this content. Return how the file was read, its invalid lines, and its totals by target."""
     path = folder / "export"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with path.open("rb") as file, open_source(file) as source, tally(TODAY) as found:

@@ -14,12 +14,12 @@ export * from "__MAIN__";
  * @property {number} waited_ms total of the waits that were skipped
  * @property {number} open number of promises that have not settled
  * @property {unknown} failure reason of the first promise that was rejected
- * @property {number} until ms of the isolate's clock at which waitUntil work is cancelled
+ * @property {number} until ms of the isolate's clock at which waitUntil work is canceled
  * @property {boolean} ended true if the invocation receives no further results
  * @property {(error: Error) => void} fail rejects the response unless the script has already responded
  */
 
-// platform docs (runtime-apis/context): waitUntil work is cancelled this long after the response.
+// platform docs (runtime-apis/context): waitUntil work is canceled this long after the response.
 const WAIT_UNTIL_MS = 30_000;
 
 /** @type {AsyncLocalStorage<Invocation>} */

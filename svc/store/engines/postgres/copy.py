@@ -1,8 +1,8 @@
 """Copies all rows of a PostgreSQL store to a SQLite file, the format of backups, and copies them back.
 
-`pg_dump` is not suitable for backups. It refuses servers that are newer than itself. Its files can be inspected only
-with a PostgreSQL server, and restored only to PostgreSQL. The conversion to SQLite is lossless, because all columns are
-text, 64-bit integers or bytes.
+`pg_dump` is not suitable for backups, because it refuses servers that are newer than itself. In addition, its files can
+be inspected only with a PostgreSQL server, and restored only to PostgreSQL. The conversion to SQLite is lossless,
+because all columns are text, 64-bit integers or bytes.
 """
 
 from __future__ import annotations

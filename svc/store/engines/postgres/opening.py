@@ -99,7 +99,7 @@ async def _open(
 async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]) -> int:
     """Migrate the schema and, for a service, increment the store's epoch. Return the epoch.
 
-    This is one transaction. If two services start at the same time, one waits here for the other.
+    This is one transaction, so if two services start at the same time, one waits here for the other.
     """
     connection = await connect_alone(url)
     try:

@@ -64,7 +64,7 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
             await lock_alone(connection)
             version = await postgres_copy.schema_version(connection)
             if version and not replace:
-                raise ConfigError("There is a store in this PostgreSQL database already.")
+                raise ConfigError("This PostgreSQL database already contains a store.")
             epoch = await connection.fetchval("select epoch from serving") if version else 0
             aside = await _move_aside(connection, version, stamp) if version else None
             with sqlite_file.opened(source) as file:

@@ -1,7 +1,7 @@
 """Polls whether a PostgreSQL store is free, which means that no service is using it.
 
-A standby polls the lock and does not wait for it. While a session waits for the exclusive lock, all later lock requests
-wait behind it in the server's queue. The running service could then not open new connections.
+A standby polls the lock instead of waiting for it. While a session waits for the exclusive lock, all later lock
+requests wait behind it in the server's queue. The running service could then not open new connections.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no ty
         _limit_silence(transport.get_extra_info("socket"))
 
     def get_reset_query(self) -> str:
-        """Return an empty query. A reset then ends a transaction, but keeps the session that holds the store's lock."""
+        """Return an empty query, so that a reset ends a transaction but keeps the session, which holds the lock."""
         return ""
 
 

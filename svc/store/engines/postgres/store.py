@@ -11,8 +11,8 @@ row that they share. Rows are locked in this order: the user, the account, then 
 that nevertheless loses a conflict raises StoreUnavailable.
 
 Only one service may use a store. Each open connection of the service holds a shared advisory lock. When a service
-starts, it acquires the lock exclusively for a moment. This attempt fails while another service has a connection. The
-service then increments a number in the store, the epoch. Later, the service uses a new connection only if the epoch has
+starts, it acquires the lock exclusively for a moment. This attempt fails while another service has a connection. If it
+succeeds, the service increments a number in the store, the epoch. Later, it uses a new connection only if the epoch has
 not changed. As a result, only the service that started last can write, and transactions need no additional query to
 ensure this. After the PostgreSQL server restarts, each new connection either acquires the lock again, or shows that
 another service has taken over the store.

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
 
 T = TypeVar("T")
-# The maximum number of transactions in one commit. The number is large enough to share the flush to disk. It is small
-# enough that the first transaction waits only about 10 ms.
+# The maximum number of transactions in one commit. It is large enough to spread the cost of a flush to disk over many
+# transactions, and small enough that the first transaction waits only about 10 ms.
 _GROUP = 200
-# Messages for errors that are caused by the store and not by the transaction, by SQLite's primary result code.
+# By SQLite's primary result code: the messages for errors that are caused by the store and not by the transaction.
 _BROKEN = "The service's store does not work."
 _HELD = "Another program has locked the service's store."
 _REPLACED = "The file of the service's store was moved, deleted or replaced."
@@ -134,8 +134,8 @@ class SqliteStore:
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction on the writer thread.
 
-        A transaction that the writer has not started yet does not run if the caller is cancelled. A transaction that
-        has started cannot be cancelled, and its result is returned.
+        If the caller is cancelled before the writer starts the transaction, the transaction does not run. A transaction
+        that has started cannot be cancelled, and its result is returned.
         """
         if self._is_replaced:
             await trio.lowlevel.checkpoint()

@@ -98,7 +98,7 @@ function setUp(search) {
 function says(count, typed) {
   if (count === 0) return `No results for “${typed}”. The documentation is in English.`;
   if (count === 1) return "1 result";
-  return count > SHOWN ? `${count} results, the best ${SHOWN} of them below` : `${count} results`;
+  return count > SHOWN ? `${count} results, showing the best ${SHOWN}` : `${count} results`;
 }
 
 /** @param {import("./find.js").Found} found @returns {HTMLLIElement} */

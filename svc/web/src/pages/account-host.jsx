@@ -98,8 +98,8 @@ function ChangeHost({ id, host, hasLinks, done, close }) {
 }
 
 /**
- * The clicks and QR code scans on the current host, which would no longer work after a change of the host. @param {{id:
- * string}} props
+ * The number of recent clicks and QR code scans on the current host. After a change of the host, they would fail.
+ * @param {{id: string}} props
  */
 function Usage({ id }) {
   const words = t().account.host;

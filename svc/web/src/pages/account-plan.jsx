@@ -1,4 +1,4 @@
-/** The plan usage of an account at Cloudflare. */
+/** An account's usage of its Cloudflare plan. */
 
 import { useId } from "preact/hooks";
 

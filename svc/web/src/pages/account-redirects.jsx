@@ -1,4 +1,4 @@
-/** The URLs to which a link host redirects requests without a link, with the form that changes them. */
+/** The URLs to which a link host redirects `/` and unknown codes, with the form that changes them. */
 
 import { useSignal } from "@preact/signals";
 

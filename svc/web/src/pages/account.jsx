@@ -344,7 +344,7 @@ const Cancel = ({ close }) => (
   </button>
 );
 
-/** @param {{result: import("../wire").Disconnected, name: string}} props the result of a disconnect */
+/** @param {{result: import("../wire").Disconnected, name: string}} props the result of the disconnect operation */
 function DisconnectResult({ result: { left, leftovers, revoke_token }, name }) {
   const words = t().account;
   useShownOnce(left.length > 0 || revoke_token !== null);

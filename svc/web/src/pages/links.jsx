@@ -171,8 +171,8 @@ function Found({ wanted: { q, tag, order, account_id, state }, accounts }) {
               <ActiveLinks
                 links={rows}
                 filter={{ account_id, q: params.q, tag }}
-                // A selection of all links cannot be filtered by broken links, because requests for many links have no
-                // such filter.
+                // The list of broken links does not offer to select all links, because requests for many links have
+                // no filter for broken links.
                 hasMore={more !== null && state === "active"}
                 nothing={<Nothing q={q} tag={tag} state={state} />}
               />

@@ -74,7 +74,7 @@ function Shown({ token }) {
   );
 }
 
-/** On the page of a site of an account: the link to the list of all sites, for the same days. */
+/** On the page of one of an account's sites: the link to the list of all sites, for the same days. */
 function AllSites() {
   if (!shownSite()) return null;
   const search = changed(address.value.searchParams, { source: undefined });

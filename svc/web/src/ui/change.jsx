@@ -1,4 +1,4 @@
-/** Shows the change of a number compared with the period before. */
+/** Shows the change in a number compared with the previous period. */
 
 import { number, percent } from "../format.js";
 import { t } from "../words.js";

@@ -65,7 +65,7 @@ const TYPED = "typed_name";
  *   busyLabel?: string,
  *   renderError?: (error: ApiError) => Children | undefined,
  * }} props `title` names the object; `children` explain the effect and may contain fields; `send` must close the
- *   dialog; `typed`: the name that the user must type, if visitors will notice the effect; `busyLabel` and
+ *   dialog; `typed`: the name that the user must type if the action affects visitors; `busyLabel` and
  *   `renderError`: see `Form`
  */
 export function Confirm({ title, submit, send, close, children, typed, ...form }) {

@@ -1,4 +1,4 @@
-/** The export of all data of the user as a ZIP file. */
+/** The export of all of the user's data as a ZIP file. */
 
 import { ask } from "../api.js";
 import { saveFile } from "../files.js";

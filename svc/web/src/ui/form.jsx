@@ -173,7 +173,7 @@ function focusFirst(form) {
  *   children?: Children,
  *   [attribute: string]: unknown,
  * }} props `pasted`: the kind of value, which the field also accepts in other forms and rewrites; `prefix`: a part
- *   of the value that is shown in front of the input; `invalid`: replaces the general text of an invalid format;
+ *   of the value that is shown in front of the input; `invalid`: replaces the general error for an invalid format;
  *   `children`: the options of a select; other attributes are passed to the field
  */
 export function Field({

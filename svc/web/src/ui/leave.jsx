@@ -1,4 +1,4 @@
-/** Deletion of the user, and the list of remaining resources. The list cannot be shown again. */
+/** The deletion of a user, and the list of the resources that remain, which cannot be shown again. */
 
 import { useSignal } from "@preact/signals";
 

@@ -1,4 +1,4 @@
-/** Texts about the resources that remain after a disconnect. */
+/** Texts about the resources that remain after an account is disconnected. */
 
 import { t } from "../words.js";
 

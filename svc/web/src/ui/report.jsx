@@ -33,7 +33,7 @@ const Unavailable = reportPart("Unavailable");
  * @typedef {import("../series.js").Counts} Counts
  */
 
-// Polling interval. The service caches live data for five minutes, but a push can be newer.
+// Polling interval. The service caches live data for five minutes, but a push can bring newer numbers earlier.
 const LIVE_AGAIN_MS = 60_000;
 const REFUSED_AGAIN_MS = 30_000;
 // The maximum number of entries per list that the service returns.

@@ -39,7 +39,7 @@ function SharesDialog({ kind, id, close }) {
   const ofLink = useResource("GET /v1/links/{link_id}/shares", kind === "link" ? { link_id: id } : null);
   const ofAccount = useResource("GET /v1/accounts/{account_id}/shares", kind === "account" ? { account_id: id } : null);
   const read = { site: ofSite, link: ofLink, account: ofAccount }[kind];
-  /** The share that is edited; "new" for a new one; null if the list is shown. */
+  /** The share being edited; "new" for a new one; null if the list is shown. */
   const edited = useSignal(/** @type {Share | "new" | null} */ (null));
   const ended = useSignal(/** @type {Share | null} */ (null));
   const said = useSignal("");

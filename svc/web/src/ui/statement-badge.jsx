@@ -1,4 +1,4 @@
-/** The statement of counts of a report's last day as a badge, with a link to the account's full statement. */
+/** A badge with the statement of counts for a report's last day, and a link to the account's full statement. */
 
 import { days, number } from "../format.js";
 import { addDays } from "../series.js";

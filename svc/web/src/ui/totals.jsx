@@ -1,4 +1,4 @@
-/** The totals of a report, compared with the period before. */
+/** The totals of a report, compared with the previous period. */
 
 import { days, number, percent } from "../format.js";
 import { isCompared } from "../series.js";

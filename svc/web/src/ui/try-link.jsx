@@ -38,7 +38,7 @@ const AGENTS = {
   none: null,
 };
 
-/** The value of the languages that the browser sends. */
+/** The option for the languages that the browser sends. */
 const BROWSER = "browser";
 
 /** @param {Link} link @returns {string} the query of the first rule that has one */

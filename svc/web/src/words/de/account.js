@@ -20,20 +20,20 @@ const account = {
   token: {
     title: "Bootstrap-Token erstellen",
     intro:
-      "Das Formular von Cloudflare für dieses Konto öffnet sich mit diesen Berechtigungen. Legen Sie das Ablaufdatum fest. Falls im Formular eine Berechtigung fehlt, ergänzen Sie sie.",
+      "Im Cloudflare-Formular für dieses Konto sind diese Berechtigungen schon eingetragen. Legen Sie das Ablaufdatum fest. Falls im Formular eine Berechtigung fehlt, ergänzen Sie sie.",
     anyIntro:
-      "Das Formular von Cloudflare öffnet sich mit diesen Berechtigungen. Wählen Sie das Konto aus, und legen Sie das Ablaufdatum fest. Falls im Formular eine Berechtigung fehlt, ergänzen Sie sie.",
+      "Im Cloudflare-Formular sind diese Berechtigungen schon eingetragen. Wählen Sie das Konto aus, und legen Sie das Ablaufdatum fest. Falls im Formular eine Berechtigung fehlt, ergänzen Sie sie.",
     open: "Formular von Cloudflare öffnen",
     ends: "Ablaufdatum: morgen",
     missing: "fehlt",
     who: "Dafür müssen Sie Super Administrator oder Administrator des Kontos sein oder die Rolle API Token Provisioning haben.",
     label: "Bootstrap-Token",
-    hint: "Wird einmal verwendet, dann gelöscht und nie gespeichert.",
+    hint: "Wird einmal verwendet und dann bei Cloudflare gelöscht. Dieser Dienst speichert es nie.",
     kinds: {
       "": "",
       user: "Das ist ein Benutzer-Token (cfut_…). Erstellen Sie stattdessen ein Konto-Token (cfat_…).",
       global:
-        "Das ist der Global API Key, der hier nie gebraucht wird. Erstellen Sie stattdessen ein Konto-Token (cfat_…).",
+        "Das ist der Global API Key, den dieser Dienst nicht verwendet. Erstellen Sie stattdessen ein Konto-Token (cfat_…).",
     },
   },
   wizard: {
@@ -45,13 +45,13 @@ const account = {
     nameHint: "Der Name des Kontos in diesem Dienst. Bleibt das Feld leer, gilt der Name bei Cloudflare.",
     location: "Standort der Datenbank",
     locationHint:
-      "Wählen Sie eine Region nahe bei Ihren Besuchern. Automatisch: in der Nähe dieses Dienstes. Sie lässt sich später nicht ändern.",
+      "Wählen Sie eine Region nahe bei Ihren Besuchern. „Automatisch“ wählt eine in der Nähe dieses Dienstes. Die Region lässt sich später nicht ändern.",
     paste: "Token einfügen",
     submit: "Verbinden",
     asking: "Wird bei Cloudflare geprüft…",
     settling:
       "Cloudflare akzeptiert das Token noch nicht. Bei neuen Tokens kann das einige Sekunden dauern; der Dienst versucht es weiter.",
-    creating: "Cloudflare hat das Token akzeptiert. Der Dienst erstellt jetzt sein eigenes Token für dieses Konto.",
+    creating: "Cloudflare hat das Token akzeptiert. Der Dienst erstellt jetzt ein eigenes Token für dieses Konto.",
     goOn: "Weiter",
     kept: "Ihre Eingaben sind noch da. „Weiter“ sendet dieselbe Anfrage erneut.",
     toAccount: "Konto öffnen",
@@ -139,7 +139,7 @@ const account = {
     crons_stopped:
       "Der Worker zählt, aber sein Cron-Trigger wurde seit zwei Stunden nicht ausgelöst. Installieren Sie den Worker neu.",
     daily_limit:
-      "Die kostenlosen Datenbankzeilen von heute sind verbraucht. Neuere Änderungen werden nach Mitternacht UTC wirksam.",
+      "Das heutige kostenlose Kontingent an Datenbankzeilen ist aufgebraucht. Neue Änderungen an Websites und Links werden nach Mitternacht UTC wirksam.",
   },
 
   plan: {
@@ -178,7 +178,7 @@ const account = {
     kept: (days, months) =>
       `${days} Tage; Monatssummen ${months === "forever" ? "dauerhaft" : `${months} Monate lang`}`,
     change: "Aufbewahrung ändern",
-    hint: "Tagessummen bleiben dauerhaft erhalten. Seiten, Quellen, Länder und andere Aufschlüsselungen gibt es nur für diese Anzahl von Tagen, danach nur als Monatssummen.",
+    hint: "Tagessummen bleiben dauerhaft erhalten. Seiten, Quellen, Länder und andere Aufschlüsselungen gibt es nur für diese Anzahl von Tagen, danach als Monatssummen.",
     title: "Aufbewahrung der Aufschlüsselungen ändern",
     explain:
       "Tagessummen bleiben dauerhaft erhalten. Aufschlüsselungen (Seiten, Quellen, Länder …) gibt es nur für diese Anzahl von Tagen, danach als Summen ganzer Monate. Wenn Sie eine Zahl verringern, werden ältere Aufschlüsselungen endgültig gelöscht, und die Datenbank wird in den folgenden Nächten kleiner.",
@@ -259,7 +259,7 @@ const account = {
   ledger: {
     title: "Zählnachweis",
     intro:
-      "Verfolgt jedes Ereignis eines Tages durch alle Schritte der Zählung. Jeder Schritt wird unabhängig vom vorherigen erfasst.",
+      "Verfolgt jedes Ereignis eines Tages durch alle Schritte der Zählung. Jeder Schritt hat eine eigene Zählung, sodass ein verlorenes Ereignis als Differenz auffällt.",
     day: "Tag (UTC)",
     show: "Nachweis anzeigen",
     target: "Website oder Link",
@@ -287,7 +287,7 @@ const account = {
     faults: {
       counting: "Fehler im Worker",
       unknown_target: "nicht in diesem Konto",
-      refused: "ein Teil wurde abgelehnt",
+      refused: "eine Meldung wurde abgelehnt",
       push: "Fehler bei der Übertragung",
       store: "Fehler im Speicher",
       set_back: "die Datenbank wurde auf einen früheren Stand zurückgesetzt",
@@ -318,7 +318,7 @@ const account = {
     submit: "Trennen",
     asking: "Wird getrennt …",
     done: "Getrennt",
-    clean: "Aus dem Cloudflare-Konto wurde alles entfernt.",
+    clean: "Alles, was der Dienst installiert hat, wurde aus dem Cloudflare-Konto entfernt.",
     cleanButToken:
       "Worker, Datenbank und Routen wurden aus dem Cloudflare-Konto entfernt. Nur das Arbeits-Token bleibt, weil es sich nicht selbst löschen kann.",
     kept: "Die Summen und Berichte der Websites und Links bleiben erhalten:",

@@ -46,7 +46,7 @@ const api = {
     not_host: () => "Muss ein Hostname sein, etwa shop.example.com.",
     not_https: () => "Muss eine https-Adresse mit Host sein. Leer- und Sonderzeichen müssen prozentkodiert sein.",
     not_path: () =>
-      "Ein Pfad beginnt mit / und enthält kein ?, # oder \\. Aufrufe werden unter dem Pfad ohne den Teil ab dem ? gezählt.",
+      "Ein Pfad beginnt mit / und enthält kein ?, # oder \\. Aufrufe werden nach dem Pfad ohne Query gezählt.",
     not_network: () => "Muss eine IP-Adresse oder ein Netz sein, etwa 192.0.2.7 oder 2001:db8::/32.",
     not_email: () => "Muss eine E-Mail-Adresse sein.",
     not_token: () => "Muss ein Token sein.",

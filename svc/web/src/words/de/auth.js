@@ -10,8 +10,8 @@ const auth = {
     lead: (product) => `${product} zählt Seitenaufrufe und betreibt Kurzlinks in Ihrem eigenen Cloudflare-Konto.`,
     facts: [
       "Im Browser Ihrer Besucher wird nur dann ein Cookie gespeichert, wenn sie die Zählung ausschalten. IP-Adressen werden nicht gespeichert.",
-      "Jeder Aufruf wird einmal gezählt. Sie können das mit einem Zählnachweis prüfen.",
-      "Der Worker bleibt innerhalb der Datenbank-Limits des kostenlosen Cloudflare-Tarifs.",
+      "Jeder Aufruf wird einmal gezählt. Sie können das mit einem täglichen Zählnachweis prüfen.",
+      "Der Worker in Ihrem Konto bleibt innerhalb der Datenbank-Limits des kostenlosen Cloudflare-Tarifs.",
     ],
     example: "Beispiel",
   },
@@ -53,7 +53,7 @@ const auth = {
   },
   forgot: {
     title: "Passwort zurücksetzen",
-    explain: "Wir senden Ihnen einen Link. Ihr Passwort ändert sich erst, wenn Sie ihn verwenden.",
+    explain: "Wir senden Ihnen einen Link per E-Mail. Ihr Passwort ändert sich erst, wenn Sie ein neues festlegen.",
     submit: "Link senden",
     sent: "Prüfen Sie Ihr Postfach",
     sentTo: (email) =>
@@ -72,18 +72,18 @@ const auth = {
   newEmail: {
     title: "Neue E‑Mail‑Adresse bestätigen",
     explain:
-      "Sie melden sich dann mit dieser Adresse an. Ihre anderen Sitzungen werden beendet, API-Schlüssel bleiben gültig.",
+      "Nach der Bestätigung melden Sie sich mit dieser Adresse an. Ihre anderen Sitzungen werden beendet, API-Schlüssel bleiben gültig.",
     submit: "E-Mail-Adresse ändern",
     done: "E‑Mail‑Adresse geändert",
     doneText: "Melden Sie sich ab jetzt mit Ihrer neuen E-Mail-Adresse an.",
     goOn: "Weiter",
     stale: "Dieser Link ist abgelaufen oder wurde schon verwendet, oder die Adresse ist nicht verfügbar.",
-    fresh: "Adresse erneut ändern",
+    fresh: "Änderung erneut anfordern",
   },
   revertEmail: {
     title: "E‑Mail‑Adresse behalten",
     explain:
-      "Sie behalten diese E-Mail-Adresse, auch wenn sie schon geändert wurde. Legen Sie ein neues Passwort fest. Alle Sitzungen werden beendet.",
+      "Um diese E-Mail-Adresse zu behalten, auch wenn sie schon geändert wurde, legen Sie ein neues Passwort fest. Alle Sitzungen werden beendet.",
     submit: "E-Mail-Adresse behalten",
     done: "E‑Mail‑Adresse beibehalten",
     doneText:

@@ -64,7 +64,7 @@ const events = {
     "link.delete": "Link gelöscht",
     "link.restore": "Link wiederhergestellt",
     "link.disable": "Link gesperrt",
-    "link.enable": "Link freigegeben",
+    "link.enable": "Link wieder freigegeben",
     "totals.import": "Summen importiert",
     "note.create": "Notiz erstellt",
     "note.change": "Notiz geändert",

@@ -7,10 +7,9 @@ const days = (count) => plural(count, { one: "1 Tag", other: `${number(count)} T
 export default {
   title: "Frühere Zahlen importieren",
   explain:
-    "Übernehmen Sie die Tageswerte, die ein anderes Produkt zuvor gezählt hat, aus dessen Export oder einer Tabelle mit den Spalten day und views.",
+    "Übernehmen Sie die Tageswerte, die ein anderes Produkt zuvor gezählt hat, aus dessen Export oder aus einer Tabelle mit den Spalten day und views.",
   file: "Exportierte Datei",
-  fileHint:
-    "CSV, JSON, ZIP oder gzip. Importiert werden nur Tage, bevor die Website oder der Link hier angelegt wurde.",
+  fileHint: "CSV, JSON, ZIP oder gzip. Importiert werden nur Tage vor dem Hinzufügen der Website oder des Links.",
   several: "Enthält die Datei mehrere Umami-Websites?",
   website: "Website-ID",
   websiteHint: "Die ID der Website, die importiert werden soll, wie in der Spalte website_id.",
@@ -29,7 +28,7 @@ export default {
     }),
   line: (line) => `Zeile ${line}:`,
   lists: (months) =>
-    `Auch die Aufschlüsselungen nach Seiten, Quellen, Ländern und Geräten importieren (${plural(months, { one: "1 Monat", other: `${number(months)} Monate` })})`,
+    `Auch die Listen der Seiten, Quellen, Länder und Geräte importieren (${plural(months, { one: "1 Monat", other: `${number(months)} Monate` })})`,
   replace: "Tage überschreiben, deren Zahlen abweichen",
   submit: (count) => (count > 0 ? `${days(count)} importieren` : "Listen importieren"),
   done: (count) => (count > 0 ? `${days(count)} importiert.` : "Listen importiert."),

@@ -21,7 +21,7 @@ const link = {
   copyKey: "Kurzlink kopieren",
   qrKey: "QR-Code anzeigen",
   editKey: "bearbeiten",
-  clickFlight: "Einzelne Cloudflare-Standorte liefern noch bis zu einer Minute die vorige Fassung des Links aus.",
+  clickFlight: "Einzelne Cloudflare-Standorte liefern noch bis zu einer Minute lang die vorige Fassung des Links aus.",
   target: "Ziel",
   made: (ago) => `Erstellt ${ago}`,
 };

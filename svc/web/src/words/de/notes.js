@@ -4,11 +4,11 @@
 const notes = {
   title: "Notizen",
   add: "Notiz hinzufügen",
-  none: "Erklären Sie einen Tag, etwa mit „Newsletter“ oder „Relaunch“. Das Diagramm zeigt Notizen als Markierungen.",
+  none: "Halten Sie fest, was an einem Tag geschah, etwa ein Newsletter oder ein Relaunch. Notizen sind im Diagramm markiert.",
   addTitle: "Notiz hinzufügen",
   editTitle: "Notiz bearbeiten",
   deleteTitle: "Notiz löschen?",
-  deleteAutomatic: "Diese Notiz stammt vom Dienst. Er legt sie nicht noch einmal an.",
+  deleteAutomatic: "Der Dienst hat diese Notiz angelegt. Nach dem Löschen legt er sie nicht noch einmal an.",
   day: "Tag (UTC)",
   text: "Notiz",
   on: "Anzeigen bei",

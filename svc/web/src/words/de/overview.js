@@ -34,7 +34,7 @@ const overview = {
     title: "Handlungsbedarf",
     refused: "E-Mails werden abgewiesen",
     refusedText: "Mailserver weisen diese Adresse ab. Sie erhalten deshalb keine Benachrichtigungen.",
-    seePage: "Öffnen Sie die Seite, um Ursache und Abhilfe zu sehen.",
+    seePage: "Ursache und Abhilfe finden Sie auf der Seite des Kontos.",
     tokenEnds: "Token läuft bald ab",
     tokenEndsAt: (moment) => `Erneuern Sie es vor dem ${moment}.`,
     warning: "Warnung",

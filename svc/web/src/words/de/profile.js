@@ -30,12 +30,12 @@ const profile = {
   changeEmail: "E-Mail-Adresse ändern",
   newEmail: "Neue E-Mail-Adresse",
   pendingEmail: (email, moment) =>
-    `Bestätigung ausstehend: Ihre E-Mail-Adresse wird zu ${email}, wenn Sie den Link in der E-Mail an diese Adresse öffnen. Der Link gilt bis ${moment}.`,
+    `Bestätigung ausstehend: Um Ihre E-Mail-Adresse in ${email} zu ändern, öffnen Sie den Link, den wir dorthin gesendet haben. Der Link gilt bis ${moment}.`,
   cancelEmail: "Änderung abbrechen",
   yourPassword: "Ihr Passwort",
   sendLink: "Link senden",
   linkSent: (email) =>
-    `Falls ${email} verwendet werden kann, haben wir einen Link dorthin gesendet. Ihre E-Mail-Adresse ändert sich, wenn Sie ihn öffnen.`,
+    `Falls ${email} verfügbar ist, haben wir einen Link dorthin gesendet. Ihre E-Mail-Adresse ändert sich, wenn Sie ihn öffnen.`,
   oldPassword: "Aktuelles Passwort",
   setPassword: "Passwort ändern",
   passwordSet: "Passwort geändert. Alle anderen Sitzungen wurden beendet.",

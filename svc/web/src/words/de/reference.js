@@ -5,13 +5,13 @@ import { plural } from "../../format.js";
 /** @type {typeof import("../en/reference.js").default} */
 const reference = {
   title: "API-Referenz",
-  intro: "Alles, was diese Seiten können, geht auch über diese API. Alle Bodys sind JSON, Zeiten sind in UTC.",
+  intro: "Alles, was die Webanwendung kann, geht auch über diese API. Alle Bodys sind JSON, alle Zeiten in UTC.",
   quick: {
     title: "Schnellstart",
     key: "Erstellen Sie einen API-Schlüssel.",
     keyText: "Senden Sie diese Anfrage mit einem Zugriffstoken von POST /auth/sign-in, oder öffnen Sie diese Seite:",
     toKeys: "API-Schlüssel",
-    sites: "Lassen Sie Ihre Websites auflisten.",
+    sites: "Rufen Sie die Liste Ihrer Websites ab.",
     report: "Rufen Sie den Bericht einer Website ab. SITE_ID ist die id aus der Liste.",
     copy: "Befehl kopieren",
   },
@@ -19,9 +19,9 @@ const reference = {
   credential:
     "Senden Sie „Authorization: Bearer …“ mit einem API-Schlüssel. Schlüssel erstellen Sie auf der Seite „API-Schlüssel“.",
   errors:
-    "Fehler haben die Form {error: {code, message, details}}. Unterscheiden Sie nach dem Code; die Abhilfe steht in details.remedy.",
+    "Fehler haben die Form {error: {code, message, details}}. Werten Sie den Code aus; die Abhilfe steht in details.remedy.",
   writes:
-    "Schreibende Anfragen akzeptieren einen Idempotency-Key. Mit demselben Schlüssel wiederholt, wird eine Anfrage nur einmal ausgeführt.",
+    "Schreibende Anfragen akzeptieren einen Idempotency-Key. Eine Anfrage, die mit demselben Wert wiederholt wird, wird nur einmal ausgeführt.",
   programs: "Maschinenlesbar:",
   filter: "Operation suchen",
   found: (count) => `${count} gefunden`,
@@ -35,7 +35,7 @@ const reference = {
   parameters: "Parameter",
   body: "Body",
   fields: "Felder",
-  nothing: "Keine, oder {}.",
+  nothing: "Leer oder {}.",
   absent: "optional",
   example: "Beispiel",
   response: (status) => `Antwort ${status}`,
@@ -65,7 +65,7 @@ const reference = {
       minimum: (value) => `mindestens ${value}`,
       maximum: (value) => `höchstens ${value}`,
       multipleOf: (value) => `ein Vielfaches von ${value}`,
-      minItems: (count) => `mindestens ${count} Einträge`,
+      minItems: (count) => plural(count, { one: "mindestens 1 Eintrag", other: "mindestens # Einträge" }),
       maxItems: (count) => `höchstens ${count} Einträge`,
       minProperties: (count) => plural(count, { one: "mindestens ein Feld", other: "mindestens # Felder" }),
       propertyNames: (names) => `Schlüssel: ${names.enum.join(", ")}`,

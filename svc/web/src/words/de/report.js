@@ -27,10 +27,10 @@ const report = {
   compare: "Vergleich",
   comparisons: { previous: "Vorheriger Zeitraum", year: "Ein Jahr zuvor" },
   incomplete:
-    "Im Diagramm fehlen einige Stunden, weil die kostenlosen Datenbankzeilen des Kontos verbraucht waren. Die Summen stimmen.",
+    "Im Diagramm fehlen einige Stunden, weil das kostenlose Tageskontingent des Kontos an Datenbankzeilen aufgebraucht war. Die Summen stimmen.",
   countedUpTo: (when) => `Stand: ${when}`,
   notCounted: "Noch nichts gezählt",
-  perDay: "Besucher zählen einmal pro Tag",
+  perDay: "jeder Besucher zählt einmal pro Tag",
   midnight: (local) => `Tage enden um Mitternacht UTC${local && ` (${local} Ihrer Zeit)`}`,
   nothing: { site: "Keine Aufrufe in diesem Zeitraum.", link: "Keine Klicks in diesem Zeitraum." },
   chart: "Zeitverlauf",

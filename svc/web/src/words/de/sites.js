@@ -39,7 +39,7 @@ const sites = {
     "andere zuweisen.",
   networkAdded: (network) =>
     `${network} wurde hinzugefügt. Geräte wechseln ihre IPv6-Adresse häufig, deshalb ist das gesamte Netz Ihres ` +
-    "Anschlusses ausgenommen. Wenn Ihr Anschluss auch IPv4 verwendet, fügen Sie diese Adresse ebenfalls hinzu.",
+    "Anschlusses ausgenommen. Wenn Ihr Anschluss auch IPv4 verwendet, fügen Sie auch die IPv4-Adresse hinzu.",
   addressUnknown: (address) =>
     `Ihre öffentliche Adresse wurde nicht erkannt: Der Dienst sieht ${address || "keine Adresse"}. Geben Sie Ihre ` +
     "öffentliche Adresse ein.",
@@ -51,7 +51,7 @@ const sites = {
   gpc: "Global Privacy Control und Do Not Track beachten",
   optOut: {
     offer: "Besuchern eine Seite anbieten, auf der sie die Zählung ausschalten können",
-    title: "Seite für Besucher",
+    title: "Opt-out-Seite",
     explain:
       "Auf dieser Seite können Besucher die Zählung für ihren Browser aus- und wieder einschalten. Ein Cookie wird nur in Browsern gespeichert, in denen die Zählung ausgeschaltet ist.",
     copyAddress: "Adresse kopieren",
@@ -62,7 +62,7 @@ const sites = {
       "Browser speichert diese Entscheidung dann 400 Tage lang in einem Cookie.",
     copyText: "Text kopieren",
     rotate:
-      "Die Seite für Besucher erhält eine neue Adresse. Besucher, die die Zählung ausgeschaltet haben, werden wieder gezählt, bis sie die Zählung auf der neuen Seite erneut ausschalten.",
+      "Die Opt-out-Seite erhält eine neue Adresse. Besucher, die die Zählung ausgeschaltet haben, werden wieder gezählt, bis sie die Zählung auf der neuen Seite erneut ausschalten.",
   },
   save: "Speichern",
   saved: "Gespeichert.",
@@ -91,7 +91,7 @@ const sites = {
   seenText: "Die Aufrufe werden jetzt gezählt. Der Bericht unten ist live.",
   seenView: (country, page, browser) =>
     `Gerade hat jemand ${page} in ${browser} geöffnet. Land: ${country}. Der Bericht unten ist live.`,
-  onlyBots: "Bisher waren nur Bots da. Sie zählen nicht als Aufrufe.",
+  onlyBots: "Bisher kamen nur Bots. Deren Besuche zählen nicht als Aufrufe.",
   look: "Jetzt prüfen",
   advice: {
     title: "Nach fünf Minuten noch kein Aufruf? Häufige Ursachen:",
@@ -107,7 +107,7 @@ const sites = {
   rotateWhy: "Sinnvoll, wenn jemand gefälschte Aufrufe an den Pfad sendet oder ein Werbeblocker ihn sperrt.",
   rotateTitle: (host) => `Zählpfad von ${host} wechseln?`,
   rotateWhat:
-    "Sie erhalten einen neuen Pfad und ein neues Snippet. Setzen Sie das neue Snippet in Ihre Seiten ein. Aufrufe mit dem alten Snippet werden noch einige Wochen gezählt. Diese Seite zeigt dann das genaue Datum.",
+    "Sie erhalten einen neuen Pfad und ein neues Snippet. Setzen Sie das neue Snippet in Ihre Seiten ein. Aufrufe mit dem alten Snippet werden noch einige Wochen gezählt. Das genaue Datum steht danach auf dieser Seite.",
   retiring: "Alte Pfade, auf denen Aufrufe noch gezählt werden",
   until: (day) => `bis ${day}`,
   remove: "Website löschen",

@@ -14,9 +14,9 @@ export default {
   token: {
     title: "Create a bootstrap token",
     intro:
-      "Cloudflare's form for this account opens with these permissions filled in. Set the expiry date. If a permission is missing in the form, add it.",
+      "Cloudflare's form for this account opens with these permissions filled in. Set the expiry date. If a permission is missing from the form, add it.",
     anyIntro:
-      "Cloudflare's form opens with these permissions filled in. Select the account and set the expiry date. If a permission is missing in the form, add it.",
+      "Cloudflare's form opens with these permissions filled in. Select the account and set the expiry date. If a permission is missing from the form, add it.",
     open: "Open Cloudflare's form",
     ends: "Expiry date: tomorrow",
     missing: "missing",
@@ -38,7 +38,7 @@ export default {
     nameHint: "The account's name in this service. By default, it is the name at Cloudflare.",
     location: "Database location",
     locationHint:
-      "Choose a region near your visitors. Automatic: near this service. You cannot change the region later.",
+      "Choose a region near your visitors. “Automatic” chooses one near this service. You cannot change the region later.",
     paste: "Paste the token",
     submit: "Connect",
     asking: "Checking with Cloudflare…",
@@ -131,7 +131,7 @@ export default {
       "The Worker has not reported since it was installed. Cloudflare can take 15 minutes to start a new cron trigger.",
     crons_stopped: "The Worker is counting, but its cron trigger has not run for two hours. Reinstall the Worker.",
     daily_limit:
-      "Today's free database rows are used up. New changes to sites and links take effect after midnight UTC.",
+      "Today's free quota of database rows is used up. New changes to sites and links take effect after midnight UTC.",
   },
 
   plan: {
@@ -223,7 +223,7 @@ export default {
     dropped: "Not counted",
   },
   reasons: {
-    budget: "the day's free database rows were used up",
+    budget: "the day's free quota of database rows was used up",
     invalid: "not sent by our snippet",
     unknown_target: "unknown site or link",
     too_old: "arrived after the day was closed",
@@ -306,7 +306,7 @@ export default {
     submit: "Disconnect",
     asking: "Disconnecting…",
     done: "Disconnected",
-    clean: "Everything was removed from the Cloudflare account.",
+    clean: "Everything that the service installed was removed from the Cloudflare account.",
     cleanButToken:
       "The Worker, the database and the routes were removed from the Cloudflare account. Only the working token remains, because it cannot delete itself.",
     kept: "The totals and reports for its sites and links are kept:",

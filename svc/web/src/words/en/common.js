@@ -60,7 +60,7 @@ const common = {
   },
   leaving: {
     title: "Leave this page?",
-    text: "Your changes have not been sent and will be lost.",
+    text: "Your changes have not been saved and will be lost.",
     once: "This information is shown only once.",
     stay: "Stay",
     leave: "Leave",

@@ -87,7 +87,7 @@ const errors = {
     "The host is more than one label below its zone. Cloudflare's free certificate does not cover it.",
     "Choose a host directly below the zone, or order a certificate for this host from Cloudflare.",
   ],
-  internal: ["The service failed.", "Contact the operator and quote the error ID."],
+  internal: ["An internal error occurred.", "Contact the operator and quote the error ID."],
 };
 
 export default errors;

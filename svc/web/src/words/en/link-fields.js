@@ -4,7 +4,7 @@ import { plural } from "../../format.js";
 
 const linkFields = {
   title: "Title",
-  titleHint: "Lists show it instead of the code. Visitors do not see it.",
+  titleHint: "Shown in lists instead of the code. Visitors do not see it.",
   suggest: "Suggest a title",
   suggested: "The title of the destination was filled in.",
   noTitle: "The destination has no title, or cannot be read.",

@@ -31,7 +31,7 @@ export default {
   deleteAutomatic: "The service created this note. If you delete it, the service will not create it again.",
   day: "Day (UTC)",
   text: "Note",
-  on: "Show with",
+  on: "Show for",
   targets: { site: "this site", link: "this link", account: "all sites and links of the account" },
   save: "Save",
   edit: "Edit",

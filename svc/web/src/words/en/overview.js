@@ -32,7 +32,7 @@ export default {
     title: "Needs attention",
     refused: "Emails are rejected",
     refusedText: "Mail servers reject this address, so you do not receive notifications.",
-    seePage: "Open the page to see the cause and what to do.",
+    seePage: "Open the account's page to see the cause and what to do.",
     tokenEnds: "Token expires soon",
     tokenEndsAt: (/** @type {string} */ moment) => `Renew it before ${moment}.`,
     warning: "Warning",

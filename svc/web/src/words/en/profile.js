@@ -29,12 +29,12 @@ export default {
   changeEmail: "Change email address",
   newEmail: "New email address",
   pendingEmail: (/** @type {string} */ email, /** @type {string} */ moment) =>
-    `Waiting for confirmation: your email address will change to ${email} when you open the link in the email to this address. The link works until ${moment}.`,
+    `Waiting for confirmation: to change your email address to ${email}, open the link that we sent there. The link works until ${moment}.`,
   cancelEmail: "Cancel change",
   yourPassword: "Your password",
   sendLink: "Send link",
   linkSent: (/** @type {string} */ email) =>
-    `If ${email} can be used, we sent a link to it. Your email address changes when you open the link.`,
+    `If ${email} is available, we sent a link to it. Your email address changes when you open the link.`,
   oldPassword: "Current password",
   setPassword: "Change password",
   passwordSet: "Password changed. All your other sessions were ended.",
@@ -64,7 +64,7 @@ export default {
     order: [
       "You are signed out everywhere, and your API keys stop working.",
       "Every Cloudflare account is disconnected: its routes, Worker and database are removed.",
-      "Your totals are deleted first, and then all other data.",
+      "Your totals are deleted, followed by all other data.",
       "Anything that could not be removed is listed at the end. The list is shown only once.",
     ],
     minutes: "This usually takes seconds, or minutes with many accounts. You cannot undo the deletion.",

@@ -63,7 +63,7 @@ export default {
       minimum: (/** @type {number} */ value) => `at least ${value}`,
       maximum: (/** @type {number} */ value) => `at most ${value}`,
       multipleOf: (/** @type {number} */ value) => `a multiple of ${value}`,
-      minItems: (/** @type {number} */ count) => `at least ${count} items`,
+      minItems: (/** @type {number} */ count) => plural(count, { one: "at least 1 item", other: "at least # items" }),
       maxItems: (/** @type {number} */ count) => `at most ${count} items`,
       minProperties: (/** @type {number} */ count) =>
         plural(count, { one: "at least one field", other: "at least # fields" }),

@@ -43,8 +43,8 @@ export default {
   asnsHint: "Networks of internet providers or companies, separated by commas, up to 20. Example: AS64496.",
   gpc: "Respect Global Privacy Control and Do Not Track",
   optOut: {
-    offer: "Offer visitors a page to turn counting off",
-    title: "Page for visitors",
+    offer: "Offer visitors an opt-out page",
+    title: "Opt-out page",
     explain:
       "On this page, visitors can turn counting off for their browser, and on again. Only a browser in which counting is off stores a cookie.",
     copyAddress: "Copy address",
@@ -55,7 +55,7 @@ export default {
       "choice in a cookie for 400 days.",
     copyText: "Copy text",
     rotate:
-      "The page for visitors gets a new address. Visitors who have turned counting off are counted again until they turn it off on the new page.",
+      "The opt-out page gets a new address. Visitors who have turned counting off are counted again until they turn it off on the new page.",
   },
   save: "Save",
   saved: "Saved.",
@@ -99,7 +99,7 @@ export default {
   rotateWhy: "Change the path if someone sends fake views to it, or if an ad blocker blocks it.",
   rotateTitle: (/** @type {string} */ host) => `Change the tracking path of ${host}?`,
   rotateWhat:
-    "You get a new path and snippet. Put the new snippet on your pages. Views from the old snippet are counted for a few more weeks. This page then shows the exact date.",
+    "You get a new path and snippet. Put the new snippet on your pages. Views from the old snippet are counted for a few more weeks. After the change, this page shows the exact date.",
   retiring: "Old paths on which views are still counted",
   until: (/** @type {string} */ day) => `until ${day}`,
   remove: "Delete site",

@@ -12,6 +12,6 @@ export default {
   nothing: "Nothing arrived on this day",
   unavailable: "Statement of counts not available",
   unknown: "No statement of counts for this day",
-  soon: "The statement of counts follows within an hour",
+  soon: "Statement of counts available within an hour",
   full: "Statement of counts",
 };
