@@ -391,7 +391,7 @@ CATALOGUE: dict[Code, Meaning] = {
         " Worker keeps counting.",
     ),
     "cron_limit": _not_ready(
-        "The Cloudflare account has no free cron trigger.",
+        "The Cloudflare account has reached its limit on cron triggers.",
         "Delete a cron trigger of another Worker, then install the Worker again.",
     ),
     "subdomain_required": _not_ready(
@@ -419,7 +419,7 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_host_certificate": _not_ready(
         "The link host has no valid certificate.",
-        "Check under SSL/TLS in the Cloudflare dashboard that an active edge certificate covers the host.",
+        "In the Cloudflare dashboard, under SSL/TLS, check that an active edge certificate covers the host.",
     ),
     "link_host_redirected": _not_ready(
         "A rule redirects visitors of the link host.",

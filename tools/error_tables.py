@@ -17,9 +17,9 @@ _STORED = ("| code | meaning | remedy | error of a request |", "| --- | --- | --
 _BETWEEN = """\
 ## Errors of accounts, operations, sites and link hosts
 
-These codes appear in the `error` field of an object. If a request fails for one of these reasons, its error has
-the code in the last column, and `details.reason` contains the code in the first column. The `error` field can also
-contain codes from the first table. `route_conflict` and `route_not_ours` occur only in this field."""
+These codes appear in the `error` field of an object. If a request fails for one of these reasons, its error has the
+code in the last column, and `details.reason` contains the code in the first column. The `error` field can also contain
+codes from the first table. `route_conflict` and `route_not_ours` occur only in this field."""
 
 
 def tables() -> str:

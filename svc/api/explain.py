@@ -41,8 +41,8 @@ class AskedClick(Body):
     )
     method: Literal["GET", "HEAD"] | None = Field(
         None,
-        description="The method of the request. Default: `GET`. The Worker rejects all other methods with 405 and does"
-        " not count these requests.",
+        description="The method of the request. Default: `GET`. The Worker rejects requests with other methods than GET"
+        " and HEAD with 405, and does not count them.",
     )
 
 

@@ -36,7 +36,7 @@ def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
         shared,
         "delete",
         "delete a user and all of the user's data",
-        "The running service disconnects the user's accounts and deletes all data. This cannot be undone."
+        "The running service disconnects the user's accounts and deletes the user's data. This cannot be undone."
         " The command waits for the result, and lists the resources that remain at Cloudflare.",
     )
     add_email(delete)

@@ -73,7 +73,7 @@ def scaled(picture: Raster, width: int, height: int) -> Raster:
 
 
 def _averaged(rows: Sequence[bytes], lefts: Sequence[int]) -> bytes:
-    """Return one row with the averages of `rows`, in columns that begin at `lefts`.
+    """Average `rows` into one row of pixels. Each pixel covers the columns from one value of `lefts` to the next.
 
     Transparent pixels do not affect the color.
     """

@@ -159,7 +159,7 @@ class WorkerDay:
             reasons[entry] = reasons.get(entry, NONE) + events  # type: ignore[index,call-overload]  # one of them
 
     def wait(self, target: str, events: Events) -> None:
-        """Add events of `target` that are waiting to be folded."""
+        """Record further events of `target` that are waiting to be folded."""
         self.waiting[target] = self.waiting.get(target, NONE) + events
 
     def counted_drops(self, targets: Iterable[str]) -> dict[DropReason, int]:

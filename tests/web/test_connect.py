@@ -46,7 +46,7 @@ def token(**wanted: Any) -> Callable[[World, Customer], str]:
 
 
 def rude(**settings: str) -> Callable[[World, Customer], str]:
-    """Return a function that makes the platform fail in one way, and returns a valid token."""
+    """Return a function that makes the platform fail in this way and returns a valid token."""
 
     def made(world: World, customer: Customer) -> str:
         polite = {"minting": "all_zones", "renamed_permission": ""}

@@ -69,14 +69,14 @@ def test_chosen_language_becomes_that_of_the_profile(browser: Browser, cyd: Plac
     with signed_in_tab(browser, cyd, CYD) as tab:
         tab.goto(f"{cyd.url}/profile")
         shown_in(tab, "en")
-        expect(tab.get_by_text("Emails to you are in")).to_have_count(0)
+        expect(tab.get_by_text("You receive emails in")).to_have_count(0)
         choice(tab).select_option("de")
         shown_in(tab, "de")
         tab.get_by_text("E-Mails an Sie sind auf Deutsch.").wait_for()
         assert language_of(profile) == "de"
         choice(tab).select_option("browser")
         shown_in(tab, "en")
-        tab.get_by_text("Emails to you are in English.").wait_for()
+        tab.get_by_text("You receive emails in English.").wait_for()
         assert language_of(profile) == "en"
         tab.goto(f"{cyd.url}/events")
         expect(tab.get_by_role("rowheader", name="Email settings changed").first).to_be_visible()
@@ -86,10 +86,10 @@ def test_choice_of_a_browser_comes_before_the_profile(browser: Browser, cyd: Pla
     with signed_in_tab(browser, cyd, CYD) as tab:
         tab.goto(f"{cyd.url}/profile")
         choice(tab).select_option("en")
-        tab.get_by_text("Emails to you are in English.").wait_for()
+        tab.get_by_text("You receive emails in English.").wait_for()
         profile.call("PATCH", "/v1/me", {"language": "de"})
         tab.reload()
-        tab.get_by_text("Emails to you are in German.").wait_for()
+        tab.get_by_text("You receive emails in German.").wait_for()
         shown_in(tab, "en")
         expect(choice(tab)).to_have_value("en")
 
@@ -126,7 +126,7 @@ def test_language_that_cannot_be_stored_shows_an_error(browser: Browser, cyd: Pl
         shown_in(tab, "de")
         tab.unroute(ME)
         choice(tab).select_option("en")
-        tab.get_by_text("Emails to you are in English.").wait_for()
+        tab.get_by_text("You receive emails in English.").wait_for()
         expect(tab.get_by_role("alert")).to_have_count(0)
     assert language_of(profile) == "en"
 
@@ -143,7 +143,7 @@ def test_last_of_several_quick_choices_is_stored(browser: Browser, cyd: Place, p
         choice(tab).select_option("en")
         shown_in(tab, "en")
         held[0].continue_()
-        tab.get_by_text("Emails to you are in English.").wait_for()
+        tab.get_by_text("You receive emails in English.").wait_for()
     assert language_of(profile) == "en"
 
 

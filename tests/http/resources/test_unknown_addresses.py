@@ -51,7 +51,7 @@ async def test_unknown_address_gets_no_email_and_a_user_is_notified_of_a_second_
     ("path", "more"), [("password-reset", {}), ("confirm/resend", {}), ("sign-up", {"password": PASSWORD})]
 )
 async def test_store_does_the_same_work_for_known_and_unknown_addresses(store, clock, tmp_path, path, more, language):
-    """The known user may have chosen a language, which differs from the language of the requests."""
+    """The known user may have chosen a language other than that of the requests."""
     recording = RecordingStore(store)
     async with open_world(recording, clock, tmp_path) as world:
         await a_confirmed_user(world)

@@ -202,7 +202,7 @@ export default {
     root: "Visitors to the host itself",
     notFound: "Unknown codes and paths",
     page: "Show a short “not found” page",
-    explain: "Redirect these visitors to a page of your website. If a field is empty, they see a short page instead.",
+    explain: "Redirect these visitors to a page on your website. If a field is empty, they see a short page instead.",
     change: "Change redirects",
     submit: "Save",
   },

@@ -9,7 +9,7 @@ export default {
   title: "Import earlier totals",
   explain: "Import another product's daily totals from its export, or from a table with the columns day and views.",
   file: "Exported file",
-  fileHint: "CSV, JSON, ZIP or gzip. Only days before you added the site or link here are imported.",
+  fileHint: "CSV, JSON, ZIP or gzip. Only days before the site or link was added are imported.",
   several: "Does the file contain several Umami websites?",
   website: "Website ID",
   websiteHint: "The ID of the website to import, as in the column website_id.",

@@ -21,7 +21,7 @@ export default {
   theme: "Theme",
   language: "Language",
   asBrowser: "Browser default",
-  emails: { en: "Emails to you are in English.", de: "Emails to you are in German." },
+  emails: { en: "You receive emails in English.", de: "You receive emails in German." },
   shortcuts: "Keyboard shortcuts",
   shortcutsHint: "Single keys such as j, k or n. Press ? to see all of them.",
   on: "On",
@@ -75,7 +75,7 @@ export default {
     tokens: "Tokens to revoke",
     tokensText:
       "The service could not delete these tokens. Revoke them in the Cloudflare dashboard under Manage Account → Account API Tokens.",
-    left: "Remaining at Cloudflare",
+    left: "Resources that remain at Cloudflare",
     done: "Done",
   },
 };
