@@ -91,7 +91,7 @@ def _http_url(value: str) -> str:
     if value and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ValueError("must be an http or https URL")
     if not re.fullmatch(r"[!-~]*", value):
-        raise ValueError("must contain only ASCII characters and no spaces; write other host names as xn--…")
+        raise ValueError("must contain only ASCII characters and no spaces; write non-ASCII host names as xn--…")
     if parts.username is not None or "?" in value or "#" in value:
         raise ValueError("must not contain a user name, a password, ? or #, because paths are appended to it")
     return value.rstrip("/")
@@ -109,7 +109,10 @@ def _https_url(value: str) -> str:
     if not value:
         return value
     if len(value) > _LONGEST_URL or not _URL_CHARACTERS.fullmatch(value):
-        raise ValueError(f"must be a URL of at most {_LONGEST_URL:_} characters; percent-encode other characters")
+        raise ValueError(
+            f"must be a URL of at most {_LONGEST_URL:_} characters; percent-encode characters that RFC 3986 does not"
+            " allow"
+        )
     parts = _split_url(value)
     if parts.scheme != "https" or not _HOST.fullmatch(parts.hostname or ""):
         raise ValueError("must be an https URL, e.g. https://example.com/imprint")
@@ -190,7 +193,7 @@ class StoreConfig(_Section):
 
     @property
     def engine(self) -> Literal["sqlite", "postgres"]:
-        """The store's database engine. Raises ConfigError if no engine has the URL's scheme."""
+        """The store's database engine. Raises ConfigError if the URL's scheme is not supported."""
         url = self.url.get_secret_value()
         if url.startswith("sqlite:///"):
             return "sqlite"
@@ -397,7 +400,7 @@ class Config(_Section):
         problem = public_url_problem(push_url)
         if problem is None:
             return None
-        return f"workers cannot push to {push_url!r}: {problem}; set [http] base_url or [worker] push_url"
+        return f"Workers cannot push to {push_url!r}: {problem}; set [http] base_url or [worker] push_url"
 
 
 def public_url_problem(url: str) -> str | None:

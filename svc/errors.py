@@ -298,14 +298,14 @@ CATALOGUE: dict[Code, Meaning] = {
     "invalid_bootstrap": Meaning(
         422,
         "Cloudflare does not accept the bootstrap token for this account.",
-        "Check the account id, and create a new bootstrap token in this account. The URL in details.token_page opens"
-        " the form.",
+        "Check the account id. Then open the URL in details.token_page and create a new bootstrap token in this"
+        " account.",
     ),
     "bootstrap_permission_error": Meaning(
         422,
         "The bootstrap token lacks permissions; details.missing lists them.",
         "Create a bootstrap token with Account Settings: Read, Account API Tokens: Edit and the permissions in"
-        " details.missing. The URL in details.token_page opens the form with these permissions selected.",
+        " details.missing. The URL in details.token_page opens a form with these permissions selected.",
     ),
     "zone_not_found": Meaning(
         422,
@@ -346,8 +346,8 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "renew_lost": Meaning(
         502,
-        "The service does not know whether the token was renewed; details.revoke_token names the token to delete.",
-        "Delete that token in the Cloudflare dashboard, then renew again.",
+        "The service does not know whether the token was renewed; details.revoke_tokens lists the tokens to delete.",
+        "Delete these tokens in the Cloudflare dashboard, then renew again.",
     ),
     "cloudflare_unavailable": Meaning(503, "Cloudflare returned an error or could not be reached.", _TRY_AGAIN),
     "service_full": Meaning(503, "The service has reached its maximum number of accounts.", "Contact the operator."),
@@ -386,7 +386,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "Rename or delete that Worker or database in the Cloudflare dashboard, then retry the installation.",
     ),
     "schema_newer": _not_ready(
-        "A newer version of the service created the Worker's database; nothing was changed.",
+        "A newer version of the service created the Worker's database, so nothing was changed.",
         "Ask the operator to run a version of the service that supports the schema in details.schema. The installed"
         " Worker keeps counting.",
     ),
@@ -514,7 +514,7 @@ class ServiceError(Exception):
     def to_note(self) -> ErrorNote:
         """Return the error in the form that is stored.
 
-        It keeps its own code, even if responses replace the code (`shown_as`).
+        The stored form keeps the error's own code, even if responses replace the code (`shown_as`).
         """
         return ErrorNote(self.code, self.message, self.details)
 

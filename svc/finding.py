@@ -163,7 +163,7 @@ WORDS: Mapping[FindingKind, Words] = {
         "configuration",
         _AS_STORED,
         "is at version {version} instead of {given}: the database was restored to an earlier state outside the"
-        " service, and unreported counts since that state are lost",
+        " service, so later counts that were not yet reported are lost",
     ),
     "configuration_differs": Words(
         "configuration",

@@ -151,8 +151,8 @@ ACCOUNTS_BEHIND = GaugeMetric(
 )
 ACTORS = GaugeMetric(
     "svc_actors",
-    "Account actors. `known`: all actors; `running`: those with a running task; `scheduled`: those whose next run has a"
-    " due time.",
+    "Account actors, each of which runs the operations and recurring tasks of one account. `known`: all actors;"
+    " `running`: those with a running task; `scheduled`: those whose next run has a due time.",
     {"state": ("known", "running", "scheduled")},
 )
 MAILBOX_WAITING = GaugeMetric(

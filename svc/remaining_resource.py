@@ -56,7 +56,7 @@ _WHYS: Mapping[LeftWhy, str] = {
     "unreachable": "Cloudflare returned an error or could not be reached",
     "daily_limit": "the account has used up today's free quota of database rows",
     "refused": "Cloudflare refused: {said}",
-    "right_missing": "the working token lacks the permission",
+    "right_missing": "the working token lacks the required permission",
     "token_dead": "the working token no longer works",
     "token_missing": "the service has no working token for the account",
     "token_unreadable": "the service cannot decrypt the stored working token",
@@ -64,7 +64,7 @@ _WHYS: Mapping[LeftWhy, str] = {
     "changed": "it was changed outside the service",
     "leads_elsewhere": "it points to the Worker {holder}",
     "leads_nowhere": "it does not point to any Worker",
-    "leads_to_not_ours": "it points to the Worker {holder}, but the service did not create it",
+    "leads_to_not_ours": "the service did not create this route, which points to the Worker {holder}",
     "may_be_alive": "an interrupted attempt may have left it valid, and the service has no permission to delete tokens",
     "alive_until": "it may be valid until {until}",
 }

@@ -17,8 +17,8 @@ CONFIGURATION, REPORTS = "the Worker's configuration", "the Worker's reports"
 AS_UPLOADED = "is unchanged since the service uploaded it"
 AS_STORED = "matches the service's store"
 RESTORED = (
-    "is at version 3 instead of 7: the database was restored to an earlier state outside the service, and"
-    " unreported counts since that state are lost"
+    "is at version 3 instead of 7: the database was restored to an earlier state outside the service, so"
+    " later counts that were not yet reported are lost"
 )
 LINK_HOST, SERVED, AT_HOST = "the link host go.example", "shows visitors the Worker's response", {"host": "go.example"}
 LOST = "which were deleted outside the service; their unreported counts are lost"

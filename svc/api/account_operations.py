@@ -20,8 +20,8 @@ _BOOTSTRAP_FIELD = (
     "An API token of the Cloudflare account, with the permissions *Account Settings: Read* and *Account API Tokens:"
     " Edit*. Set the token to expire after one day. `x-token-page` in `/openapi.json` is the URL of Cloudflare's form"
     " with these permissions already filled in. The service uses the token only for this request, and never stores it."
-    " If the request succeeds, the service deletes the token at Cloudflare. After a permanent failure, the token may"
-    " still be valid; `details.bootstrap_token` says so."
+    " If the request succeeds, the service deletes the token at Cloudflare. If an error contains"
+    " `details.bootstrap_token`, the token is still valid: use it for the next attempt, or delete it."
 )
 # Error codes of endpoints that accept a bootstrap token.
 _BOOTSTRAP_CODES: tuple[Code, ...] = (
@@ -96,8 +96,8 @@ CONNECT = Endpoint(
     summary="Connect a Cloudflare account",
     description="The service checks the bootstrap token, creates its own working token with only the permissions that"
     " it needs, deletes the bootstrap token, and installs the Worker. Poll the account until its `state` is `ready`."
-    " After a 503 `cloudflare_unavailable`, send the same request again to continue. An account that the service"
-    " has already added stays `pending` until then.",
+    " After a 503 `cloudflare_unavailable`, send the same request again to continue. Until you do, an account"
+    " that the service has already added stays `pending`.",
     scopes=("accounts",),
     body=Connect,
     response=OneAccount,

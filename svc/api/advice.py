@@ -28,7 +28,7 @@ class MetricAdvice(ResponseBody):
     busiest: Busiest
     forecast: Day | None = Field(
         description="The day on which usage will reach the limit if the trend continues. Null if this is more than 30"
-        " days away, if usage is not growing, or if fewer than 14 days are known."
+        " days away, if usage is not growing, or if the usage of fewer than 14 days is known."
     )
 
 
@@ -49,7 +49,7 @@ class Advice(ResponseBody):
     )
     unavailable: tuple[Unread, ...] = Field(description="The data that could not be read in full.")
     suggest: Suggestion | None = Field(
-        description="The setting to lower so that the database becomes smaller: `shorter_hourly_retention` means"
+        description="The setting to lower in order to shrink the database: `shorter_hourly_retention` means"
         " `days_kept`, and `shorter_month_retention` means `months_kept`. The service suggests `months_kept` only if"
         " the account is more than eight months old, and either the size is forecast to reach the limit or `days_kept`"
         " is already at its minimum. Null if the size of the database is not the only problem, if data could not be"

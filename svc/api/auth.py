@@ -182,9 +182,9 @@ REFRESH = Endpoint(
     path="/auth/refresh",
     tag="sign-in",
     summary="Exchange the refresh token for new tokens",
-    description="The old tokens stop working. A second tab, or a retry after a lost response, gets the same new tokens"
-    " if it sends the old cookie within 30 s after the exchange, or the new cookie within 60 s. If the old cookie is"
-    " used later, the service ends the session.",
+    description="The old tokens stop working. However, a second tab, or a retry after a lost response, still gets the"
+    " same new tokens if it sends the old cookie within 30 s after the exchange, or the new cookie within 60 s. If the"
+    " old cookie is used later, the service ends the session.",
     access="cookie",
     body=EmptyBody,
     response=NewSession,

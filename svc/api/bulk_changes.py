@@ -69,7 +69,7 @@ class LinkSelection(Body):
 
 
 class LinksChange(LinkSelection):
-    """Changes to many links. `set` applies first, then `remove_tags`, then `add_tags`."""
+    """Changes to many links. `set` is applied first, then `remove_tags`, then `add_tags`."""
 
     set: LinkChange | None = Field(None, description="The fields to change, as in PATCH /v1/links/{link_id}.")
     add_tags: Tags = Field((), description="Tags to add. Default: `[]`.")

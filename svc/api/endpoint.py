@@ -24,7 +24,7 @@ Q = TypeVar("Q", bound=Query, default=NoQuery)
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Tag = Literal["sign-in", "me", "events", "keys", "accounts", "sites", "links", "reports", "shares", "worker", "service"]
-# user: a sign-in session, or an API key with one of `scopes`. session: a sign-in session only. Worker: an installed
+# user: a sign-in session, or an API key with one of `scopes`. session: a sign-in session only. worker: an installed
 # Worker, which sends its key. cookie: the refresh cookie of a sign-in session. anybody: no credential is needed.
 Access = Literal["user", "session", "worker", "cookie", "anybody"]
 
@@ -58,7 +58,7 @@ class Endpoint(Generic[B, Q]):
     `body`: None if the endpoint ignores the body.
     `response`: the JSON response; None if the endpoint has only other `media_types`.
     `cookies`: the response may set cookies.
-    `signs_out`: the endpoint may end the caller's session. The response then has the header Clear-Site-Data.
+    `signs_out`: the endpoint may end the caller's session. If it does, the response has the header Clear-Site-Data.
     `action`: the event that a write records (svc/api/events.py), or "nothing".
     `addition`: the endpoint is not part of the original API specification.
     `leaving`: the endpoint deletes the user, so the service stores no response for an Idempotency-Key. Until the

@@ -41,8 +41,8 @@ class AskedClick(Body):
     )
     method: Literal["GET", "HEAD"] | None = Field(
         None,
-        description="The method of the request. Default: `GET`. The Worker rejects requests with other methods than GET"
-        " and HEAD with 405, and does not count them.",
+        description="The method of the request. Default: `GET`. The Worker responds to methods other than GET and HEAD"
+        " with 405, and does not count these requests.",
     )
 
 
@@ -58,7 +58,7 @@ class CountedAs(ResponseBody):
         " `outside`. Absent for views."
     )
     source: str = Field(
-        description="The key in the `sources` breakdown. Empty for direct visits, and if the click is not a view."
+        description="The key in the `sources` breakdown. Empty for direct visits, and for clicks that are not views."
     )
     device: str
     browser: str
@@ -102,8 +102,9 @@ EXPLAIN = Endpoint(
     action="nothing",
     summary="Explain where a click leads and how it is counted",
     description="The service evaluates the click exactly as the Worker does once it has the current version of the"
-    " link (`config` is `synced`). The request itself is not counted. Other headers cannot be specified, so you cannot"
-    " use this request to explain prefetches or clicks on links on other websites (`Referer`).",
+    " link (`config` is `synced`). The request itself is not counted. The headers `User-Agent` and `Accept-Language`"
+    " are the only ones that you can specify, so this request cannot explain prefetches, or clicks on links on other"
+    " websites (`Referer`).",
     scopes=("links",),
     body=AskedClick,
     response=ExplainedClick,

@@ -289,9 +289,9 @@ _USER_TEXTS = ("title", "note")
 def csv_lines(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV (RFC 4180).
 
-    Cells are not escaped here, because an import would not accept an escaped code. No cell in an export begins with
-    =, + or @: `cells_of` escapes titles and notes. Link codes can begin with -, but they cannot contain the characters
-    that a formula needs to call a function or fetch a URL.
+    Cells are not escaped here, because an import would not accept an escaped link code. No cell in an export begins
+    with =, + or @: `cells_of` escapes titles and notes. Link codes can begin with -, but they cannot contain the
+    characters that a formula needs to call a function or fetch a URL.
     """
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerows(rows)
@@ -371,5 +371,5 @@ To import the data into another installation of the service, ask its operator fo
    their rules, period, split and texts. To import the links of a different account,
    add --of and the edge_account_id of that account.
 4. Totals: svc import totals daily_totals.csv --user you@example.com --apply
-   This imports the days before the site or link was created there.
+   This imports the days before the site or link was created in that installation.
 """

@@ -66,7 +66,7 @@ class LedgerTarget(ResponseBody):
         " new totals."
     )
     pushed: EventCounts | None = Field(description="The last total that the Worker sent and the service confirmed.")
-    stored: EventCounts = Field(description="The total in the service's store, without imported days.")
+    stored: EventCounts = Field(description="The total in the service's store, without imported counts.")
     agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
     fault: Fault | None = Field(
         description="The first step of counting whose number differs. Null if all numbers agree."

@@ -163,7 +163,7 @@ class OneLinkHostUsage(ResponseBody):
 
 
 _DISABLED = (
-    "While the operator has disabled any link of the account, a request that sets `not_found_url` fails with"
+    "While any link of the account is disabled by the operator, a request that sets `not_found_url` fails with"
     " `link_disabled`."
 )
 

@@ -52,7 +52,7 @@ def _tags(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(values)))
 
 
-# White space at the ends of a title or note is removed. A text without visible characters is "".
+# White space at the ends of a title or note is removed. A text without visible characters becomes "".
 LinkTitle = Annotated[
     str,
     Field(max_length=MAX_TITLE_CHARS, pattern=TITLE_PATTERN),

@@ -253,7 +253,7 @@ class Link(ResponseBody):
 
 
 class LinkList(ResponseBody):
-    """A page of links. A link that exists from your first page request to the last appears on exactly one page."""
+    """A page of links. A link that exists during all of your page requests appears on exactly one page."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field("Present if there may be more links. The next page can be empty.")
@@ -344,8 +344,8 @@ RESTORE = Endpoint(
     action="link.restore",
     summary="Restore a deleted link",
     description="The link has the same id, code and totals as before. If another link now has the same code, the"
-    " response is `link_exists`. If the link was deleted more than 30 days ago, or with its account, the response is"
-    " `not_found`. If the link is not deleted, the request changes nothing.",
+    " response is `link_exists`. If the link was deleted more than 30 days ago, or together with its account, the"
+    " response is `not_found`. If the link is not deleted, the request changes nothing.",
     scopes=("links",),
     body=EmptyBody,
     response=OneLink,

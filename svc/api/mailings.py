@@ -103,8 +103,8 @@ class OneMailings(ResponseBody):
 _PUT = (
     "A new recipient gets an email with a link, and gets reports after opening the link and confirming. The user's own"
     " address needs no confirmation. If you repeat the request, recipients who have not confirmed get another email"
-    " with a link. In 24 hours, the service sends at most one of these emails to each address, and at most ten for each"
-    " user. A recipient who has unsubscribed stays unsubscribed."
+    " with a link. Within 24 hours, the service sends at most one of these emails to each address, and at most ten for"
+    " each user. A recipient who has unsubscribed stays unsubscribed."
 )
 _EXAMPLE = {"weekly": True, "monthly": False, "recipients": [{"email": "ann@example.com", "language": "de"}]}
 

@@ -182,7 +182,7 @@ LEAVE = Endpoint(
     path="/v1/me",
     tag="me",
     action="nothing",  # no event, because the user's events are deleted with the user
-    summary="Delete the user and all stored data",
+    summary="Delete the user and all of the user's data",
     description="The service disconnects all accounts, as DELETE /v1/accounts/{id} does, and deletes the user with all"
     " sites, links, totals and keys. To keep the data, first use GET /v1/export. As soon as the service has verified"
     " the password, API keys and sessions stop working, and the email address becomes available for a new user. The"

@@ -25,12 +25,12 @@ class Words(NamedTuple):
 
 
 WORDS: Mapping[NoteKind, Words] = {
-    "imported": Words("Counts up to {until} were imported from another product. This service counted the later days."),
+    "imported": Words("Counts up to {until} were imported from another product. Later counts are from this service."),
     "snippet_rotated": Words("Snippet replaced. Views with the old snippet are counted until {until}."),
     "worker_updated": Words("Worker updated."),
     "hours_refused": Words(
-        "Cloudflare's daily limit was almost reached, so hourly counts are missing for {hours} h. The day's total is"
-        " complete."
+        "Most of the day's free quota of database rows was used, so hourly counts are missing for {hours} h. The day's"
+        " total is complete."
     ),
     "route_missing": Words(
         "The site's route was found missing on {since}. Views are not counted until it is restored.",

@@ -102,7 +102,7 @@ SHOW = Endpoint(
     addition=True,
     summary="Get the counts of all sites and links",
     description="The counts are those that the Workers have sent to the service. Each Worker sends its counts once an"
-    " hour. For this request, the service does not read the Workers' databases. `visitors` is the sum of the daily"
+    " hour. The service does not read newer counts from the Workers' databases. `visitors` is the sum of the daily"
     " visitors of each site and link.",
     scopes=("reports",),
     query=OverviewQuery,

@@ -32,7 +32,7 @@ PROPOSE = Endpoint(
     action="nothing",
     summary="Propose a title",
     description="The service reads the page at this URL, and returns the page's title. The page must be public. The"
-    " service reads titles only for such requests, and the requests do not change any link. A user can send 30 of"
+    " service reads titles only for these requests, which do not change any link. A user can send 30 of"
     " these requests per minute. At most two of them can be in progress at the same time.",
     scopes=("links",),
     body=TitleRequest,

@@ -34,8 +34,8 @@ class PeriodQuery(Query):
     )
     by: Step | None = optional_field(
         "The length of time that each point covers. Weeks begin on Monday. By default, a point covers an hour if the"
-        " period is one day whose hours are available, a day if the period has up to 92 days, a week up to"
-        " 183 days, and a month if the period is longer. A series has at most 1,200 points. Hours are available for the"
+        " period is one day whose hours are available, a day if the period has up to 92 days, a week if it has"
+        " up to 183 days, and a month if it is longer. A series has at most 1,200 points. Hours are available for the"
         " last 40 days, unless the operator has configured a different period."
     )
     compare: Compare | None = optional_field(
@@ -70,8 +70,8 @@ class ReportQuery(RangeQuery):
     """The period and the content of a report."""
 
     statement: Literal["1"] | None = optional_field(
-        "Include the statement of counts for the report's last day. It uses the same read of the Worker's"
-        " database as breakdowns and live counts."
+        "Include the statement of counts for the report's last day. The service reads it from the Worker's database"
+        " together with breakdowns and live counts."
     )
 
 

@@ -47,7 +47,7 @@ LIST = Endpoint(
     tag="me",
     addition=True,
     summary="List your sessions",
-    description="The audit log (`GET /v1/events`) contains the IP address of each sign-in.",
+    description="To find the IP address of a sign-in, use the audit log (`GET /v1/events`).",
     access="session",
     response=SessionList,
 )

@@ -66,7 +66,7 @@ class Shared(ResponseBody):
 
 
 class SharedSite(ResponseBody):
-    """A site of a shared account."""
+    """A site in a shared account."""
 
     id: str
     host: str
@@ -127,7 +127,7 @@ REPORT = Endpoint(
     addition=True,
     summary="Get the counts of a share",
     description="Totals come from the counts that the Worker has sent. For breakdowns, the service reads the Worker's"
-    " database at most once in 5 minutes for each period, regardless of the number of viewers. If the share has"
+    " database at most once every 5 minutes for each period, regardless of the number of viewers. If the share has"
     " `periods`, the request can select one of them, but cannot use `from`, `to` or `compare`. If the share has a"
     f" password, the request needs a token. {_WRONG}",
     access="anybody",
@@ -140,7 +140,7 @@ SITE_PAGE = Endpoint(
     path="/s/{secret}/sites/{site_id}",
     tag="shares",
     addition=True,
-    summary="Show the page of a site of a shared account",
+    summary="Show the page of a site in a shared account",
     description=f"If the request fails, browsers get an error page, and other clients get JSON. {_SITE} If the share"
     f" has a password, every site id gets the same page, so the response does not reveal which sites exist. {_WRONG}",
     access="anybody",
@@ -154,7 +154,7 @@ SITE_REPORT = Endpoint(
     path="/s/{secret}/sites/{site_id}/report",
     tag="shares",
     addition=True,
-    summary="Get the counts of a site of a shared account",
+    summary="Get the counts of a site in a shared account",
     description="The response is the same as for a share of this site, except that `kind` is `account`. If the share"
     " has a password, the request needs a token from `POST /s/{secret}/report`."
     f" {_SITE} {_WRONG}",

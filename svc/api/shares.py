@@ -24,8 +24,8 @@ _PASSWORD = "Viewers have to enter this password."  # noqa: S105  # a descriptio
 _UNTIL = "The last UTC day on which the page is available. It cannot be before today."
 _PERIODS = "The periods that viewers can select. Without this field, they can select any days."
 _LISTS = (
-    "Whether the page can show breakdowns, such as top pages and sources. For a share of an account, the page of each"
-    " site shows the breakdowns of this site."
+    "Whether the page can show breakdowns, such as top pages and sources. For a share of an account, each site's page"
+    " shows that site's breakdowns."
 )
 _EMBED = (
     "The origins of the websites that may show the page in a frame. An origin begins with `https://`; for development,"
@@ -59,7 +59,7 @@ class ShareChange(Body):
         description=f"{_PASSWORD} If you change the password, all viewers have to enter the new one. If the field"
         " is null, the share no longer has a password.",
     )
-    until: NoteDay | None = Field(None, description=f"{_UNTIL} If the field is null, the page has no last day.")
+    until: NoteDay | None = Field(None, description=f"{_UNTIL} If the field is null, the share has no end date.")
     periods: Periods | None = Field(
         None, description="The periods that viewers can select. If the field is null, they can select any days."
     )

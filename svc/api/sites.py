@@ -32,11 +32,11 @@ from svc.model import ConfigState, SiteOrder, SiteState
 from svc.worker import snippet
 
 _NETWORKS = (
-    "IP addresses and networks whose views are not counted, such as those of your own team. The response contains each"
-    " network in its canonical form: without host bits, and without a prefix length if it is a single address."
+    "IP addresses and networks from which views are not counted, such as those of your own team. The response contains"
+    " each network in its canonical form: without host bits, and without a prefix length if it is a single address."
 )
-_COUNTRIES = "Countries whose views are not counted, as ISO 3166-1 alpha-2 codes."
-_ASNS = "Numbers of the autonomous systems (networks of providers and companies) whose views are not counted."
+_COUNTRIES = "Countries from which views are not counted, as ISO 3166-1 alpha-2 codes."
+_ASNS = "Numbers of the autonomous systems (networks of providers and companies) from which views are not counted."
 
 _OPT_OUT = (
     "Offer visitors a page at `https://<host><path>/off` on which they can turn counting off for their browser. The"

@@ -26,9 +26,9 @@ Answers = dict[tuple[str, str], Value]
 _TEMPLATES = [Path(__file__).parents[1] / "config.toml", Path(__file__).parents[2] / "config.toml"]
 _SETTING = re.compile(r"(\w+) = (.*?)(\s+#.*)?")
 _HEAD = """\
-# Configuration of svc, created by `svc init`. Settings that are commented out have the default shown. To change one,
-# remove the # in front of it. An unknown setting is an error. Environment variables override this file: for
-# example, SVC_HTTP_BIND overrides [http] bind. In a variable, separate the items of a list with commas.
+# Configuration of svc, created by `svc init`. Commented-out settings show the defaults. To change one, remove the #
+# in front of it. An unknown setting is an error. Environment variables override this file: for example,
+# SVC_HTTP_BIND overrides [http] bind. In a variable, separate the items of a list with commas.
 """
 
 

@@ -1,4 +1,4 @@
-"""`svc licences`: show the licence texts of the service and of all bundled software."""
+"""`svc licences`: show the license texts of the service and of all bundled software."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = "licences.txt"
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
     licences = add_command(
-        commands, shared, "licences", "show the licences of the service and everything bundled with it"
+        commands, shared, "licences", "show the licenses of the service and everything bundled with it"
     )
     licences.set_defaults(command=_licences, needs_config=False)
 
@@ -38,6 +38,6 @@ def _licences(_: object, _arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
     if parts != [combined]:
         print(
-            "svc: Python and its libraries are installed separately and have their own licence files.", file=sys.stderr
+            "svc: Python and its libraries are installed separately and have their own license files.", file=sys.stderr
         )
     return 0

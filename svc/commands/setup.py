@@ -35,7 +35,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "init",
         "ask for the public URL, store and mail server, and write the configuration",
         "The command writes the file given with --config, or config.toml. Options and existing settings become the"
-        " default answers. With --yes, the command uses them without asking. Settings without a question are kept.",
+        " default answers. With --yes, the command uses them without asking. Existing settings that have no question"
+        " are kept.",
     )
     init.add_argument(
         "--yes", action="store_true", help="do not prompt; use the options, and defaults for all other settings"
@@ -306,7 +307,7 @@ class _Dialogue:
             f"{as_user}svc user add YOU@EXAMPLE.COM --confirmed{option}",
             serve,
             backup,
-            f"Copy the backups, which contain vault.key, and {self._path} to another machine regularly.",
+            f"Regularly copy {self._path} and the backups, which contain vault.key, to another machine.",
             f"For metrics and limits, see [metrics] and [limits] in {self._path}.",
         ]
 

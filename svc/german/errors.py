@@ -93,8 +93,8 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         " 100:: und aktivem Proxy an.",
     ),
     "link_host_without_certificate": GermanMeaning(
-        "Der Host liegt mehr als eine Ebene unter seiner Zone. Das kostenlose Zertifikat von Cloudflare deckt ihn"
-        " nicht ab.",
+        "Der Host liegt mehr als eine Ebene unter seiner Zone, deshalb deckt ihn das kostenlose Zertifikat von"
+        " Cloudflare nicht ab.",
         "Wählen Sie einen Host direkt unter der Zone, oder bestellen Sie bei Cloudflare ein Zertifikat für den"
         " angegebenen Host.",
     ),
@@ -131,7 +131,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Tragen Sie beim Registrar der Domain die Nameserver ein, die das Cloudflare-Dashboard für die Zone anzeigt.",
     ),
     "dns_not_proxied": GermanMeaning(
-        "Der Host hat keinen DNS-Eintrag über den Proxy.",
+        "Der Host hat keinen DNS-Eintrag, der über den Proxy läuft.",
         "Legen Sie den Eintrag im Cloudflare-Dashboard an, oder schalten Sie beim vorhandenen Eintrag den Proxy ein"
         " (orange Wolke).",
     ),
@@ -151,7 +151,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "renew_lost": GermanMeaning(
         "Es ist unklar, ob das Token erneuert wurde.",
-        "Löschen Sie das hier genannte Token im Cloudflare-Dashboard, und wiederholen Sie dann die Erneuerung.",
+        "Löschen Sie die hier genannten Tokens im Cloudflare-Dashboard, und wiederholen Sie dann die Erneuerung.",
     ),
     "cloudflare_unavailable": GermanMeaning(
         "Cloudflare ist gestört oder nicht erreichbar.",

@@ -68,7 +68,7 @@ GERMAN_FINDINGS = finding.Phrases(
         "configuration_newer": Words(
             "configuration",
             _AS_STORED,
-            "ist neuer als der Speicher des Dienstes, in dem Änderungen verloren gingen",
+            "ist neuer als der Stand des Dienstes: Dort sind Änderungen verloren gegangen",
         ),
         "configuration_older": Words(
             "configuration",
@@ -138,7 +138,7 @@ GERMAN_REMAINING_RESOURCES = remaining_resource.Phrases(
         "too_slow": "Cloudflare hat nicht rechtzeitig geantwortet",
         "unreachable": "Cloudflare war gestört oder nicht erreichbar",
         "daily_limit": "das heutige kostenlose Kontingent des Kontos an Datenbankzeilen ist aufgebraucht",
-        "refused": "Cloudflare hat abgelehnt: {said}",
+        "refused": "Cloudflare hat die Anfrage abgelehnt: {said}",
         "right_missing": "dem Arbeits-Token fehlt die Berechtigung",
         "token_dead": "das Arbeits-Token ist nicht mehr gültig",
         "token_missing": "der Dienst hat kein Arbeits-Token des Kontos",

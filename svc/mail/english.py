@@ -15,7 +15,7 @@ _MONTHS = (
 _BROKEN_TARGETS = (
     "These targets of your links have had a problem for at least a day:\n\n{targets}\n\n"
     "Open each target in a browser. If the target doesn't work, change the link or fix the page. If the target works,"
-    " its server rejects our requests, and you can ignore the problem.\n\n"
+    " its server rejects only our requests, so you can ignore the problem.\n\n"
     "View the links:\n\n{link}\n\n"
     "You get at most one of these emails a day, and each problem is reported once. You can turn off these emails in"
     " your profile, or with PATCH /v1/me."
@@ -54,8 +54,8 @@ ENGLISH = Words(
     reset=Text(
         "Reset your password for {service}",
         "To set a new password, open this link:\n\n{link}\n\n"
-        "The link expires in {expiry}. If you didn't request a new password, you can ignore this email. Your password"
-        " stays the same.",
+        "The link expires in {expiry}. If you didn't request a new password, you can ignore this email, and your"
+        " password stays the same.",
         "Set a new password",
     ),
     password_changed=Text(
@@ -83,7 +83,7 @@ ENGLISH = Words(
     ),
     email_change_requested=Text(
         "Your email address for {service} is about to change",
-        "Someone signed in to your account at {service_url} and requested to change its email address to {new_email}."
+        "Someone signed in to your account at {service_url} and asked to change its email address to {new_email}."
         " The address changes when someone opens the link that we sent to the new address.\n\n"
         "If this was you, no action is needed. If it wasn't, open this link to keep your address and set a new"
         " password:\n\n{link}\n\n"
@@ -120,9 +120,9 @@ ENGLISH = Words(
         ),
     },
     disconnected=Text(
-        "Your account {name} was disconnected",
-        "The operator of {service_url} disconnected your account {name}. Views of its sites are no longer counted, and"
-        " its short links no longer work. We keep the totals and reports.",
+        "Your Cloudflare account {name} was disconnected",
+        "The operator of {service_url} disconnected your Cloudflare account {name}. Views of its sites are no longer"
+        " counted, and its short links no longer work. We keep the totals and reports.",
     ),
     disconnected_tokens="The service cannot delete its own API token. Delete this token in the Cloudflare dashboard:",
     deleted=Text(

@@ -11,8 +11,8 @@ REPORT = ReportWords(
     views="Views",
     visitors="Visitors",
     bots="Filtered bots",
-    more="{part}% more than in the previous period: {before}",
-    less="{part}% less than in the previous period: {before}",
+    more="{part}% more than the {before} in the previous period",
+    less="{part}% fewer than the {before} in the previous period",
     same="as many as in the previous period",
     no_before="no data for the previous period",
     chart="Views per day",
@@ -49,13 +49,13 @@ REPORT = ReportWords(
     unsubscribe="Unsubscribe",
     note_texts={
         "imported": NoteText(
-            "Counts up to {until} were imported from another product. This service counted the later days."
+            "Counts up to {until} were imported from another product. Later counts are from this service."
         ),
         "snippet_rotated": NoteText("Snippet replaced. Views with the old snippet are counted until {until}."),
         "worker_updated": NoteText("Worker updated."),
         "hours_refused": NoteText(
-            "Cloudflare's daily limit was almost reached, so hourly counts are missing for {hours} h. The day's total"
-            " is complete."
+            "Most of the day's free quota of database rows was used, so hourly counts are missing for {hours} h. The"
+            " day's total is complete."
         ),
         "route_missing": NoteText(
             "The site's route was found missing on {since}. Views are not counted until it is restored.",
@@ -93,6 +93,6 @@ ALERT = AlertWords(
     },
     once="You will not get another alert while the number of views remains unusual.",
     open="View the report:",
-    why="You get this email because {address} is subscribed to alerts about {host} at {service_url}. To end all reports"
-    " and alerts, open this link:",
+    why="You get this email because {address} is subscribed to alerts about {host} at {service_url}. To unsubscribe"
+    " from all reports and alerts, open this link:",
 )

@@ -15,7 +15,7 @@ _MONTHS = (
 _BROKEN_TARGETS = (
     "Bei diesen Zielen Ihrer Links besteht seit mindestens einem Tag ein Problem:\n\n{targets}\n\n"
     "Öffnen Sie jedes Ziel in einem Browser. Wenn es nicht funktioniert, ändern Sie den Link oder die Seite. Wenn es"
-    " funktioniert, weist der Server unsere Anfragen ab, und Sie können das Problem ignorieren.\n\n"
+    " funktioniert, weist der Server nur unsere Anfragen ab, und Sie können das Problem ignorieren.\n\n"
     "Links ansehen:\n\n{link}\n\n"
     "Sie erhalten höchstens eine solche E-Mail pro Tag, und jedes Problem wird nur einmal gemeldet. In Ihrem Profil"
     " oder mit PATCH /v1/me können Sie diese E-Mails abschalten."
@@ -129,9 +129,9 @@ GERMAN = Words(
         ),
     },
     disconnected=Text(
-        "Ihr Konto {name} wurde getrennt",
-        "Der Betreiber von {service_url} hat Ihr Konto {name} getrennt. Aufrufe der Websites werden nicht mehr gezählt,"
-        " und die Kurzlinks funktionieren nicht mehr. Summen und Berichte bleiben erhalten.",
+        "Ihr Cloudflare-Konto {name} wurde getrennt",
+        "Der Betreiber von {service_url} hat Ihr Cloudflare-Konto {name} getrennt. Aufrufe der Websites werden nicht"
+        " mehr gezählt, und die Kurzlinks funktionieren nicht mehr. Summen und Berichte bleiben erhalten.",
     ),
     disconnected_tokens="Der Dienst kann sein eigenes API-Token nicht löschen. Löschen Sie dieses Token im"
     " Cloudflare-Dashboard:",

@@ -54,8 +54,8 @@ REPORT = ReportWords(
         "snippet_rotated": NoteText("Snippet ersetzt. Aufrufe mit dem alten Snippet werden noch bis {until} gezählt."),
         "worker_updated": NoteText("Worker aktualisiert."),
         "hours_refused": NoteText(
-            "Das Tageslimit von Cloudflare war fast erreicht. Für {hours} h fehlen Stundenwerte; die Tagessumme ist"
-            " vollständig."
+            "Das kostenlose Tageskontingent an Datenbankzeilen war größtenteils aufgebraucht, deshalb fehlen"
+            " Stundenwerte für {hours} h. Die Tagessumme ist vollständig."
         ),
         "route_missing": NoteText(
             "Die Route der Website fehlte bei der Prüfung am {since}. Bis sie wiederhergestellt ist, werden keine"

@@ -91,7 +91,7 @@ class Outbox:
         self._slow: dict[str, int] = {}  # the time (epoch ms) until which each slow domain is skipped
         self._away_until = 0
         self._away_ms = 0
-        self._wakes = 0  # number of calls of `wake`
+        self._wakes = 0  # number of calls to `wake`
         self._settled = 0  # the value of `_wakes` before the last check that found no due emails
         self._stopping = False
         self._wake = trio.Event()

@@ -104,7 +104,7 @@ class Sender(Protocol):
         ...
 
     async def rest(self) -> None:
-        """Close the connection. The next call of `connect` opens a new connection."""
+        """Close the connection. The next call to `connect` opens a new connection."""
         ...
 
 

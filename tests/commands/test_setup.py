@@ -37,7 +37,7 @@ def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
     assert response.returncode == 0, response.stdout + response.stderr
     path = tmp_path / "config.toml"
     assert mode(path) == 0o600
-    assert "Copy the backups, which contain vault.key" in response.stdout
+    assert "and the backups, which contain vault.key, to another machine." in response.stdout
     config, data = load(path, {}), tmp_path / "data"
     assert (config.http.base_url, config.http.trusted_proxies) == ("https://svc.example.com", ("127.0.0.1", "::1"))
     assert config.store.url.get_secret_value() == f"sqlite:///{data}/svc.db"

@@ -56,13 +56,13 @@ def test_text_lists_the_numbers_of_the_period():
     parts = text.split("\n\n")
     assert parts[0] == "Weekly report for shop.example\nNovember 16, 2026 to November 22, 2026 (UTC)"
     assert parts[1] == (
-        "Views: 12,345 (23% more than in the previous period: 10,000)\n"
-        "Visitors: 6,172 (23% more than in the previous period: 5,000)\n"
-        "Filtered bots: 4,115 (23% more than in the previous period: 3,333)"
+        "Views: 12,345 (23% more than the 10,000 in the previous period)\n"
+        "Visitors: 6,172 (23% more than the 5,000 in the previous period)\n"
+        "Filtered bots: 4,115 (23% more than the 3,333 in the previous period)"
     )
     assert parts[2].startswith("Views per day:\n- Mon, November 16, 2026: 0\n- Tue, November 17, 2026: 100\n")
     clicks = (
-        "Clicks on short links:\n- go.shop.example/sale: 40 (100% more than in the previous period: 20)\n"
+        "Clicks on short links:\n- go.shop.example/sale: 40 (100% more than the 20 in the previous period)\n"
         "- go.shop.example/new: 7 (no data for the previous period)"
     )
     assert parts[3:8] == [
@@ -96,8 +96,8 @@ def test_german_report_has_german_formats():
         (None, "no data for the previous period"),
         (0, "no data for the previous period"),
         (100, "as many as in the previous period"),
-        (400, "75% less than in the previous period: 400"),
-        (50, "100% more than in the previous period: 50"),
+        (400, "75% fewer than the 400 in the previous period"),
+        (50, "100% more than the 50 in the previous period"),
     ],
 )
 def test_change_is_shown_in_words(before, shown):

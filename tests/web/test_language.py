@@ -72,7 +72,7 @@ def test_chosen_language_becomes_that_of_the_profile(browser: Browser, cyd: Plac
         expect(tab.get_by_text("You receive emails in")).to_have_count(0)
         choice(tab).select_option("de")
         shown_in(tab, "de")
-        tab.get_by_text("E-Mails an Sie sind auf Deutsch.").wait_for()
+        tab.get_by_text("Sie erhalten E-Mails auf Deutsch.").wait_for()
         assert language_of(profile) == "de"
         choice(tab).select_option("browser")
         shown_in(tab, "en")
@@ -102,7 +102,7 @@ def test_profile_of_another_tab_follows(browser: Browser, cyd: Place, profile: W
         shown_in(other, "en")
         choice(tab).select_option("de")
         shown_in(other, "de")
-        other.get_by_text("E-Mails an Sie sind auf Deutsch.").wait_for()
+        other.get_by_text("Sie erhalten E-Mails auf Deutsch.").wait_for()
     assert language_of(profile) == "de"
 
 

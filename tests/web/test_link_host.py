@@ -22,7 +22,7 @@ def test_redirects_are_set_and_removed_and_a_replacement_shows_its_losses(tab, w
     expect(section.get_by_text("Show a short “not found” page")).to_have_count(2)
 
     section.get_by_role("button", name="Change", exact=True).click()
-    expect(tab.get_by_role("dialog")).to_contain_text("Clicks in the last 30 days: 0, including QR code scans: 0.")
+    expect(tab.get_by_role("dialog")).to_contain_text("Clicks in the last 30 days: 0 (0 from QR codes).")
     tab.keyboard.press("Escape")
 
     tab.get_by_role("button", name="Change redirects").click()

@@ -99,7 +99,7 @@ def test_all_links_of_a_filter_are_selected(visit: Visit, link_host: LinkHost) -
     page.goto(f"{link_host.place.url}/links?q=all-")
     expect(page.get_by_role("table", name="Links").locator("tbody tr")).to_have_count(50)
     page.get_by_role("checkbox", name="Select all shown").check()
-    page.get_by_role("button", name="Select all links of this list").click()
+    page.get_by_role("button", name="Select all links in this list").click()
     status(page, "All links in this list are selected, including those not shown")
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("dialog", name="Delete 53 links?").wait_for()

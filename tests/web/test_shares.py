@@ -116,7 +116,7 @@ def test_page_offers_only_the_shared_periods_and_no_lists(browser, sharer):
         assert page.locator("input[type=date]").count() == 0
         assert page.locator(".breakdown").count() == 0
         page.goto(f"{share['url']}?period=all")
-        expect(page.get_by_text("This period is not offered.")).to_be_visible()
+        expect(page.get_by_text("This period is not available.")).to_be_visible()
         page.get_by_role("link", name="Show another period").click()
         expect(page.locator(".totals")).to_be_visible()
     only = sharer.share("links", periods=["30d"])

@@ -354,7 +354,7 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     share = int(100 * sent["bots"] / requests + 0.5)  # rounded half up, as browsers do
     expect(tab.locator(".totals .bots .figure")).to_have_text(f"{share}%")
     expect(tab.locator(".totals .bots")).to_contain_text(f"{sent['bots']} of {requests} requests")
-    expect(tab.locator(".report p.small").first).to_contain_text("visitors are counted once per day")
+    expect(tab.locator(".report p.small").first).to_contain_text("each visitor is counted once per day")
     assert listed(tab, "pages") == top("pages", today - 6, today)
     assert listed(tab, "browsers") == top("browsers", today - 6, today)
     assert listed(tab, "sources").pop("Direct / none") == top("sources", today - 6, today)[""]

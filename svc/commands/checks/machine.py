@@ -46,7 +46,7 @@ async def check_clock(api_base_url: str) -> Finding:
         server_ms = round(parsedate_to_datetime(response.headers.get("date", "")).timestamp() * 1000) + 500
     except ValueError:
         return Finding(
-            "clock", "warn", f"not compared, because the response of {api_base_url} has no valid Date header"
+            "clock", "warn", f"not compared, because the response from {api_base_url} has no valid Date header"
         )
     return clock_finding((before + after) // 2 - server_ms, (after - before) // 2)
 

@@ -70,8 +70,8 @@ def _spf_problems(domain: str, records: list[str]) -> list[str]:
 async def _dkim_problems(resolver: dns.asyncresolver.Resolver, domain: str) -> list[str]:
     """Return a problem if a domain has no DKIM keys at all; otherwise an empty list.
 
-    The names of the keys are known only to the mail server. If `_domainkey` does not exist, no name below it exists
-    (RFC 8020).
+    Only the mail server knows the names of the keys, so this checks their parent, `_domainkey`. If the parent does not
+    exist, no name below it exists (RFC 8020).
     """
     try:
         await resolver.resolve(f"_domainkey.{domain}", "TXT", raise_on_no_answer=False, lifetime=_TIMEOUT_S)

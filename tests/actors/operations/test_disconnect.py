@@ -340,8 +340,8 @@ async def test_resources_changed_outside_remain(service, zone):
         f"Route {zone}{site['path']}* in the zone of {zone}: it points to the Worker other.",
         "Worker svc-edge: it was changed outside the service.",
         (
-            f"Route {zone}/mine* in the zone of {zone}: it points to the Worker svc-edge,"
-            " but the service did not create it."
+            f"Route {zone}/mine* in the zone of {zone}: the service did not create this route,"
+            " which points to the Worker svc-edge."
         ),
     ]
     held = await service.held()
@@ -371,7 +371,7 @@ async def test_resource_remains_if_its_permission_is_missing(service):
     response = await disconnect(service)
     [left] = response["left"]
     assert left.startswith("D1 database svc-edge (")
-    assert left.endswith("): the working token lacks the permission.")
+    assert left.endswith("): the working token lacks the required permission.")
     assert (await service.held())["scripts"] == {}
 
 

@@ -6,7 +6,7 @@ import { list, longDay, number, plural } from "../../format.js";
 const account = {
   one: "Konto",
   empty:
-    "Noch ist kein Konto verbunden. Beim Verbinden werden in Ihrem Cloudflare-Konto ein Worker, eine Datenbank und ein Cron-Trigger installiert, sonst nichts.",
+    "Noch ist kein Konto verbunden. Beim Verbinden werden in Ihrem Cloudflare-Konto ein Worker, eine Datenbank und ein Cron-Trigger eingerichtet, sonst nichts.",
   columns: { account: "Konto", state: "Status", use: "Auslastung", report: "Letzter Bericht" },
   noReport: "Noch keiner",
   notKnown: "Noch nicht verfügbar",
@@ -130,7 +130,7 @@ const account = {
     bootstrap_not_deleted:
       "Das Bootstrap-Token ist möglicherweise noch gültig. Löschen Sie es im Cloudflare-Dashboard, oder lassen Sie es ablaufen.",
     orphan_not_deleted:
-      "Ein Token aus einem früheren Versuch ist möglicherweise noch gültig. Löschen Sie es im Cloudflare-Dashboard, oder erneuern Sie hier das Token.",
+      "Ein Token aus einem früheren Versuch ist möglicherweise noch gültig. Löschen Sie es im Cloudflare-Dashboard. Es wird auch gelöscht, wenn Sie hier das Arbeits-Token erneuern.",
     old_token_not_deleted:
       "Das bisherige Token ist möglicherweise noch gültig. Löschen Sie es im Cloudflare-Dashboard.",
     token_expires_soon: "Das Arbeits-Token läuft innerhalb von 14 Tagen ab. Erneuern Sie es.",
@@ -201,7 +201,7 @@ const account = {
     changeWarning:
       "Alle Kurzlinks ziehen auf den neuen Host um. Kurzlinks und QR-Codes mit dem alten Host funktionieren dann nicht mehr.",
     usage: (clicks, scans) =>
-      `Klicks in den letzten 30 Tagen: ${clicks}${scans === null ? "" : `, davon Scans von QR-Codes: ${scans}`}.`,
+      `Klicks in den letzten 30 Tagen: ${clicks}${scans === null ? "" : ` (davon ${scans} über QR-Codes)`}.`,
     configuration: "Konfiguration",
     state: "Status",
     replace: "Website ersetzen. Ihre Seiten sind nicht erreichbar, solange dieser Host Kurzlinks ausliefert.",
@@ -235,7 +235,7 @@ const account = {
     dropped: "Nicht gezählt",
   },
   reasons: {
-    budget: "das kostenlose Tageskontingent an Datenbankzeilen war aufgebraucht",
+    budget: "wegen des kostenlosen Tageskontingents an Datenbankzeilen",
     invalid: "nicht von unserem Snippet gesendet",
     unknown_target: "unbekannte Website oder unbekannter Link",
     too_old: "kam nach Abschluss des Tages an",
@@ -289,7 +289,7 @@ const account = {
       unknown_target: "nicht in diesem Konto",
       refused: "eine Meldung wurde abgelehnt",
       push: "Fehler bei der Übertragung",
-      store: "Fehler im Speicher",
+      store: "Fehler beim Speichern",
       set_back: "die Datenbank wurde auf einen früheren Stand zurückgesetzt",
     },
     offBy: (views, bots) => `Aufrufe: ${views}, Bots: ${bots}`,
@@ -301,7 +301,7 @@ const account = {
 
   demonstration: {
     title: "Dies ist eine Demonstration",
-    text: (host) => `Cloudflare wird hier emuliert. Sie können dieses Konto verbinden. Es hat die Zone ${host}:`,
+    text: (host) => `Cloudflare wird hier emuliert. Sie können dieses Konto verbinden, zu dem die Zone ${host} gehört:`,
     token: "Bootstrap-Token",
     fill: "Diese Werte übernehmen",
     name: "Zweites Konto",
@@ -316,7 +316,7 @@ const account = {
       "Routen, Worker und Datenbank werden aus dem Cloudflare-Konto entfernt. Die Websites und Links des Kontos werden in diesem Dienst gelöscht. Es wird nicht mehr gezählt, und Kurzlinks funktionieren nicht mehr.",
     stays: "Die Berichte bleiben erhalten. Das Trennen dauert bis zu einer Minute.",
     submit: "Trennen",
-    asking: "Wird getrennt …",
+    asking: "Wird getrennt…",
     done: "Getrennt",
     clean: "Alles, was der Dienst installiert hat, wurde aus dem Cloudflare-Konto entfernt.",
     cleanButToken:

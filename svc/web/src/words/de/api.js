@@ -1,6 +1,6 @@
 /**
- * Texte zu Codes in Antworten der API: Fehler einzelner Felder, Ergebnisse einer Prüfung, Reste nach einem Trennen. Die
- * der Ergebnisse und Reste stehen in svc/german/findings.py, weil auch E-Mails sie enthalten.
+ * Texte zu Codes in Antworten der API: Fehler einzelner Felder, Ergebnisse einer Prüfung und Reste nach dem Trennen
+ * eines Kontos. Die Texte der Ergebnisse und Reste stehen in svc/german/findings.py, weil auch E-Mails sie enthalten.
  */
 
 import { moment, plural } from "../../format.js";
@@ -69,7 +69,7 @@ const api = {
       "Dieser Link ist ungültig, abgelaufen oder wurde schon verwendet. Fordern Sie eine neue E-Mail an.",
     on_link_host: () => "Das Ziel darf nicht auf dem Link-Host liegen.",
     target_of_link: () =>
-      "Ein Link dieses Kontos führt zu diesem Host. Ändern Sie zuerst dessen Ziel, oder löschen Sie den Link.",
+      "Ein Link dieses Kontos führt zu diesem Host. Ändern Sie zuerst das Ziel des Links, oder löschen Sie ihn.",
     target_of_fallback: () =>
       "Der Link-Host leitet Besucher ohne gültigen Link zu diesem Host weiter. Ändern Sie zuerst die Weiterleitung.",
     other: () => "Dieser Wert ist ungültig.",

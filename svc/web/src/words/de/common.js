@@ -29,7 +29,7 @@ const common = {
   copy: "Kopieren",
   copied: "Kopiert",
   copyByHand: "Markiert. Mit Strg+C oder ⌘C kopieren.",
-  copyRefused: "Der Browser erlaubt das Kopieren nicht. Markieren Sie diesen Text:",
+  copyRefused: "Der Browser erlaubt das Kopieren nicht. Markieren und kopieren Sie diesen Text:",
   loading: "Wird geladen…",
   more: (count) => `${count} weitere anzeigen`,
   optional: "optional",
@@ -42,7 +42,7 @@ const common = {
   offlineAgainIn: (span) => `Nächster Versuch in ${span}.`,
   offlineAgain: "Neuer Versuch…",
   working: "In Arbeit",
-  goAnywhere: "Gehe zu …",
+  goAnywhere: "Gehe zu…",
   help: {
     token: "Anleitung zum Bootstrap-Token (englisch)",
     host: "Mehr über den Link-Host (englisch)",

@@ -24,7 +24,7 @@ const errors = {
     "Das Bootstrap-Token ist deaktiviert.",
     "Aktivieren Sie es im Cloudflare-Dashboard, oder erstellen Sie ein neues.",
   ],
-  "zone_not_active.paused": ["Die Zone des Hosts ist pausiert.", "Setzen Sie sie im Cloudflare-Dashboard fort."],
+  "zone_not_active.paused": ["Die Zone des Hosts ist pausiert.", "Aktivieren Sie sie im Cloudflare-Dashboard wieder."],
 };
 
 export default errors;

@@ -7,7 +7,7 @@ const days = (count) => plural(count, { one: "1 Tag", other: `${number(count)} T
 export default {
   title: "Frühere Zahlen importieren",
   explain:
-    "Übernehmen Sie die Tageswerte, die ein anderes Produkt zuvor gezählt hat, aus dessen Export oder aus einer Tabelle mit den Spalten day und views.",
+    "Übernehmen Sie die Tageswerte, die ein anderes Produkt zuvor gezählt hat, aus dessen Export oder aus einer Tabelle mit den Spalten „day“ und „views“.",
   file: "Exportierte Datei",
   fileHint: "CSV, JSON, ZIP oder gzip. Importiert werden nur Tage vor dem Hinzufügen der Website oder des Links.",
   several: "Enthält die Datei mehrere Umami-Websites?",

@@ -22,7 +22,8 @@ const linkFields = {
   fewerTags: "Weniger anzeigen",
   noneTagged: (tag) => `Kein Link hat das Tag „${tag}“.`,
   tagTitle: (tag) => `Tag: ${tag}`,
-  tagExplain: "Klicks auf alle Links, die dieses Tag derzeit haben, auch Klicks aus der Zeit davor.",
+  tagExplain:
+    "Klicks auf alle Links, die dieses Tag derzeit haben, auch Klicks aus der Zeit, bevor es hinzugefügt wurde.",
   tagReport: "Bericht anzeigen",
   showTagged: "Links anzeigen",
   off: "aus",

@@ -31,7 +31,7 @@ const notes = {
     snippet_rotated: ({ until }) => `Snippet ersetzt. Aufrufe mit dem alten Snippet werden noch bis ${until} gezählt.`,
     worker_updated: () => "Worker aktualisiert.",
     hours_refused: ({ hours }) =>
-      `Das Tageslimit von Cloudflare war fast erreicht. Für ${hours} h fehlen Stundenwerte; die Tagessumme ist vollständig.`,
+      `Das kostenlose Tageskontingent an Datenbankzeilen war größtenteils aufgebraucht, deshalb fehlen Stundenwerte für ${hours} h. Die Tagessumme ist vollständig.`,
     route_missing: ({ since, until }) =>
       until
         ? `Die Route der Website fehlte bei der Prüfung am ${since} und wurde am ${until} wiederhergestellt. Aufrufe dazwischen und kurz davor wurden nicht gezählt.`

@@ -14,7 +14,7 @@ const overview = {
       `Wir haben einen Link an ${email} gesendet. Öffnen Sie ihn, und bestätigen Sie die Adresse. Diese Seite aktualisiert sich automatisch.`,
     connect: "Konto verbinden",
     connectText:
-      "Gezählt wird in Ihrem eigenen Cloudflare-Konto. Der Dienst installiert dort nur einen Worker, eine Datenbank und einen Cron-Trigger.",
+      "Gezählt wird in Ihrem eigenen Cloudflare-Konto. Der Dienst richtet dort nur einen Worker, eine Datenbank und einen Cron-Trigger ein.",
     connecting: "Der Worker wird installiert. Das dauert einige Sekunden und läuft im Hintergrund weiter.",
     add: "Website oder Kurzlink hinzufügen",
     addText: "Geben Sie den Host Ihrer Website ein. Er muss in einer Zone Ihres Cloudflare-Kontos liegen.",

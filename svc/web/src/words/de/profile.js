@@ -22,7 +22,7 @@ const profile = {
   theme: "Darstellung",
   language: "Sprache",
   asBrowser: "Wie im Browser",
-  emails: { en: "E-Mails an Sie sind auf Englisch.", de: "E-Mails an Sie sind auf Deutsch." },
+  emails: { en: "Sie erhalten E-Mails auf Englisch.", de: "Sie erhalten E-Mails auf Deutsch." },
   shortcuts: "Tastenkürzel",
   shortcutsHint: "Einzelne Tasten wie j, k oder n. Mit ? werden alle angezeigt.",
   on: "An",
@@ -30,7 +30,7 @@ const profile = {
   changeEmail: "E-Mail-Adresse ändern",
   newEmail: "Neue E-Mail-Adresse",
   pendingEmail: (email, moment) =>
-    `Bestätigung ausstehend: Um Ihre E-Mail-Adresse in ${email} zu ändern, öffnen Sie den Link, den wir dorthin gesendet haben. Der Link gilt bis ${moment}.`,
+    `Bestätigung ausstehend: Um Ihre E-Mail-Adresse zu ändern, öffnen Sie den Link, den wir an ${email} gesendet haben. Der Link gilt bis ${moment}.`,
   cancelEmail: "Änderung abbrechen",
   yourPassword: "Ihr Passwort",
   sendLink: "Link senden",

@@ -16,7 +16,7 @@ const qr = {
   margin: "Rand",
   margins: (modules) => (modules === 0 ? "Keiner" : plural(modules, { one: "# Modul", other: "# Module" })),
   marginHint:
-    "Scanner brauchen ringsum einen Rand von 4 Modulen. Setzen Sie den Code bei einem schmaleren Rand auf einen hellen Hintergrund.",
+    "Scanner brauchen ringsum einen Rand von 4 Modulen (Quadraten des Codes). Setzen Sie den Code bei einem schmaleren Rand auf einen hellen Hintergrund.",
   size: "Größe",
   pixels: (size, cm) => `${size} × ${size} Pixel, im Druck bis ${cm} cm`,
   svg: "SVG herunterladen",

@@ -27,7 +27,7 @@ const report = {
   compare: "Vergleich",
   comparisons: { previous: "Vorheriger Zeitraum", year: "Ein Jahr zuvor" },
   incomplete:
-    "Im Diagramm fehlen einige Stunden, weil das kostenlose Tageskontingent des Kontos an Datenbankzeilen aufgebraucht war. Die Summen stimmen.",
+    "Im Diagramm fehlen einige Stunden, weil das kostenlose Tageskontingent des Kontos an Datenbankzeilen größtenteils aufgebraucht war. Die Summen stimmen.",
   countedUpTo: (when) => `Stand: ${when}`,
   notCounted: "Noch nichts gezählt",
   perDay: "jeder Besucher zählt einmal pro Tag",

@@ -29,10 +29,10 @@ const sites = {
   more: "Ausnahmen",
   excluded: "Ausgenommene Pfade",
   excludedHint:
-    "Einer pro Zeile, höchstens 50. Seiten, deren Pfad so beginnt, werden nicht gezählt, zum Beispiel /admin.",
+    "Einer pro Zeile, höchstens 50, zum Beispiel /admin. Seiten, deren Pfad mit einem davon beginnt, werden nicht gezählt.",
   networks: "Ausgenommene Adressen und Netze",
   networksHint:
-    "Eine pro Zeile, höchstens 20. Aufrufe von dort werden nicht gezählt, zum Beispiel 192.0.2.7 oder 2001:db8::/64.",
+    "Eine pro Zeile, höchstens 20, zum Beispiel 192.0.2.7 oder 2001:db8::/64. Aufrufe von dort werden nicht gezählt.",
   excludeMine: "Meine Adresse ausnehmen",
   addressAdded: (address) =>
     `${address} wurde hinzugefügt. Das ist die Adresse, die der Dienst sieht. Ihr Internetanbieter kann Ihnen später eine ` +
@@ -107,7 +107,7 @@ const sites = {
   rotateWhy: "Sinnvoll, wenn jemand gefälschte Aufrufe an den Pfad sendet oder ein Werbeblocker ihn sperrt.",
   rotateTitle: (host) => `Zählpfad von ${host} wechseln?`,
   rotateWhat:
-    "Sie erhalten einen neuen Pfad und ein neues Snippet. Setzen Sie das neue Snippet in Ihre Seiten ein. Aufrufe mit dem alten Snippet werden noch einige Wochen gezählt. Das genaue Datum steht danach auf dieser Seite.",
+    "Sie erhalten einen neuen Pfad und ein neues Snippet. Setzen Sie das neue Snippet in Ihre Seiten ein. Aufrufe mit dem alten Snippet werden noch einige Wochen gezählt. Bis wann genau, steht nach dem Wechsel auf dieser Seite.",
   retiring: "Alte Pfade, auf denen Aufrufe noch gezählt werden",
   until: (day) => `bis ${day}`,
   remove: "Website löschen",

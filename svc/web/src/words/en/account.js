@@ -112,7 +112,7 @@ export default {
       connect: "Connecting failed",
       renew: "Renewing the token failed",
       install: "Installation failed",
-      update: "The update failed. The previous Worker keeps running.",
+      update: "The update failed. The previous version keeps running.",
       disconnect: "Disconnecting failed",
     },
   },
@@ -124,7 +124,7 @@ export default {
     bootstrap_not_deleted:
       "The bootstrap token may still be valid. Delete it in the Cloudflare dashboard, or let it expire.",
     orphan_not_deleted:
-      "A token from an earlier attempt may still be valid. Delete it in the Cloudflare dashboard, or renew the token here.",
+      "A token from an earlier attempt may still be valid. Delete it in the Cloudflare dashboard. It is also deleted when you renew the working token here.",
     old_token_not_deleted: "The previous token may still be valid. Delete it in the Cloudflare dashboard.",
     token_expires_soon: "The working token expires within 14 days. Renew it.",
     not_confirmed:
@@ -190,7 +190,7 @@ export default {
     changeWarning:
       "All short links move to the new host. Short links and QR codes that use the old host will stop working.",
     usage: (/** @type {string} */ clicks, /** @type {string | null} */ scans) =>
-      `Clicks in the last 30 days: ${clicks}${scans === null ? "" : `, including QR code scans: ${scans}`}.`,
+      `Clicks in the last 30 days: ${clicks}${scans === null ? "" : ` (${scans} from QR codes)`}.`,
     configuration: "Configuration",
     state: "Status",
     replace: "Replace the website. Its pages are unreachable while this host serves links.",
@@ -223,10 +223,10 @@ export default {
     dropped: "Not counted",
   },
   reasons: {
-    budget: "the day's free quota of database rows was used up",
+    budget: "because of the day's free quota of database rows",
     invalid: "not sent by our snippet",
     unknown_target: "unknown site or link",
-    too_old: "arrived after the day was closed",
+    too_old: "arrived after the day's totals were final",
     busy: "database error",
     expired: "queued too long",
   },
@@ -302,14 +302,14 @@ export default {
     title: (/** @type {string} */ name) => `Disconnect ${name}`,
     explain:
       "This removes the routes, Worker and database from the Cloudflare account and deletes the account's sites and links here. Counting stops, and short links stop working.",
-    stays: "Their reports are kept. Disconnecting takes up to a minute.",
+    stays: "All reports are kept. Disconnecting takes up to a minute.",
     submit: "Disconnect",
     asking: "Disconnecting…",
     done: "Disconnected",
     clean: "Everything that the service installed was removed from the Cloudflare account.",
     cleanButToken:
       "The Worker, the database and the routes were removed from the Cloudflare account. Only the working token remains, because it cannot delete itself.",
-    kept: "The totals and reports for its sites and links are kept:",
+    kept: "The totals and reports of the account's sites and links are kept:",
     left: "The following could not be removed:",
     back: "Back to accounts",
   },

@@ -1,7 +1,7 @@
 /**
- * Texts for codes in API responses other than errors: field issues, health check findings and remaining resources of a
- * disconnect. Every field issue has a text, because the API's own texts are parts of sentences. For other codes without
- * an English text, the pages show the text of the API.
+ * Texts for codes in API responses, except error codes: field issues, health check findings and resources that remain
+ * after a disconnect. Every field issue has a text, because the API's own texts are parts of sentences. For other codes
+ * without an English text, the pages show the text of the API.
  */
 
 import { plural } from "../../format.js";
@@ -50,7 +50,7 @@ const issues = {
   too_many_points: (limit) => `Select a longer interval. The chart would have more than ${limit} points.`,
   hours_not_stored: () => "Hourly counts for these days are no longer stored. Select another interval or later days.",
   not_combinable: () => "This value cannot be combined with the other values.",
-  low_contrast: () => "Choose colors that differ more in brightness, with a code that is darker than its background.",
+  low_contrast: () => "Choose colors that differ more in brightness. The code must be darker than its background.",
   not_readable: (_, message) => `This file cannot be imported: ${message}.`,
   reserved_code: () => "Browsers and bots request this path automatically. Choose another code.",
   weak_password: () =>

@@ -28,7 +28,7 @@ const common = {
   copy: "Copy",
   copied: "Copied",
   copyByHand: "Selected. Press Ctrl+C or ⌘C to copy.",
-  copyRefused: "The browser does not allow copying. Select this text:",
+  copyRefused: "The browser does not allow copying. Select and copy this text:",
   loading: "Loading…",
   more: (/** @type {number} */ count) => `Show ${count} more`,
   optional: "optional",

@@ -1,7 +1,7 @@
 /**
  * Error messages and remedies, by error code. The list contains only codes for which the pages use other words than the
  * API, and codes that the API does not have. For all others, the pages show the API's own message and remedy.
- * `CODE.STATUS` is for one value of `details.status`, such as the status of a token at Cloudflare.
+ * A key `CODE.STATUS` applies to one value of `details.status`, such as the status of a token at Cloudflare.
  */
 
 /** @type {Record<string, [message: string, remedy: string | null]>} */
@@ -32,7 +32,7 @@ const errors = {
   ],
   bootstrap_permission_error: [
     "The bootstrap token is missing a permission.",
-    "Create one with Account Settings: Read, Account API Tokens: Edit, and the permissions marked as missing.",
+    "Create a token with Account Settings: Read, Account API Tokens: Edit, and the permissions marked as missing.",
   ],
   token_rights_mismatch: [
     "Cloudflare created the working token with different permissions than requested.",
@@ -48,7 +48,7 @@ const errors = {
   ],
   renew_lost: [
     "The outcome of the renewal is unknown.",
-    "In the Cloudflare dashboard, delete the token listed here. Then renew again.",
+    "In the Cloudflare dashboard, delete the tokens listed here. Then renew again.",
   ],
   bootstrap_lost: [
     "Connecting the account was interrupted.",
@@ -59,7 +59,7 @@ const errors = {
     "Reinstall the Worker. If the Worker was changed, delete it in the Cloudflare dashboard first.",
   ],
   schema_newer: [
-    "A newer version of the service created the Worker's database. Nothing was changed.",
+    "A newer version of the service created the Worker's database, so nothing was changed.",
     "Ask the operator to run that version. The Worker keeps counting.",
   ],
   self_check_timeout: [
@@ -84,7 +84,7 @@ const errors = {
     "Create the record in the Cloudflare dashboard, or turn on the proxy (orange cloud) for the existing record.",
   ],
   link_host_without_certificate: [
-    "The host is more than one label below its zone. Cloudflare's free certificate does not cover it.",
+    "The host is more than one label below its zone, so Cloudflare's free certificate does not cover it.",
     "Choose a host directly below the zone, or order a certificate for this host from Cloudflare.",
   ],
   internal: ["An internal error occurred.", "Contact the operator and quote the error ID."],

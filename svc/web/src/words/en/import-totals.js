@@ -7,7 +7,7 @@ const days = (count) => plural(count, { one: "1 day", other: `${number(count)} d
 
 export default {
   title: "Import earlier totals",
-  explain: "Import another product's daily totals from its export, or from a table with the columns day and views.",
+  explain: "Import another product's daily totals from its export, or from a table with the columns “day” and “views”.",
   file: "Exported file",
   fileHint: "CSV, JSON, ZIP or gzip. Only days before the site or link was added are imported.",
   several: "Does the file contain several Umami websites?",

@@ -50,7 +50,7 @@ export default {
       "Checkout pages do not use the theme, so they are not counted. Do not use a custom pixel: it runs in a sandbox without access to the page. The domain's CNAME record to shops.myshopify.com must be proxied.",
     webflow:
       "Webflow allows custom code only on paid plans. Only views on your own domain are counted. The domain's CNAME record to cdn.webflow.com must be proxied.",
-    gtm: "Views by visitors who block Tag Manager, or do not consent to it, are not counted. If you can, add the snippet to the pages directly.",
+    gtm: "Views by visitors who block Tag Manager, or do not consent to it, are not counted. If you can, add the snippet to the pages directly instead.",
   },
   developer: {
     title: "Does someone else maintain the site?",

@@ -7,7 +7,7 @@ export default {
   select: (/** @type {string} */ link) => `Select ${link}`,
   selectKey: "select link",
   selectShown: "Select all shown",
-  selectAll: "Select all links of this list",
+  selectAll: "Select all links in this list",
   selected: (/** @type {number} */ count) => plural(count, { one: "# link selected", other: "# links selected" }),
   allSelected: "All links in this list are selected, including those not shown",
   clear: "Clear selection",
@@ -28,7 +28,7 @@ export default {
   deleteTitle: (/** @type {number} */ count) => plural(count, { one: "Delete # link?", other: "Delete # links?" }),
   deleteThem: (/** @type {number} */ count) => plural(count, { one: "Delete # link", other: "Delete # links" }),
   deleteText:
-    "These links and their printed QR codes will stop working. Their reports are kept. You can restore a link within 30 days, if no other link uses its code by then.",
+    "These links and their printed QR codes will stop working. Their reports are kept. You can restore a link within 30 days if no other link uses its code.",
   deleted: (/** @type {number} */ count) =>
     plural(count, { one: "# link was deleted.", other: "# links were deleted." }),
   none: "None of the selected links can be changed.",

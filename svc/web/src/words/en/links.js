@@ -56,7 +56,7 @@ const links = {
     copy: "Copy short link",
     qr: "Download QR code",
     undo: "Undo",
-    undoHint: "You can undo this for ten seconds. Undo deletes the new link.",
+    undoHint: "For ten seconds, “Undo” deletes the new link.",
     another: "Create another link",
   },
   codeStays: "The code cannot be changed, so printed links keep working.",
@@ -71,7 +71,7 @@ const links = {
   wasDeletedDisabled: "This link was deleted. Its report is kept, but its code cannot be used again.",
   confirm: {
     title: (/** @type {string} */ link) => `Delete ${link}?`,
-    text: "The link and its printed QR codes will stop working. Its report is kept. You can restore the link within 30 days, if no other link uses its code by then.",
+    text: "The link and its printed QR codes will stop working. Its report is kept. You can restore the link within 30 days if no other link uses its code.",
   },
   leads: "Destinations",
   broken: {
@@ -172,7 +172,7 @@ const links = {
   bulk: {
     title: "Import links",
     explain:
-      "Enter one link per line: the URL, then optionally a comma and the code. You can also paste CSV exports of other products (with a header row) or JSON Lines.",
+      "Enter one link per line: the URL, then optionally a comma and the code. You can also paste CSV exports from other products (with a header row) or JSON Lines.",
     example: "https://example.com/spring,spring\nhttps://example.com/menu",
     text: "Links",
     file: "Or choose a file",

@@ -6,11 +6,11 @@
 /** @type {Record<Kind, (facts: Facts) => string>} */
 const automatic = {
   imported: ({ until }) =>
-    `Counts up to ${until} were imported from another product. This service counted the later days.`,
+    `Counts up to ${until} were imported from another product. Later counts are from this service.`,
   snippet_rotated: ({ until }) => `Snippet replaced. Views with the old snippet are counted until ${until}.`,
   worker_updated: () => "Worker updated.",
   hours_refused: ({ hours }) =>
-    `Cloudflare's daily limit was almost reached, so hourly counts are missing for ${hours} h. The day's total is complete.`,
+    `Most of the day's free quota of database rows was used, so hourly counts are missing for ${hours} h. The day's total is complete.`,
   route_missing: ({ since, until }) =>
     until
       ? `The site's route was found missing on ${since} and restored on ${until}. Views in between, and shortly before, were not counted.`

@@ -29,7 +29,7 @@ export default {
   changeEmail: "Change email address",
   newEmail: "New email address",
   pendingEmail: (/** @type {string} */ email, /** @type {string} */ moment) =>
-    `Waiting for confirmation: to change your email address to ${email}, open the link that we sent there. The link works until ${moment}.`,
+    `Waiting for confirmation: to change your email address, open the link that we sent to ${email}. The link works until ${moment}.`,
   cancelEmail: "Cancel change",
   yourPassword: "Your password",
   sendLink: "Send link",

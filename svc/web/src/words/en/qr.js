@@ -15,7 +15,8 @@ const qr = {
   margin: "Margin",
   margins: (/** @type {number} */ modules) =>
     modules === 0 ? "None" : plural(modules, { one: "# module", other: "# modules" }),
-  marginHint: "Scanners need 4 modules. With a smaller margin, place the code on a light background.",
+  marginHint:
+    "Scanners need 4 modules (small squares of the code). With a smaller margin, place the code on a light background.",
   size: "Size",
   pixels: (/** @type {number} */ size, /** @type {string} */ cm) =>
     `${size} × ${size} pixels, for printing at up to ${cm} cm`,

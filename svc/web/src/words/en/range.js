@@ -1,4 +1,4 @@
-/** The period of a report: its choice, its steps, its comparison, and what is missing from it. */
+/** The period of a report, its interval and comparison, and messages about missing breakdowns. */
 
 /** @typedef {"hour" | "day" | "week" | "month"} Step */
 

@@ -16,7 +16,7 @@ export default {
   },
   conventions: "Conventions",
   credential: "Send “Authorization: Bearer …” with an API key. Create keys on the “API keys” page.",
-  errors: "Errors are {error: {code, message, details}}. Branch on the code; details.remedy says what to do.",
+  errors: "Errors have the form {error: {code, message, details}}. Branch on the code; details.remedy says what to do.",
   writes: "Writes accept an Idempotency-Key. A request repeated with the same value is carried out only once.",
   programs: "Machine-readable:",
   filter: "Find an operation",

@@ -26,11 +26,11 @@ export default {
   compare: "Comparison",
   comparisons: /** @type {Record<string, string>} */ ({ previous: "Previous period", year: "Previous year" }),
   incomplete:
-    "Some hours are missing from the chart because the account had used up its free daily quota of database rows. The totals are exact.",
+    "Some hours are missing from the chart because the account had used most of its free daily quota of database rows. The totals are exact.",
   countedUpTo: (/** @type {string} */ when) => `Counted up to ${when}`,
   notCounted: "Nothing counted yet",
   midnight: (/** @type {string} */ local) => `days end at midnight UTC${local && ` (${local} your time)`}`,
-  perDay: "visitors are counted once per day",
+  perDay: "each visitor is counted once per day",
   nothing: { site: "No views in this period.", link: "No clicks in this period." },
   chart: "Over time",
   most: (/** @type {string} */ count, /** @type {string} */ when) => `Peak: ${count}, ${when}.`,

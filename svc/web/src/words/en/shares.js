@@ -49,7 +49,7 @@ export default {
     protectedText: "This page is protected. Ask the person who sent you the link for the password.",
     open: "Open",
     poweredBy: "Powered by",
-    notOffered: "This period is not offered.",
+    notOffered: "This period is not available.",
     showDefault: "Show another period",
     listsLater: (/** @type {string} */ when) => `Breakdowns will be available again at ${when}.`,
     noLists: "Breakdowns are not available.",

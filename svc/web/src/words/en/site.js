@@ -1,4 +1,4 @@
-/** A single site, used on several pages. */
+/** Strings for a single site, used on several pages. */
 
 export default {
   add: "Add site",

@@ -28,7 +28,7 @@ export default {
   excluded: "Excluded paths",
   excludedHint: "One per line, up to 50. Pages whose path starts with one of these, such as /admin, are not counted.",
   networks: "Excluded addresses and networks",
-  networksHint: "One per line, up to 20. Views from these are not counted, for example 192.0.2.7 or 2001:db8::/64.",
+  networksHint: "One per line, up to 20, such as 192.0.2.7 or 2001:db8::/64. Views from these are not counted.",
   excludeMine: "Exclude my address",
   addressAdded: (/** @type {string} */ address) =>
     `Added ${address}, the address that the service sees. Your internet provider may give you a new address later.`,
@@ -46,7 +46,7 @@ export default {
     offer: "Offer visitors an opt-out page",
     title: "Opt-out page",
     explain:
-      "On this page, visitors can turn counting off for their browser, and on again. Only a browser in which counting is off stores a cookie.",
+      "On this page, visitors can turn counting off for their browser, and on again. A browser stores a cookie only while counting is off.",
     copyAddress: "Copy address",
     privacy: "Text for your privacy policy",
     privacyText: (/** @type {string} */ address) =>
@@ -99,7 +99,7 @@ export default {
   rotateWhy: "Change the path if someone sends fake views to it, or if an ad blocker blocks it.",
   rotateTitle: (/** @type {string} */ host) => `Change the tracking path of ${host}?`,
   rotateWhat:
-    "You get a new path and snippet. Put the new snippet on your pages. Views from the old snippet are counted for a few more weeks. After the change, this page shows the exact date.",
+    "You get a new path and snippet. Put the new snippet on your pages. Views from the old snippet are counted for a few more weeks. After the change, this page shows the exact end date.",
   retiring: "Old paths on which views are still counted",
   until: (/** @type {string} */ day) => `until ${day}`,
   remove: "Delete site",
