@@ -38,7 +38,7 @@ def month_start(day: int, months_before: int) -> int:
 def invented_days(last_day: int, today: int, views: int) -> dict[int, dict[str, int]]:
     """Return views, visitors and bots by day number, up to `last_day`.
 
-    The first day is the first of the month 23 months before the month of `today`. `views`: the number of views on a
+    The days begin with the first day of a month, 23 months before the month that contains `today`. `views`: the number of views on a
     weekday near `last_day`.
     """
     first_day = month_start(today, _MONTHS - 1)

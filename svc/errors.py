@@ -197,8 +197,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "sign_up_closed": Meaning(
         403,
         "The operator has restricted sign-up, or the invitation is not valid for this email address.",
-        "Ask the operator for an invitation. An invitation works once, for the invited email address, until it"
-        " expires.",
+        "Ask the operator for an invitation. An invitation can be used once, with the invited email address, before"
+        " it expires.",
     ),
     "link_disabled": Meaning(
         403,
@@ -422,7 +422,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "In the Cloudflare dashboard, under SSL/TLS, check that an active edge certificate covers the host.",
     ),
     "link_host_redirected": _not_ready(
-        "A rule redirects visitors of the link host.",
+        "A rule redirects requests to the link host.",
         "Exclude the host from redirect rules and Access applications in the Cloudflare dashboard.",
     ),
     "link_host_challenged": _not_ready(
@@ -439,8 +439,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "edge_firewall": Meaning(
         503,
         "The firewall of Cloudflare's API blocked the request because it resembles an attack.",
-        "Change the URL or path in the request so that it does not resemble an attack. If the request contains neither,"
-        " give the operator `details.ray_id`, which Cloudflare's support uses to find the request.",
+        "In the body of your request, change the URL or path that resembles an attack. If the body contains neither,"
+        " give the operator `details.ray_id`, with which Cloudflare's support can find the request.",
         "cloudflare_unavailable",
     ),
     "cloudflare_error": Meaning(

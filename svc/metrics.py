@@ -147,12 +147,12 @@ PUSHES_WAITING = GaugeMetric("svc_push_waiting", "Pushes waiting for the previou
 
 ACCOUNTS = GaugeMetric("svc_accounts", "Connected accounts by state.", {"state": get_args(AccountState)})
 ACCOUNTS_BEHIND = GaugeMetric(
-    "svc_accounts_behind", "Accounts that have pushed before and whose totals are more than two hours old."
+    "svc_accounts_behind", "Accounts that have sent at least one push and whose totals are more than two hours old."
 )
 ACTORS = GaugeMetric(
     "svc_actors",
     "Account actors, each of which runs the operations and recurring tasks of one account. `known`: all actors;"
-    " `running`: those with a running task; `scheduled`: those whose next run has a due time.",
+    " `running`: those with a running task; `scheduled`: those whose next run is scheduled.",
     {"state": ("known", "running", "scheduled")},
 )
 MAILBOX_WAITING = GaugeMetric(

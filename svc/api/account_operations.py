@@ -154,7 +154,8 @@ DISCONNECT = Endpoint(
     action="account.disconnect",
     summary="Disconnect an account",
     description="The service removes the routes, Worker and database that it created at Cloudflare, unless they were"
-    " changed outside the service. It then deletes the account. The account's sites and links become `deleted`; their"
+    " changed outside the service. It then deletes its record of the account. The account's sites and links become `deleted`;"
+    " their"
     " counts and reports remain available. You can disconnect an account in any state, even if its token is invalid or"
     " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. If you repeat the request, you"
     " get the same response again.",

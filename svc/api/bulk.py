@@ -92,7 +92,7 @@ ADD_MANY = Endpoint(
     summary="Create many short links",
     description="The service creates all valid links in one transaction. For every other link, the result contains an"
     " error. If the account has no link host, or the new links would exceed your limit, the service rejects the whole"
-    " request and creates no links. The body can have at most 1 MiB, and at most 85,000 fields and list items in"
+    " request and creates no links. The body can be at most 1 MiB, with at most 85,000 fields and list items in"
     " total.",
     scopes=("links",),
     body=NewLinks,

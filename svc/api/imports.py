@@ -104,7 +104,7 @@ _DESCRIPTION = (
     "The service imports only UTC days before the day on which the site or link was added. It detects the product from"
     " the file: GoatCounter, Plausible, Umami, Matomo, Google Analytics 4, Counterscale, an export of this service, or"
     " a table with the columns `day` and `views`. If the file names several sites and links, the service imports only"
-    " the totals of the site or link in the URL. All days are written in one transaction. The body can have at most 1"
+    " the totals of the site or link in the URL. All days are written in one transaction. The body can be at most 1"
     " MiB, so compress larger files with gzip."
 )
 _EXAMPLE = {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK", "dry_run": True}

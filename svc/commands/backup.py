@@ -40,7 +40,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         commands,
         shared,
         "restore",
-        "replace the store with a backup, while the service is stopped",
+        "replace the store with a backup; stop the service first",
         "When the service starts, it syncs all Workers with the restored store.",
     )
     restore.add_argument("file", metavar="FILE", help="backup file; - for standard input")

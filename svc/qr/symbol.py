@@ -62,7 +62,7 @@ def symbol_of(text: str, logo_aspect: float | None = None) -> Symbol:
 def logo_area(width: int, aspect: float) -> Area:
     """Return the area for a logo in the center of a symbol, chosen so that the logo is as large as possible.
 
-    The logo keeps a distance of half a module from the area's edges. `width`: the symbol's width in modules.
+    Between the logo and the area's edges is a margin of half a module. `width`: the symbol's width in modules.
     """
     sides = range(3, int(width * _MAX_SIDE) + 1, 2)  # odd numbers, because the width of every symbol is odd
     areas = [(w, h) for w in sides for h in sides if w * h <= width * width * _MAX_AREA]

@@ -196,7 +196,7 @@ def test_months_step_over_the_end_of_a_year_and_a_leap_day(tab: Page, show: Call
         ("?period=7d&from=2026-01-02", "Period: This value cannot be combined with the other values."),
         (
             "?period=year&by=hour",
-            "By: Hourly counts for these days are no longer stored. Select another interval or later days.",
+            "By: Hourly counts for these days are no longer stored. Select another interval or more recent days.",
         ),
         ("?from=2016-01-01&by=day", "By: Select a longer interval. The chart would have more than 1200 points."),
         ("?compare=foo", "Compare with: Select one of the available values."),

@@ -38,7 +38,7 @@ _LONGEST_WAIT_S = 60.0
 
 
 class Disconnecting(Protocol):
-    """The part of `AccountActor` that an operator's disconnect uses."""
+    """The part of `AccountActor` that is used when an operator disconnects an account."""
 
     async def disconnect(
         self, user_id: int, account_id: str, commit: Commit[FormerAccount, FormerAccount], *, waits: bool

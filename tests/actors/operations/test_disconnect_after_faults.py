@@ -31,7 +31,7 @@ async def connect(service):
 
 
 async def calls_of_a_connect(service):
-    """Return the calls of a connect operation without faults, in order, up to the install's last call."""
+    """Return, in order, the calls of a connect operation without faults, including the install."""
     await service.emulator.forget_requests()
     await connect(service)
     calls = [(call["method"], call["path"]) for call in await service.emulator.requests()]

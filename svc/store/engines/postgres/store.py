@@ -248,7 +248,7 @@ class PostgresStore:
 
     @contextmanager
     def _failures(self, connection: Any, crossing: Crossing) -> Iterator[None]:
-        """Return a context manager that raises StoreUnavailable if its block fails because of the server."""
+        """Return a context manager that raises StoreUnavailable if the database server makes its block fail."""
         try:
             yield
         except _CONFLICTS as error:

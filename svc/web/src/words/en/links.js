@@ -56,7 +56,7 @@ const links = {
     copy: "Copy short link",
     qr: "Download QR code",
     undo: "Undo",
-    undoHint: "For ten seconds, “Undo” deletes the new link.",
+    undoHint: "You can delete the new link with “Undo” for ten seconds.",
     another: "Create another link",
   },
   codeStays: "The code cannot be changed, so printed links keep working.",
