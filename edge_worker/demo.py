@@ -198,7 +198,7 @@ class Journey:
             raise AssertionError(f"no QR code: {qr.status_code}")
 
     async def import_history(self) -> None:
-        """Import the totals of all days before the visits into the site and the first link."""
+        """Import daily totals of the site and the first link for the days before the visits."""
         today = day_of(self.now_ms)
         last_day = today - VISITS[0][0] // _DAY_S - 1
         for name, thing, tally, per_day in (

@@ -24,7 +24,7 @@ def day_number(text: str) -> int:
 
 
 def day_of(at_ms: int) -> int:
-    """Return the number of the UTC day of a time in epoch ms."""
+    """Return the UTC day number of a time in epoch ms."""
     return (datetime.fromtimestamp(at_ms / 1000, UTC).date() - _EPOCH).days
 
 
@@ -38,8 +38,8 @@ def month_start(day: int, months_before: int) -> int:
 def invented_days(last_day: int, today: int, views: int) -> dict[int, dict[str, int]]:
     """Return views, visitors and bots by day number, up to `last_day`.
 
-    The days begin with the first day of a month, 23 months before the month that contains `today`. `views`: the number of views on a
-    weekday near `last_day`.
+    The days begin with the first day of the month that is 23 months before the month of `today`. `views`: the number of
+    views on a weekday near `last_day`.
     """
     first_day = month_start(today, _MONTHS - 1)
     days = {}

@@ -142,10 +142,10 @@ class Playground:
         return _reply(HTTPStatus.SEE_OTHER, "Signed in", ("Location", f"{self._service.url}/"), *cookies)
 
     async def _visit(self, path: str) -> str:
-        """Send a page view as a browser with the snippet does. Return a message about the result.
+        """Send a page view, as the snippet does in a browser. Return a message about the result.
 
         `path`: the tracking path of the site, which the web application adds to the URL. With "", the view is sent to
-        the demo user's site on the second host.
+        the demo user's site on `SECOND_HOST`.
         """
         path = path or await self._path_of_site()
         if not path:

@@ -102,7 +102,7 @@ async def run_program(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `python <arguments>` until it ends. Return its exit status and its output as bytes.
 
-    `text`: its standard input.
+    `text`: the program's standard input.
     """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
         given.write(text.encode())

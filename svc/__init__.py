@@ -18,7 +18,7 @@ backup       backups and restores
 field_check  a test of the service in a real Cloudflare account
 web          the web application, and the documentation at /help
 model        the data types
-errors       exceptions and the catalogue of error codes
+errors       exceptions and the catalog of error codes
 config       the settings
 metrics      all metrics
 logs         logging as JSON objects

@@ -100,7 +100,7 @@ def parser_of_all() -> argparse.ArgumentParser:
 
 
 def _modules_for(first: str) -> Iterable[str]:
-    """Return the names of the modules to import for this first argument of the command line.
+    """Return the names of the modules to import if this is the first command-line argument.
 
     Usually, this is the module of the command. `--version` needs no module. Help and unknown commands need all modules.
     """

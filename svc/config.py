@@ -132,7 +132,7 @@ def _contact(value: str) -> str:
 
 
 def _service_name(value: str) -> str:
-    """Return the service's name for pages and email headers. If the name is not valid, raises ValueError."""
+    """Return the service's name for pages and email headers. Raises ValueError if the name is not valid."""
     name = value.strip()
     # Mail programs would decode =?…?= in the sender's name, even in quotation marks.
     if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "=?" in name:

@@ -1,4 +1,4 @@
-"""The exceptions of the service and the catalogue of error codes.
+"""The exceptions of the service and the catalog of error codes.
 
     ServiceError                      has a code, a status and, if useful, details
       Invalid                         the request is malformed or has invalid values
@@ -171,7 +171,7 @@ class Meaning:
 
 
 def _not_ready(message: str, remedy: str) -> Meaning:
-    """Return the meaning of an account problem. Responses have the code `account_not_ready` instead (`shown_as`)."""
+    """Return the meaning of an account's problem. Responses have the code `account_not_ready` (`shown_as`)."""
     return Meaning(409, message, remedy, "account_not_ready")
 
 
@@ -347,7 +347,7 @@ CATALOGUE: dict[Code, Meaning] = {
     "renew_lost": Meaning(
         502,
         "The service does not know whether the token was renewed; details.revoke_tokens lists the tokens to delete.",
-        "Delete these tokens in the Cloudflare dashboard, then renew again.",
+        "Delete these tokens in the Cloudflare dashboard, then renew the token again.",
     ),
     "cloudflare_unavailable": Meaning(503, "Cloudflare returned an error or could not be reached.", _TRY_AGAIN),
     "service_full": Meaning(503, "The service has reached its maximum number of accounts.", "Contact the operator."),
@@ -386,7 +386,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "Rename or delete that Worker or database in the Cloudflare dashboard, then retry the installation.",
     ),
     "schema_newer": _not_ready(
-        "A newer version of the service created the Worker's database, so nothing was changed.",
+        "The Worker's database belongs to a newer version of the service, so nothing was changed.",
         "Ask the operator to run a version of the service that supports the schema in details.schema. The installed"
         " Worker keeps counting.",
     ),
@@ -422,7 +422,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "In the Cloudflare dashboard, under SSL/TLS, check that an active edge certificate covers the host.",
     ),
     "link_host_redirected": _not_ready(
-        "A rule redirects requests to the link host.",
+        "Requests to the link host are redirected before they reach the Worker.",
         "Exclude the host from redirect rules and Access applications in the Cloudflare dashboard.",
     ),
     "link_host_challenged": _not_ready(
@@ -433,14 +433,14 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_host_other_answer": _not_ready(
         "The link host's response does not come from the Worker.",
-        "Check in the Cloudflare dashboard which rule or Worker answers the host's requests, and exclude the host"
+        "Check in the Cloudflare dashboard which rule or Worker handles requests to the host, and exclude the host"
         " from it.",
     ),
     "edge_firewall": Meaning(
         503,
         "The firewall of Cloudflare's API blocked the request because it resembles an attack.",
         "In the body of your request, change the URL or path that resembles an attack. If the body contains neither,"
-        " give the operator `details.ray_id`, with which Cloudflare's support can find the request.",
+        " give the operator `details.ray_id`, which Cloudflare support needs to find the request.",
         "cloudflare_unavailable",
     ),
     "cloudflare_error": Meaning(
@@ -562,7 +562,7 @@ class NotFound(ServiceError):
 
 
 class Conflict(ServiceError):
-    """The current state does not allow the request. Used for every code with status 409 in the catalogue."""
+    """The current state does not allow the request. Used for every code with status 409 in `CATALOGUE`."""
 
 
 class Busy(ServiceError):

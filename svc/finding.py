@@ -79,7 +79,7 @@ Variant = Literal["", "unexplained", "rows"]
 
 
 class Words(NamedTuple):
-    """The text templates of a kind. `expected` and `found` are predicates for the subject, such as "is active"."""
+    """Templates for a kind of finding. `expected` and `found` are predicates for the subject, such as "is active"."""
 
     subject: Subject
     expected: str
@@ -222,7 +222,7 @@ def fill(template: str, facts: Mapping[str, str]) -> str:
 
 
 def found_text(words: Words, variant: Variant, facts: Mapping[str, str]) -> str:
-    """Return the actual state as a predicate. Raises KeyError if a fact is missing."""
+    """Return the predicate of a finding's sentence: the actual state. Raises KeyError if a fact is missing."""
     return fill(words.variants.get(variant, words.found), facts)
 
 

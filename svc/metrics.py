@@ -104,7 +104,7 @@ REQUEST_SECONDS = HistogramMetric(
 )
 REQUEST_ERRORS = CounterMetric(
     "svc_http_errors_total",
-    "Rejected and failed requests by error code. `replayed`: an error sent again for a repeated Idempotency-Key.",
+    "Rejected and failed requests by error code. Code `replayed`: an error sent again for a repeated Idempotency-Key.",
     {"route": NAMES, "code": (*CATALOGUE, REPLAYED)},
 )
 BODY_BYTES = CounterMetric(
@@ -413,7 +413,8 @@ class Metrics(prometheus.registry.Collector):
 def _library_metric(metric: Metric) -> Any:
     """Return the Prometheus client's metric. If all labels of a counter have fixed values, all its series start at 0.
 
-    A series that the first failure creates starts at 1, so `rate()` in Prometheus would not show that failure.
+    Otherwise, the first failure would create the series with the value 1, and `rate()` in Prometheus would not show
+    that failure.
     """
     names = tuple(metric.labels)
     if isinstance(metric, HistogramMetric):

@@ -37,7 +37,7 @@ MOMENTS = ("until",)
 
 
 class Phrases(NamedTuple):
-    """The texts of all kinds and reasons in one language."""
+    """The texts for all kinds of remaining resources, and for all reasons, in one language."""
 
     kinds: Mapping[LeftKind, str]
     whys: Mapping[LeftWhy, str]

@@ -173,7 +173,7 @@ async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 def clock() -> FrozenClock:
-    """A wall clock that only the test moves."""
+    """A wall clock that changes only when the test changes it."""
     return FrozenClock()
 
 

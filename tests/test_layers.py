@@ -253,7 +253,7 @@ def test_edge_worker_packages_import_only_lower_layers():
 
 
 def test_account_state_is_written_in_one_module():
-    """The only module that may write the state also records each change of it in the user's events (rule X12)."""
+    """The only module that may write the state also records each state change in the user's events (rule X12)."""
     found = {
         path.relative_to(ROOT).as_posix()
         for path in files()

@@ -73,7 +73,7 @@ def test_service_runs_with_closed_standard_output(tmp_path: Path) -> None:
 
 
 def test_startup_objects_are_excluded_from_garbage_collection(tmp_path: Path) -> None:
-    """The startup creates 85,000 objects. A garbage collection that visits all of them would block all requests for
+    """Startup creates 85,000 objects. A garbage collection that visits all of them would block all requests for
     70 ms.
     """
     served = subprocess.run(

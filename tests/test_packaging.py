@@ -199,8 +199,8 @@ def test_service_without_web_application_serves_the_api(tmp_path):
 
 
 def test_compose_file_has_valid_settings():
-    """An unknown setting would prevent the service from starting. No test would notice this, because tests cannot run
-    compose.
+    """An unknown setting would prevent the service from starting. No other test would notice this, because tests cannot
+    run compose.
     """
     compose = yaml.safe_load((ROOT / "packaging/compose.yaml").read_text())
     given = {"SVC_DOMAIN": "svc.example", "SVC_DB_PASSWORD": "secret"}

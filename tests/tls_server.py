@@ -105,7 +105,7 @@ def path_of(request: bytes) -> str:
 
 
 def host_of(request: bytes) -> str:
-    """Return the header Host of a request."""
+    """Return the Host header of a request."""
     return next(line[6:] for line in request.decode().split("\r\n") if line.startswith("Host: "))
 
 

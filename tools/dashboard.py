@@ -35,12 +35,12 @@ class Panel:
 
 
 def rate(series: str, by: str = "", of: str = "") -> str:
-    """Return the PromQL expression for a counter's rate per second, by a label."""
+    """Return the PromQL expression for a counter's rate per second, grouped by the label `by`, if any."""
     return f"sum{_by(by)}(rate({series}{of}[$__rate_interval]))"
 
 
 def quantile(share: float, metric: str, by: str = "", of: str = "") -> str:
-    """Return the PromQL expression for a quantile of a histogram's observations, by a label."""
+    """Return the PromQL expression for a quantile of a histogram's observations, grouped by the label `by`, if any."""
     labels = f"le, {by}" if by else "le"
     return f"histogram_quantile({share}, sum by ({labels}) (rate({metric}_bucket{of}[$__rate_interval])))"
 

@@ -19,11 +19,11 @@ _BETWEEN = """\
 
 These codes appear in the `error` field of an object. If a request fails for one of these reasons, its error has the
 code in the last column, and `details.reason` contains the code in the first column. The `error` field can also contain
-codes from the first table. `route_conflict` and `route_not_ours` occur only in this field."""
+codes from the table of [responses](#responses). `route_conflict` and `route_not_ours` occur only in this field."""
 
 
 def tables() -> str:
-    """Return two tables: codes that responses contain unchanged, and codes that responses replace with another one."""
+    """Return two tables: codes that appear in responses, and codes for which responses show another code."""
     responses, stored = list(_RESPONSES), list(_STORED)
     for code, meaning in CATALOGUE.items():
         remedy = f" {meaning.remedy} " if meaning.remedy else " "

@@ -30,7 +30,7 @@ def named() -> set[str]:
 
 
 def main() -> None:
-    """Print the numbers of rules without a test. The exit status is always 0, because such rules may be planned."""
+    """Print the number of each rule without a test. The exit status is always 0, because such rules may be planned."""
     known = rules()
     proven = named()
     missing = [rule for rule in known if rule not in proven]

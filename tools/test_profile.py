@@ -52,7 +52,7 @@ class TestProfile:
         self._measuring_s = 0.0
 
     def _cpu_s(self) -> float:
-        """Return the CPU seconds of this process and its descendants, without the time in this method."""
+        """Return the CPU seconds of this process and its descendants, excluding the time spent in this method."""
         began_s = time.thread_time()
         used_s = tree_cpu_s(os.getpid()) - self._measuring_s
         self._measuring_s += time.thread_time() - began_s

@@ -33,7 +33,7 @@ class TestTimes:
         self._took_s[report.nodeid.partition("::")[0]] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        """Store the durations of the files that ran, unless single tests were selected. Keep other durations."""
+        """Store the durations of the files that ran, unless single tests were selected. Keep those of other files."""
         cache = getattr(self._config, "cache", None)  # there is no cache with `-p no:cacheprovider`
         option = self._config.option
         whole_files = not (option.keyword or option.markexpr or any("::" in name for name in self._config.args))

@@ -16,7 +16,7 @@ _TEN_PAST_NOON_MS = (12 * 60 + 10) * 60_000
 
 @dataclass(frozen=True)
 class Customer:
-    """An account created by control. `bootstrap_token` is the token's value, which repr omits like any secret."""
+    """An account created through the control interface. `bootstrap_token` is the token's value, which `repr` omits."""
 
     account_id: str
     bootstrap_token: str
@@ -63,7 +63,7 @@ class Emulator:
         self._begin_s = 0.0  # the offset with which the emulated clock starts, in seconds from real time
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a call to control and return the JSON of its response."""
+        """Send a call to the control API and return the JSON of its response."""
         response = await self._client.request(method, self.control + path, json=body)
         if response.is_error:
             raise httpx.HTTPStatusError(response.text, request=response.request, response=response)
@@ -116,8 +116,7 @@ class Emulator:
     ) -> dict[str, Any]:
         """Fire a cron and return {outcome, error, d1_queries, waited_ms, cron, at} after its waitUntil work has ended.
 
-        In the script, scheduler.wait returns immediately, and its time is added to `waited_ms`. If `waits` is True, the
-        wait takes real time.
+        Unless `waits` is True, scheduler.wait returns immediately in the script, and its time is added to `waited_ms`.
         """
         body = {"account_id": account_id, "script": script, "at": at, "cron": cron, "waits": waits}
         response: dict[str, Any] = await self.call("POST", "/cron", body)
@@ -146,7 +145,7 @@ class Emulator:
     async def clock(self, offset_s: float) -> int:
         """Move the platform's clock and return its time (epoch ms).
 
-        The offset is relative to real time or, after a call of `begin_at_noon`, to 12:10.
+        The offset is relative to real time or, after a call to `begin_at_noon`, to 12:10.
         """
         return int((await self.call("POST", "/clock", {"offset_s": self._begin_s + offset_s}))["now"])
 
@@ -184,7 +183,7 @@ class Emulator:
         return state
 
     async def account(self, account_id: str) -> dict[str, Any]:
-        """Return the state of one account, as `state` shows it. Usage and storage sizes are not updated."""
+        """Return the state of one account, in the format of `state`. Usage and storage sizes are not updated."""
         held: dict[str, Any] = await self.call("GET", f"/accounts/{account_id}")
         return held
 

@@ -164,7 +164,7 @@ class ClockCall(Body):
 
 @routes.post("/clock")
 async def clock() -> Response:
-    """Move the emulated clock, which also moves days and daily limits."""
+    """Move the emulated clock. Days and daily limits follow this clock."""
     call, here = await read(ClockCall), platform()
     await here.runtime.collect()
     here.world.offset_s = call.offset_s
@@ -224,7 +224,7 @@ async def requests() -> Response:
 
 @routes.delete("/requests")
 async def forget_requests() -> Response:
-    """Empty both logs."""
+    """Empty the log of API calls and the log of the Workers' own fetches."""
     platform().requests.clear()
     platform().egress.clear()
     return as_json({})
@@ -238,7 +238,7 @@ class FaultedCall(Body):
 
 @routes.post("/faulted")
 async def faulted() -> Response:
-    """Respond when faults have affected this number of API calls in the log, or with 408 after `FAULTED_S`.
+    """Respond when the log has the requested number of API calls with faults, or with 408 after `FAULTED_S`.
 
     Polling the log in this process takes far less CPU time than polling it over HTTP.
     """
@@ -368,7 +368,7 @@ class VisitCall(Body):
 
 
 def _check_certificate(here: Platform, host: str) -> None:
-    """Check that a certificate covers the host, which the emulated edge cannot do without TLS. Raises ApiError."""
+    """Check that a certificate covers the host, because the emulated edge has no TLS. Raises ApiError if not."""
     for account in here.world.accounts.values():
         for zone in account.zones.values():
             inside = host == zone.name or host.endswith(f".{zone.name}")

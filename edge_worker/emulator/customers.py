@@ -47,7 +47,7 @@ class NewAccount(Body):
 
 
 class NewToken(Body):
-    """A token to create, with names of permission groups. `zones`: names of zones; default: all of the account's."""
+    """A token to create, with names of permission groups. `zones`: names of zones; default: all in the account."""
 
     rights: list[str] = Field(default_factory=lambda: list(BOOTSTRAP_PERMISSIONS))
     zones: list[str] | None = None

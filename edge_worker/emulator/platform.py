@@ -94,12 +94,12 @@ class Platform:
         return max(0, window.blocked_until - now) / 1000
 
     def log_egress(self, call: dict[str, Any]) -> None:
-        """Log a Worker's own fetch."""
+        """Log a fetch that a Worker sent."""
         self.egress.append(call)
         del self.egress[:-KEPT_LOG]
 
     def log_request(self, call: dict[str, Any]) -> None:
-        """Log a call of the API."""
+        """Log a call to the API."""
         self.requests.append(call)
         del self.requests[:-KEPT_LOG]
 

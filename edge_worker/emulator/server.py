@@ -40,7 +40,7 @@ Pages = dict[tuple[str, str], tuple[int, str, bytes]]  # (host, path) → status
 
 
 def make_app(platform: Platform, pages: Pages, changed: Callable[[], None]) -> FaultInjector:
-    """Create the application of the API's port. `changed` is called after each call that may have changed the world."""
+    """Create the API's application. `changed` is called after each call that may have changed the world."""
     app = QuartTrio("emulator")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY_BYTES
@@ -100,7 +100,7 @@ class FaultInjector:
         self._app, self._platform, self._changed = app, platform, changed
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Run one request."""
+        """Serve one request."""
         receive, sent = await _whole_body(receive)
         if scope["path"].startswith(f"{API}/"):
             await self._api_call(scope, sent, receive, send)

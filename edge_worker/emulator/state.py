@@ -23,12 +23,12 @@ def new_hex() -> str:
 
 
 def new_uuid() -> str:
-    """Generate a UUID (databases, versions, deployments)."""
+    """Generate a UUID for a database, version or deployment."""
     return str(uuid.uuid4())
 
 
 def iso(at: int) -> str:
-    """Format epoch ms as the platform formats times: UTC, seconds, `Z`."""
+    """Format epoch ms as the platform does: in UTC, to the second, with `Z`."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -279,7 +279,7 @@ class Account(BaseModel):
     usage: dict[int, Usage] = Field(default_factory=dict)  # by epoch day
 
     def day(self, day: int) -> Usage:
-        """Return the usage of an epoch day, created if missing."""
+        """Return the usage of an epoch day, and create it if it is missing."""
         return self.usage.setdefault(day, Usage())
 
 

@@ -83,7 +83,7 @@ class Receiver:
 
 
 def first_log_id(at: int) -> int:
-    """Return the smallest id that an entry of the event log from the minute of `at` (epoch ms) can have."""
+    """Return the smallest possible id of an event log entry from the minute of `at` (epoch ms)."""
     return at // MINUTE_MS * int(VOCABULARY["log_slots"])
 
 

@@ -184,13 +184,13 @@ class Tally:
 
 
 def views(count: int, seed: int) -> list[Hit]:
-    """Return `count` views of several pages, from several countries, referrers and browsers. One in six is a bot."""
+    """Return `count` views of several pages, from several countries, referrers and browsers. One in six is by a bot."""
     chance = random.Random(seed)  # noqa: S311  # a repeatable plan, no secret
     return [_hit(chance, chance.choice(PAGES), BOTS) for _ in range(count)]
 
 
 def clicks(count: int, seed: int) -> list[Hit]:
-    """Return `count` clicks on a short link. One in six is a bot, and some are scans of a QR code."""
+    """Return `count` clicks on a short link. One in six comes from a bot, and some are scans of a QR code."""
     chance = random.Random(seed)  # noqa: S311  # a repeatable plan, no secret
     hits = []
     for _ in range(count):

@@ -69,7 +69,7 @@ async def test_events_folded_with_the_end_of_the_previous_day_have_hours(worker:
     midnight = now - now % DAY_MS + DAY_MS
 
     async def crons_until(minutes: int) -> None:
-        """Run the crons of three minutes, the last of which is `minutes` after midnight."""
+        """Run the crons of three minutes. The last one is `minutes` minutes after midnight."""
         for late in (2, 1, 0):
             at = midnight + (minutes - late) * MINUTE_MS
             await worker.clock((at - now) / 1000)

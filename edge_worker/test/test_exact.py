@@ -80,7 +80,7 @@ async def test_events_of_an_already_folded_minute_are_counted(worker: InstalledW
 
 @pytest.mark.rule("W3")
 async def test_large_input_is_folded_in_pages(worker: InstalledWorker) -> None:
-    """Concurrent crons process rows with many lines, with many targets, and with targets whose day is already large."""
+    """Concurrent crons process rows with many lines or many targets, and targets whose day already has many paths."""
     now = await worker.clock(0)
     await worker.cron(now)
     hour = now // HOUR_MS

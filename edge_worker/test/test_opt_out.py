@@ -28,7 +28,7 @@ OTHER_PATH = "/ab3/x9k2"
 
 
 async def ask(worker: InstalledWorker, method: str = "GET", path: str = f"{PATH}/off", **headers: str) -> Visit:
-    """Send a request to the page. Underscores in the names of headers become hyphens."""
+    """Send a request to the opt-out page. Underscores in header names become hyphens."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     return await worker.emulator.visit(SITE_HOST, path, method=method, headers={"user-agent": CHROME, **sent})
 

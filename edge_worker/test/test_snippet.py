@@ -39,7 +39,7 @@ async def drive(worker: InstalledWorker, steps: Sequence[dict[str, Any]], *, dri
 async def site(
     worker: InstalledWorker, bundle: Path, policy: str = "script-src 'unsafe-inline' 'self'; connect-src 'self'"
 ) -> None:
-    """Add the customer's pages. They contain the inline snippet, except that /tag uses the script tag. /ahead
+    """Add the customer's pages. They contain the inline snippet, except /tag, which uses the script tag. /ahead
     prerenders /two.
     """
     code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)

@@ -35,7 +35,7 @@ _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """Raised if the request has no stored response yet. The request's changes to the store are then not made."""
+    """Raised in place of the request's changes to the store if the request has no stored response yet."""
 
 
 def _not_yet() -> Tx[Any]:

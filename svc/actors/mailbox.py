@@ -48,7 +48,7 @@ class Ask(Generic[T]):
             self.done.set()
 
     async def response(self) -> T:
-        """Wait for the result and return it, or raise the exception of the work."""
+        """Wait for the result and return it, or raise the work's exception."""
         await self.done.wait()
         if self.result is None:
             raise AssertionError("a request was marked as done without a result")

@@ -147,7 +147,7 @@ class Supervisor:
             self._schedule(due.edge_account_id, now + min(look_s, wait_s, advice_s))
 
     async def run(self) -> None:
-        """Start due accounts. Runs until cancelled."""
+        """Start the actors of accounts that are due. Runs until cancelled."""
         while True:
             started = 0
             while self._due and self._due[0][0] <= trio.current_time() and started < _STARTS_PER_PASS:
@@ -208,7 +208,7 @@ class Supervisor:
             actor.mailbox.close()
 
     def refuse_queued(self) -> None:
-        """Resolve every queued request with Stopping."""
+        """Reject every queued request with Stopping."""
         for actor in self._actors.values():
             actor.mailbox.refuse_queued()
 

@@ -75,7 +75,7 @@ class Disconnected(ResponseBody):
         description="One sentence for each resource that the service could not remove from Cloudflare."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
-        description="The same resources as in `left`, in the same order, but as codes for programs and translations."
+        description="The resources that `left` describes, in the same order, but as codes for programs."
     )
 
     @classmethod
@@ -154,11 +154,10 @@ DISCONNECT = Endpoint(
     action="account.disconnect",
     summary="Disconnect an account",
     description="The service removes the routes, Worker and database that it created at Cloudflare, unless they were"
-    " changed outside the service. It then deletes its record of the account. The account's sites and links become `deleted`;"
-    " their"
-    " counts and reports remain available. You can disconnect an account in any state, even if its token is invalid or"
-    " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. If you repeat the request, you"
-    " get the same response again.",
+    " changed outside the service. It then deletes its record of the account. The account's sites and links become"
+    " `deleted`; their counts and reports remain available. You can disconnect an account in any state, even if its"
+    " token is invalid or Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. If you"
+    " repeat the request, you get the same response again.",
     scopes=("accounts",),
     body=EmptyBody,
     response=Disconnected,

@@ -37,8 +37,8 @@ class AccountChange(Body):
 
     name: Name | None = Field(
         None,
-        description="The account's name in this service. Initially, it is the `name` of the connect request, or else"
-        " the name at Cloudflare.",
+        description="The account's name in this service. Initially, it is the `name` in the connect request or, if this"
+        " was absent, the name at Cloudflare.",
     )
     plan: EdgePlan | None = Field(
         None,

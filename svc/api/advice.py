@@ -16,7 +16,7 @@ class Busiest(ResponseBody):
     For the metric `size`, `value` is the database's size, and `day` is the day on which the service read it.
     """
 
-    day: Day | None = Field(description="The day of this usage. Null if there was no usage.")
+    day: Day | None = Field(description="The day to which `value` applies. Null if there was no usage.")
     value: Count
 
 

@@ -183,8 +183,8 @@ REFRESH = Endpoint(
     tag="sign-in",
     summary="Exchange the refresh token for new tokens",
     description="The old tokens stop working. However, a second tab, or a retry after a lost response, still gets the"
-    " same new tokens if it sends the old cookie within 30 s after the exchange, or the new cookie within 60 s. If the"
-    " old cookie is used later, the service ends the session.",
+    " same new tokens if it sends the old cookie within 30 s after the exchange, or the new cookie within 60 s. A"
+    " request with the old cookie after these 30 s ends the session.",
     access="cookie",
     body=EmptyBody,
     response=NewSession,

@@ -94,7 +94,7 @@ class Endpoint(Generic[B, Q]):
 
     @cached_property
     def id_names(self) -> tuple[str, ...]:
-        """The names of the path parameters, each one of ID_PREFIXES or TAG_PARAMETER."""
+        """The names of the path parameters. Each is a key of ID_PREFIXES, or TAG_PARAMETER."""
         return tuple(_PARAMETER.findall(self.path))
 
     @property

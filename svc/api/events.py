@@ -84,8 +84,8 @@ class NamedEvent(Event):
         " limited to specific accounts."
     )
     via_name: str | None = optional_field(
-        "The current name of the API key `via`. Absent if `via` is not an API key, or for the same reasons as"
-        " `target_name`."
+        "The current name of the API key in `via`. Absent if `via` is not the id of an existing API key, or if your API"
+        " key does not have all scopes or is limited to specific accounts."
     )
 
     @classmethod

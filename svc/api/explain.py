@@ -54,8 +54,8 @@ class CountedAs(ResponseBody):
         " as a view."
     )
     reason: str | None = optional_field(
-        "For bots, a key in the `bots` breakdown; for clicks outside of the link's period, a key in the breakdown"
-        " `outside`. Absent for views."
+        "For bots, a key in the `bots` breakdown; for clicks outside of the link's period, a key in the `outside`"
+        " breakdown. Absent for views."
     )
     source: str = Field(
         description="The key in the `sources` breakdown. Empty for direct visits, and for clicks that are not views."
@@ -69,8 +69,8 @@ class ExplainedClick(ResponseBody):
     """The destination of a click, and how the Worker counts the click."""
 
     url: str | None = Field(
-        description="Null if the click is outside of the link's period, and neither the link's `after_url` nor the link"
-        " host's `not_found_url` is set. Visitors then get the page for unknown codes."
+        description="The destination. Null if the click is outside of the link's period, and neither the link's"
+        " `after_url` nor the link host's `not_found_url` is set. Visitors then get the page for unknown codes."
     )
     rule: Annotated[int, Field(ge=0, le=9)] | None = Field(
         description="The zero-based index of the matching rule in the link's `rules`. Null if no rule matches."

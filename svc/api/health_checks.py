@@ -17,11 +17,12 @@ class Finding(ResponseBody):
     )
     facts: dict[str, str] = Field(description="Details such as `route`. `kind` determines which details are present.")
     thing: str = Field(description="The resource, e.g. `the route shop.example/ab3/x9k*`.")
-    expected: str = Field(description="Its expected state, e.g. `points to the Worker svc-edge`.")
-    found: str = Field(description="Its actual state, e.g. `was deleted outside the service`.")
+    expected: str = Field(description="The expected state of `thing`, e.g. `points to the Worker svc-edge`.")
+    found: str = Field(description="The actual state of `thing`, e.g. `was deleted outside the service`.")
     remedy: str | None = Field(description="What the user can do. Null if the health check has repaired the problem.")
     remedy_code: str | None = Field(
-        description="The code of an error that has the same remedy. Null if there is no such error."
+        description="The code of the error that has the same remedy as this problem. Null if the service has repaired"
+        " the problem, or repairs it automatically."
     )
     mended: bool = Field(description="True if the health check has repaired the problem.")
 

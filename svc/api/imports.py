@@ -13,7 +13,7 @@ from svc.api.shape import Body, ResponseBody
 
 _FILE = (
     "The export in base64: CSV, JSON, or a ZIP archive, optionally compressed with gzip. After decompression, a file"
-    " can have at most 32 MiB."
+    " can be at most 32 MiB."
 )
 
 
@@ -48,9 +48,9 @@ class SiteTotals(_Totals):
     file: Base64 | None = Field(None, description=f"{_FILE} Required without `source`.")
     source: Literal["cloudflare"] | None = Field(
         None,
-        description="The product from which the service reads the totals, if the request has no `file`. `cloudflare`:"
-        " Cloudflare Web Analytics. The service reads the page views of the site's host with the account's working"
-        " token. Cloudflare keeps them for 26 weeks. The numbers can be estimates, because Cloudflare may count"
+        description="The product from which the service reads the totals, if the request has no `file`. `cloudflare`"
+        " is Cloudflare Web Analytics: the service reads the page views of the site's host with the account's working"
+        " token. Cloudflare keeps page views for 26 weeks. The numbers can be estimates, because Cloudflare may count"
         " only a sample.",
     )
 
@@ -68,7 +68,7 @@ class ImportedTotals(ResponseBody):
     dry_run: bool
     product: str = Field(description="The product that created the file, as detected from the file's format.")
     columns: tuple[str, ...] = Field(description="The columns that were read.")
-    notes: tuple[str, ...] = Field(description="Differences between the product's counts and those of this service.")
+    notes: tuple[str, ...] = Field(description="Remarks, for example on how the product counts differently.")
     added: Count = Field(
         description="The number of days that were added. In a dry run, the number of days that an import would add."
     )

@@ -68,9 +68,7 @@ class LedgerTarget(ResponseBody):
     pushed: EventCounts | None = Field(description="The last total that the Worker sent and the service confirmed.")
     stored: EventCounts = Field(description="The total in the service's store, without imported counts.")
     agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
-    fault: Fault | None = Field(
-        description="The first step of counting whose number differs. Null if all numbers agree."
-    )
+    fault: Fault | None = Field(description="The first step at which the numbers differ. Null if all numbers agree.")
     off_by: Difference | None = Field(
         description="The difference at the step that `fault` names. Null if all numbers agree."
     )

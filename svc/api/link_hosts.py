@@ -14,12 +14,12 @@ from svc.api.shape import LARGE_BYTES, Body, ResponseBody, optional_field
 from svc.model import ConfigState, RouteState, UnavailableReason
 
 _ROOT_URL = (
-    "The URL to which the Worker redirects `/` of the link host. It cannot be on the link host. If it is not set,"
-    " visitors get a short page in their language, with status 404."
+    "The URL to which the Worker redirects `/` of the link host. It cannot be on the link host. If no URL is set,"
+    " visitors get a short 404 page in their language."
 )
 _NOT_FOUND_URL = (
     "The URL to which the Worker redirects requests for codes and paths that do not exist. It cannot be on the link"
-    " host. If it is not set, visitors get a short page in their language, with status 404."
+    " host. If no URL is set, visitors get a short 404 page in their language."
 )
 _FALLBACKS: tuple[model.Fallback, ...] = get_args(model.Fallback)
 
@@ -108,7 +108,7 @@ class ReplacedLinkHost(ResponseBody):
     host: str
     clicks_30d: Count = Field(
         description="The number of clicks by people in the last 30 days, including today. Clicks that the Worker has"
-        " not sent to the service yet are not included. Clicks on this host no longer reach a link."
+        " not sent to the service yet are not included. Short links with this host no longer work."
     )
 
 
@@ -128,13 +128,13 @@ class LinkHostUsage(ResponseBody):
     """
 
     host: str
-    since: Day = Field(description="The first day.")
+    since: Day = Field(description="The first day that `clicks_30d` covers.")
     clicks_30d: Count = Field(
         description="The number of clicks by people on the account's existing links, including scans. Clicks that the"
         " Worker has not sent to the service yet are not included."
     )
     scans_30d: Count | None = Field(
-        description="The number of QR code scans among these clicks. Null if the Worker's database cannot be read;"
+        description="The number of QR code scans in `clicks_30d`. Null if the Worker's database cannot be read;"
         " `unavailable` gives the reason."
     )
     scans_since: Day | None = Field(

@@ -106,7 +106,7 @@ class LinkChange(Body):
     starts_at: OptionalTime | None = Field(None, description=f'{STARTS_AT} `""` removes the time.')
     ends_at: OptionalTime | None = Field(None, description=f'{ENDS_AT} `""` removes the time.')
     after_url: OptionalUrl | None = Field(None, description=f'{AFTER_URL} `""` removes the URL.')
-    split: Split | None = Field(None, description=f"The new variants; `[]` removes the split. {SPLIT}")
+    split: Split | None = Field(None, description=f"{SPLIT} `[]` removes the split.")
 
     def to_model(self) -> model.LinkChange:
         """Return the new values of the fields to change, in the form that the service stores."""
@@ -156,7 +156,7 @@ class BrokenTarget(ResponseBody):
 
     url: str
     problem: TargetProblem = Field(
-        description="The target responds with the status 404 or 410, the service cannot establish a secure connection"
+        description="The target responds with status 404 or 410, the service cannot establish a secure connection"
         " to its host, or the host does not exist."
     )
     since: Moment = Field(description="The time of the service's first request that found the target to be broken.")
@@ -195,7 +195,7 @@ class Link(ResponseBody):
     starts_at: Moment | None
     ends_at: Moment | None
     after_url: str | None
-    split: tuple[Variant, ...] | None = Field(description="Null if the link is not split.")
+    split: tuple[Variant, ...] | None = Field(description="Null if the link has no variants.")
     state: LinkState
     config: ConfigState = Field(
         description="`synced` if the Worker has this version of the link. A link that uses features of a newer version"
@@ -216,8 +216,8 @@ class Link(ResponseBody):
         "The time until which the link can be restored, if its code is still free. Present only if the link is deleted."
     )
     clicks_7d: Count | None = optional_field(
-        "Clicks by people in the last seven complete UTC days. Present only in lists, and only with the scope"
-        " `reports`."
+        "Clicks by people in the last seven complete UTC days. Present only in lists, and only with the `reports`"
+        " scope."
     )
     broken_targets: tuple[BrokenTarget, ...] | None = optional_field(
         "Present if targets of the link are broken. The service requests each target once a week."

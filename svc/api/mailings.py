@@ -72,9 +72,9 @@ class Mailings(ResponseBody):
     weekly: bool
     monthly: bool
     alerts: bool
-    next_weekly_on: Day | None = Field(description="The day of the next weekly report. Null if these reports are off.")
+    next_weekly_on: Day | None = Field(description="The day of the next weekly report. Null if weekly reports are off.")
     next_monthly_on: Day | None = Field(
-        description="The day of the next monthly report. Null if these reports are off."
+        description="The day of the next monthly report. Null if monthly reports are off."
     )
     recipients: tuple[Recipient, ...] = Field(json_schema_extra={"maxItems": MAX_RECIPIENTS})
 
@@ -113,7 +113,7 @@ SHOW_SITE = Endpoint(
     path="/v1/sites/{site_id}/mailings",
     tag="reports",
     addition=True,
-    summary="Show the email reports about a site",
+    summary="Show the settings for email reports about a site",
     scopes=("sites",),
     response=OneMailings,
 )
@@ -123,7 +123,7 @@ PUT_SITE = Endpoint(
     tag="reports",
     addition=True,
     action="mailing.change",
-    summary="Set the email reports about a site",
+    summary="Change the settings for email reports about a site",
     description=_PUT,
     scopes=("sites",),
     scopes_text="An API key needs both scopes, `sites` and `reports`, because recipients can read the reports.",
@@ -137,7 +137,7 @@ SHOW_ACCOUNT = Endpoint(
     path="/v1/accounts/{account_id}/mailings",
     tag="reports",
     addition=True,
-    summary="Show the email reports about all sites of an account",
+    summary="Show the settings for email reports about all sites of an account",
     scopes=("accounts",),
     response=OneMailings,
 )
@@ -147,7 +147,7 @@ PUT_ACCOUNT = Endpoint(
     tag="reports",
     addition=True,
     action="mailing.change",
-    summary="Set the email reports about all sites of an account",
+    summary="Change the settings for email reports about all sites of an account",
     description=_PUT,
     scopes=("accounts",),
     scopes_text="An API key needs both scopes, `accounts` and `reports`, because recipients can read the reports.",
@@ -188,8 +188,8 @@ UNSUBSCRIBE = Endpoint(
     tag="reports",
     addition=True,
     summary="Stop the email reports to a recipient",
-    description="Mail clients send this request when the user clicks “unsubscribe” (RFC 8058). The body is ignored."
-    f" {_LINK}",
+    description="Mail clients send this request when the recipient clicks “unsubscribe” (RFC 8058). The body is"
+    f" ignored. {_LINK}",
     access="anybody",
     response=None,
     media_types=(HTML_TYPE,),

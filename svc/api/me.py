@@ -121,8 +121,8 @@ class Left(ResponseBody):
         " with the account's name and id, and the reason. See the response to DELETE /v1/accounts/{id}."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
-        description="The same resources as in `left`, in the same order, but as codes for programs. `facts.account` is"
-        " the account's name and id."
+        description="The resources that `left` describes, in the same order, but as codes for programs. `facts.account`"
+        " is the account's name and id."
     )
     revoke_tokens: tuple[str, ...] = Field(
         description="The names of the accounts' working tokens. The service is not permitted to delete these tokens,"
@@ -147,9 +147,9 @@ class OwnAddress(ResponseBody):
 
     address: str | None = Field(description="The IP address. Null if it is unknown.")
     network: str | None = Field(
-        description="The network to add to a site's `excluded_networks`. This is the IPv4 address, or the /64 network"
-        " of the IPv6 address, because devices change their addresses within that network. Null if the address is not"
-        " public, because Cloudflare then sees a different address."
+        description="The network to add to a site's `excluded_networks`. For IPv6, this is the /64 network, because"
+        " devices change their addresses within it. Null if the address is not public, because Cloudflare then sees a"
+        " different address."
     )
 
     @classmethod

@@ -1,7 +1,7 @@
 """The API contract as an OpenAPI 3.1.0 document. No I/O.
 
 Pydantic generates the JSON schemas of the models. The rest is generated from the endpoints' declarations and the
-catalogue of error codes.
+catalog of error codes.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def document(base_url: str) -> Json:
             "title": "Page counters and short links",
             "version": VERSION,
             "description": "Page counters and short links that run in the customer's own Cloudflare account."
-            " All bodies are JSON. Times are ISO 8601 in UTC; days end at midnight UTC.",
+            " Request bodies and most responses are JSON. Times are ISO 8601 in UTC; days end at midnight UTC.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": base_url}],

@@ -30,10 +30,10 @@ PROPOSE = Endpoint(
     tag="links",
     addition=True,
     action="nothing",
-    summary="Propose a title",
-    description="The service reads the page at this URL, and returns the page's title. The page must be public. The"
-    " service reads titles only for these requests, which do not change any link. A user can send 30 of"
-    " these requests per minute. At most two of them can be in progress at the same time.",
+    summary="Propose a title for a link",
+    description="The service reads the page at `url`, and returns the page's title. The page must be public. The"
+    " request does not change any link. The service reads titles only for these requests. A user can send 30 of these"
+    " requests per minute. At most two of them can be in progress at the same time.",
     scopes=("links",),
     body=TitleRequest,
     response=ProposedTitle,

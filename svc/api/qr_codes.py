@@ -154,11 +154,11 @@ PNG = Endpoint(
     codes=("link_host_required",),
 )
 _SELECTED = (
-    "The selection is either `ids` or a filter as in the list of links. If one of the `ids` does not belong to an"
+    "Select the links by `ids`, or with filters as in `GET /v1/links`. If one of the `ids` does not belong to an"
     " active link, or if no link matches the filter, the response is `not_found`. If more than {most} links match, the"
     " response is `invalid_request` with the issue `too_many`. "
 )
-_LIMITED = "A user can request 20 ZIP files and pages per hour, in total."
+_LIMITED = "A user can request 20 ZIP files and printable pages per hour in total."
 ZIP = Endpoint(
     method="GET",
     path="/v1/links/qr.zip",
@@ -166,9 +166,8 @@ ZIP = Endpoint(
     addition=True,
     summary="Get the QR codes of several links as a ZIP file",
     description=_SELECTED.format(most=MAX_IN_ZIP)
-    + "The names of the files contain the codes of the links, such as `qr-spring-sale.svg`. If two names differ only in"
-    " case or are equal, the service adds a number to the second. The service sends the ZIP file while it creates it,"
-    " so an"
+    + "The names of the files contain the codes of the links, such as `qr-spring-sale.svg`. If two names are equal or"
+    " differ only in case, the service adds a number to the second one. The service streams the ZIP file, so an"
     f" interrupted download is incomplete. {_LIMITED}",
     scopes=("links",),
     query=ZipQuery,

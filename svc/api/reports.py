@@ -90,8 +90,8 @@ class Counts(ResponseBody):
     views: Count
     bots: Count
     visitors: Count = Field(
-        description="Unique visitors in the day or hour. For a period of several days, this is the sum of the daily"
-        " unique visitors, because the Worker cannot recognize a visitor on another day."
+        description="Unique visitors per day or hour. For longer periods, this is the sum of the daily numbers,"
+        " because the Worker cannot recognize a visitor on another day."
     )
 
 
@@ -103,8 +103,7 @@ class Point(Counts):
 
     at: Moment
     estimated: Literal[True] | None = optional_field(
-        "Present if the counts contain imported days that are estimates, because Cloudflare Web Analytics counted only"
-        " a sample."
+        "Present if the counts include estimates imported from Cloudflare Web Analytics, which counted only a sample."
     )
 
 
@@ -143,18 +142,16 @@ class Breakdowns(ResponseBody):
     channels: tuple[Top, ...] | None = optional_field(
         "Views by channel, which is a group of sources: `search`, `social`, `ai` (AI assistants), `email`, `campaign`,"
         " `referral`, `direct`, `qr`, or `internal` (a view that followed another view on the same site)."
-        " `(other)` combines the views whose source is not listed individually. Present only if the report has the"
-        " field `by`."
+        " `(other)` combines the views whose source is not listed individually. `channels` is present only if the"
+        " report has `by`."
     )
     campaigns: tuple[Top, ...] | None = optional_field(
         "The values of the URL parameter `utm_campaign`, in lower case. Views without this parameter are not included."
     )
     entries: tuple[Top, ...] | None = optional_field(
-        "Only for a site: the pages of the views that did not follow another view on the same site."
+        "Only for a site: entry pages, which are the pages of views that did not follow another view on the site."
     )
-    arrivals: tuple[Arrival, ...] | None = optional_field(
-        "Only for a site: the sources and pages of the views that did not follow another view on the same site."
-    )
+    arrivals: tuple[Arrival, ...] | None = optional_field("Only for a site: entry pages with their sources.")
     targets: tuple[Top, ...] | None = optional_field(
         "Only for a link: the URLs to which the clicks were redirected, while the link had rules or a split. The"
         " middle of a URL with more than 200 characters is replaced by `...`."
@@ -172,8 +169,8 @@ class Comparison(ResponseBody):
     to: Day
     totals: Counts
     series: tuple[Point, ...] = Field(
-        description="The points of this period, in the format of the report's `series`. Hours that are no longer"
-        " stored are missing, but `totals` are complete."
+        description="The points of the comparison period, in the format of the report's `series`. Hours that are no"
+        " longer stored are missing, but `totals` are complete."
     )
 
 
@@ -189,7 +186,7 @@ class MissingBreakdowns(ResponseBody):
     from_: Day = Field(serialization_alias="from")
     to: Day
     reason: Literal["not_kept", "imported", "not_counted"] | UnavailableReason
-    lists: tuple[VisitList, ...] | None = optional_field("The missing lists. Absent if all lists are missing.")
+    lists: tuple[VisitList, ...] | None = optional_field("The breakdowns that are missing. Absent if all are missing.")
 
 
 class Report(ResponseBody):

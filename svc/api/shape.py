@@ -179,8 +179,8 @@ def _bounded(raw: bytes, model: type[Body]) -> bytes:
 def _check_marks(raw: bytes, model: type[Body]) -> None:
     """Raise Invalid if the punctuation of a large body shows that the body has too many values.
 
-    Runs before the body is parsed, because parsing a MiB of empty lists would take 60 ms. Valid strings contain no
-    escaped quotation mark, so splitting at quotation marks separates strings from structure.
+    Runs before the body is parsed, because parsing a MiB of empty lists would take 60 ms. If the body contains no
+    escaped quotation mark, splitting it at quotation marks separates strings from structure.
     """
     if raw.count(b'"') > 4 * model.most_values:
         raise Invalid([Issue("", _TOO_MANY_VALUES, "too_much")])

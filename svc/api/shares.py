@@ -67,7 +67,7 @@ class ShareChange(Body):
     embed: Origins | None = Field(None, description=f"{_EMBED} If the field is null, the origins do not change.")
 
     def changes(self) -> dict[str, object]:
-        """Return the fields to change by name, without the password."""
+        """Return the new values by field name, without the password."""
         removable = {name: getattr(self, name) for name in ("until", "periods") if name in self.model_fields_set}
         others = {name: getattr(self, name) for name in ("name", "lists", "embed")}
         return removable | {name: value for name, value in others.items() if value is not None}

@@ -132,7 +132,9 @@ class Snippet(ResponseBody):
 
     inline: str = Field(description="A script element that contains the code.")
     script_tag: str = Field(description="A script element that loads the code of `inline` from the site's own host.")
-    csp_hash: str = Field(description="The source expression that allows the inline form in a Content-Security-Policy.")
+    csp_hash: str = Field(
+        description="The Content-Security-Policy source expression that allows the script in `inline`."
+    )
 
 
 class Retiring(ResponseBody):

@@ -14,7 +14,7 @@ MAX_TAGS = 1_000
 
 
 class TagQuery(Query):
-    """Filters of a list of tags."""
+    """Filters for a list of tags."""
 
     account_id: Id | None = optional_field("Only tags of links in this account.")
     q: ShortSearch = Field("", description="Only tags that contain this text. Case is ignored.")
@@ -26,7 +26,8 @@ class Tag(ResponseBody):
     tag: str
     links: Count = Field(description="The number of links with this tag. Deleted links are not included.")
     clicks_7d: Count | None = optional_field(
-        "Clicks on these links by people in the last seven complete UTC days. Present only with the `reports` scope."
+        "Clicks by people on the tag's links in the last seven complete UTC days. Present only with the `reports`"
+        " scope."
     )
 
 
@@ -47,11 +48,11 @@ class TagReport(ResponseBody):
     to: Day
     by: Step = Field(description="The length of time that each point of `series` covers.")
     as_of: Moment | None = Field(
-        description="The time up to which the Workers of all these links have sent their counts. Null if one of them"
-        " has not sent any."
+        description="The time up to which the Workers of all links with the tag have sent their counts. Null if a"
+        " Worker has not sent any."
     )
     totals: Counts = Field(
-        description="A visitor who clicked several of the links is counted once for each of these links, even in"
+        description="A visitor who clicked several links with the tag is counted once for each link, even in"
         " `visitors`."
     )
     series: tuple[Point, ...]

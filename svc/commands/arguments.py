@@ -57,5 +57,5 @@ def positive_number(most: int) -> Callable[[str], int]:
 
 
 def config_option(config: Path | None) -> str:
-    """Return " --config PATH", with which another command uses the same configuration, or "" if `config` is None."""
+    """Return " --config PATH", which makes another command use the same configuration; "" if `config` is None."""
     return "" if config is None else f" --config {shlex.quote(str(config))}"

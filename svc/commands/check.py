@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def check(config: Config, file: Path | None = None) -> list[Finding]:
-    """Check all parts, even if one fails. Creates no files or folders.
+    """Run all checks, even if one fails. Creates no files or folders.
 
     `file`: the configuration file, or None if there is none.
     """

@@ -65,7 +65,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         shared,
         "totals",
         "import daily totals from another product, or from an export of this service (docs/use/import-totals.md)",
-        "The command imports the days before a site or link was added to this service. Without --apply, the command"
+        "The command imports only days before the site or link was added to this service. Without --apply, the command"
         " only shows what it would import. You can repeat an import: existing days are skipped.",
     )
     import_totals.add_argument(

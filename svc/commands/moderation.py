@@ -37,8 +37,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         (
             "site",
             "SITE",
-            "stop counting a site's visits, and give its owner the reason",
-            "count a disabled site's visits again",
+            "stop counting a site's views, and give its owner the reason",
+            "resume counting a disabled site's views",
         ),
     ):
         actions = add_group(commands, kind, f"disable or enable a {kind}")

@@ -34,7 +34,9 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "--use-up-the-day", action="store_true", help="write database rows until the daily limit is reached"
     )
     field.add_argument("--only-remove", action="store_true", help="only remove the resources of an earlier run")
-    field.add_argument("--through", metavar="URL", default="", help="send the page view to the emulated platform at this URL")
+    field.add_argument(
+        "--through", metavar="URL", default="", help="send the page view to the emulated platform at this URL"
+    )
     field.set_defaults(command=_field_check)
 
 

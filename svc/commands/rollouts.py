@@ -35,11 +35,13 @@ _NOT_BEGUN = "no rollout has started"
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
     actions = add_group(commands, "rollout", "show, halt or resume the update of all Workers")
-    status = add_command(actions, shared, "status", "show the state of the update, its failures and the next step")
+    status = add_command(
+        actions, shared, "status", "show the state of the Worker update, its failures and the next step"
+    )
     status.set_defaults(command=_status)
-    halt = add_command(actions, shared, "halt", "start no more updates; running updates continue")
+    halt = add_command(actions, shared, "halt", "start no more Worker updates; updates in progress continue")
     halt.set_defaults(command=_halt)
-    resume = add_command(actions, shared, "resume", "resume the update, and retry Workers whose update failed")
+    resume = add_command(actions, shared, "resume", "resume updating the Workers, and retry failed updates")
     resume.set_defaults(command=_resume)
 
 

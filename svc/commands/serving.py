@@ -70,7 +70,7 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> int:
-    """Print one line per part. Return the exit status, which is 1 if any part fails; warnings do not count."""
+    """Print a line for each checked part. Return the exit status: 1 if a part fails, otherwise 0."""
     from svc.commands.check import check
 
     findings = trio.run(check, config, arguments.config)

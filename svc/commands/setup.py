@@ -35,8 +35,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "init",
         "ask for the public URL, store and mail server, and write the configuration",
         "The command writes the file given with --config, or config.toml. Options and existing settings become the"
-        " default answers. With --yes, the command uses them without asking. Existing settings that have no question"
-        " are kept.",
+        " default answers. With --yes, the command uses them without asking. The command keeps existing settings"
+        " that it does not ask about.",
     )
     init.add_argument(
         "--yes", action="store_true", help="do not prompt; use the options, and defaults for all other settings"
@@ -85,7 +85,7 @@ class _Dialogue:
         self._was_configured = False
 
     def run(self) -> int:
-        """Ask, check and write the file, and return 0.
+        """Ask for the settings, check them, and write the file. Return 0.
 
         Raises _Rejected; OSError if the file cannot be written; EOFError if standard input has ended.
         """
@@ -351,7 +351,7 @@ class _Dialogue:
         self._answers.update(answers)
 
     def _try(self, answers: Answers, check: Callable[[Config], object]) -> None:
-        """Check the answers as `svc check` does, except with --unchecked.
+        """Check the answers as `svc check` does, unless --unchecked is set.
 
         Raises _Rejected if the check failed and the user did not override it.
         """

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str = "") -> list[str]:
-    """Return the lines: the service's URL and files, missing settings, the command that adds a user, and the web URLs.
+    """Return lines with the service's URL and files, missing settings, the command that adds a user, and the web URLs.
 
     `url`: the address on which the service listens. `base_url`: the public URL. `web`: True if the web application was
     built. `option`: the command-line option that makes other commands use the same configuration.

@@ -227,7 +227,7 @@ def _variables(access: Access, first_day: int, last_day: int) -> dict[str, objec
 def _check_visible(accounts: Sequence[object]) -> None:
     """Raise EdgeRefused if the response omits the account.
 
-    This happens if the token lacks a permission (reports by users of Cloudflare).
+    This happens if the token lacks a permission (reported by users of Cloudflare).
     """
     if not accounts:
         raise EdgeRefused("cloudflare_error", "Cloudflare's analytics returned no data for this account.")

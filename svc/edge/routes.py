@@ -50,7 +50,7 @@ class _Made(Shape):
 
 
 async def list_routes(access: Access, zone_id: str) -> list[Route]:
-    """Return all routes of the zone. The API does not page this list."""
+    """Return all routes of the zone. The API does not paginate this list."""
     listed = await access.get(list[_Route], _path(zone_id))
     return [Route(route.id, route.pattern, route.script, route.request_limit_fail_open) for route in listed]
 

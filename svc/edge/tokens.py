@@ -144,7 +144,7 @@ async def verify(access: Access) -> TokenStatus:
 
 
 async def permission_groups(access: Access) -> list[PermissionGroup]:
-    """Return all permission groups. The API does not page this list."""
+    """Return all permission groups. The API does not paginate this list."""
     groups = await access.get(list[_Group], f"{access.account_path}/tokens/permission_groups")
     return [PermissionGroup(group.id, group.name, group.scopes, group.is_selectable is not False) for group in groups]
 

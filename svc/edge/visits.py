@@ -83,8 +83,8 @@ class Visitor:
 
     `emulated_edge`: the URL of an emulated Cloudflare that receives all requests, for tests and demonstrations, or ""
     for none. `user_agent`, `accept`: headers of the requests. `lookup`: resolves a host. `port`, `tls`: the port of the
-    hosts, and the TLS context for them. `plain_port`: the port for requests without TLS. The other fields are timeouts:
-    `connect_s` for the connection to each address, `response_s` for each part of a response, and `longest_s` for the
+    hosts, and the TLS context for them. `plain_port`: the port for requests without TLS. `connect_s`,
+    `response_s`, `longest_s`: timeouts for the connection to each address, for each part of a response, and for the
     whole request. `body_bytes`: how much of the body to read. `threads`: see `public_addresses`.
     """
 
@@ -106,7 +106,7 @@ class Visitor:
     ) -> Answer | NoAnswer:
         """Send one GET request for https://`host``path`, and return the response.
 
-        `scheme`: "http" for a request without TLS. `port`: None for the scheme's port.
+        `scheme`: "http" for a request without TLS. `port`: None for the scheme's default port.
         """
         with trio.move_on_after(self.longest_s):
             if self.emulated_edge:
@@ -144,7 +144,7 @@ class Visitor:
     async def _ask(self, origin: str, host: str, path: str, named: str = "") -> Answer | NoAnswer:
         """Send the request to `origin`, an address with scheme and port. The certificate must be valid for `host`.
 
-        `named`: the value of the header Host. The default is `host`.
+        `named`: the value of the Host header. The default is `host`.
         """
         headers = {
             "Host": named or host,

@@ -240,5 +240,5 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _short(text: str) -> str:
-    """Return text from the file in a form that is safe in a message."""
+    """Return text from the file in a form that is safe to show in a message."""
     return ascii(text[:40])

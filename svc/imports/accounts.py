@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account]]:
-    """Return the accounts that match both options.
+    """Return the accounts that match the given options.
 
-    If `account_id` is None, return all accounts of the user with this email address.
+    Without `account_id`, return all accounts of the user with this email address.
     """
     user_id = None
     if email is not None:

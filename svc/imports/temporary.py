@@ -14,7 +14,7 @@ Database = sqlite3.Connection
 
 
 class CannotWrite(Exception):
-    """Raised if the temporary database cannot be written, usually because the disk is full."""
+    """Raised if writing to the temporary database fails, usually because the disk is full."""
 
 
 @contextmanager

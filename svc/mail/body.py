@@ -48,7 +48,7 @@ def as_html(title: str, text: str, language: Language, button: str = "", foot: s
 
 
 def as_page(title: str, markup: str, language: Language, foot: str = "") -> str:
-    """Return an HTML page with the body `markup`, which is HTML. `foot`: see `as_html`."""
+    """Return an HTML page. `markup`: the HTML of its body. `foot`: see `as_html`."""
     if foot:
         lines = (_LINK.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in foot.split("\n"))
         markup += '\n<p style="font-size: small">' + "<br>\n".join(lines) + "</p>"

@@ -86,7 +86,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Composed:
-    """An email, and the user who has its address (None if no user has it).
+    """An email, and the user who has the recipient's address (None if there is none).
 
     `recipient_id`: the recipient, for email reports.
     """

@@ -97,7 +97,7 @@ def _change(words: Words, now: int, before: int | None) -> str:
 
 
 def _bars(words: Words, first: int, days: Sequence[int]) -> Iterable[Bar]:
-    """Return a bar for each day. In a week, the weekdays are the labels. In a month, every seventh day has a label."""
+    """Return a bar for each day. For a week, the labels are weekdays. For a month, every seventh day has a label."""
     most = max([*days, 1])
     for number, views in enumerate(days):
         day = date.fromisoformat(day_text(first + number))

@@ -22,7 +22,7 @@ _SMALL = "font-size: 13px"
 
 
 class Row(NamedTuple):
-    """An entry of a list: its name, its count, and a remark. A note has no count."""
+    """An entry of a list: its name, its count ("" in the list of notes), and a remark."""
 
     name: str
     value: str
@@ -69,7 +69,7 @@ class Content:
 
 
 def report_page(content: Content) -> str:
-    """Return the body of the HTML page. All texts are escaped."""
+    """Return the HTML of the report, without the surrounding page. All texts are escaped."""
     return "\n".join(['<div style="overflow-wrap: anywhere">', *_parts(content), "</div>"])
 
 

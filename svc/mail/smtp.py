@@ -80,8 +80,8 @@ class OutcomeUnknown(MailError):
 class Patience:
     """Timeouts in seconds: for one step, for connecting and signing in, and for a whole email.
 
-    After a server has received an email, it may take minutes to respond (RFC 5321, 4.5.3.2.6). If the timeout for this
-    step were shorter, the service would send the email twice.
+    After a server has received an email, it may take minutes to respond (RFC 5321, 4.5.3.2.6). This step therefore has
+    the timeout `email_s`. With a shorter timeout, the service could send the email twice.
     """
 
     step_s: float = 30
@@ -296,7 +296,7 @@ class _Server(smtplib.SMTP):
 
 
 class _ServerTls(_Server, smtplib.SMTP_SSL):
-    """The same client with implicit TLS."""
+    """Like `_Server`, but with implicit TLS."""
 
     def __init__(self, connection: Connection, step_s: float) -> None:
         smtplib.SMTP_SSL.__init__(self, timeout=step_s, context=ssl.create_default_context())

@@ -177,7 +177,7 @@ class FormerAccount:
 
     @property
     def edge_link_format(self) -> int:
-        """The highest possible form. A disconnected account has no Worker that knows only older forms."""
+        """Always the maximum, because a disconnected account has no Worker that knows only older formats."""
         return sys.maxsize
 
     @property

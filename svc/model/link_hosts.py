@@ -71,7 +71,7 @@ class LinkHost:
 
 @dataclass(frozen=True)
 class LinkHostUsage:
-    """The clicks by people and the QR code scans on a link host since `first_day`. Scans are also clicks.
+    """The clicks by people and the QR code scans on a link host since `first_day`. Each scan is also a click.
 
     `scans`: None if they cannot be read. `scans_since`: the first day that the scans cover.
     """

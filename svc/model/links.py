@@ -68,7 +68,7 @@ class Rule:
 
     @property
     def needs_format_2(self) -> bool:
-        """True if the rule has a condition that the first form of a link's configuration row cannot contain."""
+        """True if the rule has a condition that format 1 of a link's configuration row cannot contain."""
         return (self.languages, self.os, self.query) != (None, None, None)
 
     def fields(self) -> dict[str, object]:
@@ -247,13 +247,13 @@ class Link:
 
     @property
     def format(self) -> int:
-        """The form of the link's configuration row. Workers that know only older forms ignore parts of the row."""
+        """The format of the link's configuration row. Workers that know only older formats ignore parts of the row."""
         has_period = self.starts_at is not None or self.ends_at is not None
         has_features = has_period or self.forward_query or bool(self.split)
         return 2 if has_features or any(rule.needs_format_2 for rule in self.rules) else 1
 
     def outside_at(self, at: int) -> OutsideReason | None:
-        """Return the reason why a click at `at` (epoch ms) is outside of the link's period, or None if it is not."""
+        """Return the reason why a click at `at` (epoch ms) is outside the link's period, or None if it is within it."""
         if self.starts_at is not None and at < self.starts_at:
             return "early"
         return "ended" if self.ends_at is not None and at >= self.ends_at else None

@@ -16,7 +16,7 @@ UpdateOutcome = Literal["under_way", "updated", "failed", "excused"]
 class Rollout:
     """The update of all accounts to a Worker version: first a few canary accounts, then the others over time.
 
-    `updated`: number of accounts whose new Worker has reported. `failed`: number of accounts whose update failed
+    `updated`: number of accounts whose new Worker has pushed. `failed`: number of accounts whose update failed
     because of the new Worker.
     """
 

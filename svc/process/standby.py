@@ -40,8 +40,8 @@ _TAKES = "standby: taking over the store"
 async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitable[None]]) -> None:
     """Wait until no other service uses the store, then call `serve`. Return when `serve` ends, or on SIGTERM or SIGINT.
 
-    Raises ConfigError if the store is unavailable at the start. It also raises ConfigError if waiting cannot solve a
-    problem of this process, such as a missing key file. Exceptions raised by `serve` propagate to the caller.
+    Raises ConfigError if the store is unavailable at the start. It also raises ConfigError if this process has a
+    problem that waiting cannot solve, such as a missing key file. Exceptions raised by `serve` propagate to the caller.
     """
     standby = _Standby(config, systemd)
     async with trio.open_nursery() as nursery:
@@ -97,7 +97,7 @@ class _Standby:
             await self._report(_TAKES)
 
     def _check_setup(self) -> None:
-        """Raise ConfigError if this process could not serve after the wait."""
+        """Raise ConfigError if this process could not take over and serve."""
         key_file = self._config.vault.key_file
         if not key_file.exists():
             raise ConfigError(

@@ -101,7 +101,7 @@ def _with_logo(symbol: Symbol, style: Style, size: int, pixels: int, offset: int
 
 
 def _over(row: bytes, background: bytes) -> bytes:
-    """Return a row of pixels with alpha as it appears on a background, as red, green and blue values."""
+    """Blend a row of RGBA pixels with a background color. Return the red, green and blue values."""
     alphas = row[3::4]
     drawn = bytearray(3 * len(alphas))
     for part, behind in enumerate(background):

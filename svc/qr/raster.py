@@ -134,7 +134,7 @@ def _inflated(packed: bytes, size: int) -> bytes:
 
 
 def _unfiltered(data: bytes, line_bytes: int, distance: int) -> Iterator[bytes]:
-    """Yield each line without its filter (PNG, 9.2). `distance`: bytes per pixel. Raises NotDrawable."""
+    """Yield each line without its filter (PNG specification, 9.2). `distance`: bytes per pixel. Raises NotDrawable."""
     above = bytes(line_bytes)
     for begin in range(0, len(data), line_bytes + 1):
         kind, line = data[begin], bytearray(data[begin + 1 : begin + 1 + line_bytes])
@@ -199,7 +199,7 @@ class _Pixels:
                 self._transparent = bytes(part * factor & 255 for part in self._transparent)
 
     def __call__(self, line: bytes) -> bytes:
-        """Return a row."""
+        """Return the row of pixels for a line of samples."""
         if self._depth == 16:
             line = line[::2]
         elif self._depth < 8:

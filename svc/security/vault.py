@@ -41,7 +41,7 @@ _CREDENTIALS = Path("/run/credentials")
 class Vault:
     """Encrypts and decrypts secrets. The `repr` does not show keys.
 
-    Keys can be rotated while the service is running, if `path` is set. The vault then reads a changed key file again,
+    Keys can be rotated while the service is running, if `path` is set. The vault then rereads a changed key file,
     both before it encrypts a secret and when it cannot decrypt a secret.
     """
 

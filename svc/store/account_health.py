@@ -40,8 +40,8 @@ def record_health_check(account_id: str, suspected_at: int | None, well_at: int 
 def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
     """Record that Cloudflare refused the working token in a health check.
 
-    Returns the time of the first refusal since Cloudflare last accepted the token (epoch ms), and the number of
-    refusals since then.
+    Returns the time of the first refusal (epoch ms) and the number of refusals, both since Cloudflare last accepted
+    the token.
     """
     rows = yield sql(
         "update accounts set token_refused_at = coalesce(token_refused_at, $2), token_refusals = token_refusals + 1"

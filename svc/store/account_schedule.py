@@ -20,7 +20,7 @@ def unsynced() -> Tx[dict[str, int]]:
     """Return the configuration versions of the accounts that need a sync, by Cloudflare account id.
 
     An account needs a sync if its Worker has not received all changes yet, or if the store was restored and the Worker
-    may have newer data. Accounts in other states than SERVING are not synced, and are not included.
+    may have newer data. Accounts in states other than SERVING are not synced, and are not included.
     """
     rows = yield sql(
         "select edge_account_id, config_version from accounts where state in ('ready', 'no_connection')"

@@ -154,8 +154,8 @@ def send(site: WatchedSite, state: CheckState, alerts: Sequence[JsonObject], now
 
     `alerts`: the content of each alert; see `mail/alert.py`.
 
-    Nothing is queued if another task has checked the site in the meantime. Each confirmed address gets an alert once,
-    even if it gets the email reports of both the site and the account.
+    Nothing is queued if another task has checked the site in the meantime. Each confirmed address gets an alert only
+    once, even if it gets the email reports of both the site and the account.
     """
     stored = yield sql(
         "update alert_states set checked_until = $2, punctual_from = $3, lasting = $4, alert_day = $5, alerts_sent = $6"

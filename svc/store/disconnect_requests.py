@@ -72,5 +72,5 @@ def set_waiting(account_id: str, reason: WaitReason | None) -> Tx[None]:
 
 
 def is_requested(account_id: str) -> Tx[bool]:
-    """Return True if the operator has requested the disconnect of this account."""
+    """Return True if the operator has requested to disconnect this account."""
     return bool((yield sql("select 1 from disconnect_requests where account_id = $1", account_id)))

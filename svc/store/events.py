@@ -43,9 +43,9 @@ _MAX_SEARCHED = 5_000
 
 
 def statements_of(tx: Tx[T], changes: set[str]) -> Generator[Statement, list[Row], T]:
-    """Yield the statements of a transaction, and write its events at its end.
+    """Yield the statements of a transaction, followed by the statements that write its events.
 
-    Add the ids of changed accounts to `changes`. The engines run every transaction with this function.
+    Adds the ids of changed accounts to `changes`. The engines run every transaction with this function.
     """
     happened: list[Event] = []
     changed = True

@@ -52,8 +52,8 @@ class AlreadyAnswered(Busy):
 def recall(claim: Claim, now: int) -> Tx[StoredResponse | None]:
     """Return the stored response; None if there is none or it has expired.
 
-    Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that has
-    access to accounts to which this credential has no access.
+    Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that can
+    access accounts that this credential cannot access.
     """
     rows = yield sql(
         "select * from idempotency where user_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5",

@@ -52,7 +52,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class BatchChange:
-    """A change of many links. For each link, the fields are set first, then tags are removed, then tags are added."""
+    """A change to many links. For each link, the fields are set first, then tags are removed, then tags are added."""
 
     fields: LinkChange
     add_tags: Collection[str] = ()

@@ -133,7 +133,7 @@ def change_link(account_id: str, link_id: str, change: LinkChange) -> Tx[Link]:
 
 
 def store_changes(changed: Sequence[Link], texts_changed: Sequence[Link]) -> Tx[None]:
-    """Store changed links. `texts_changed`: links of which only the title, the note or the tags were changed."""
+    """Store changed links. `texts_changed`: links with changes only to the title, the note or the tags."""
     if changed:
         yield many(
             "update links set url = $2, rules = $3, version = $4, config_error = null, title = $5, title_folded = $6,"
@@ -299,7 +299,7 @@ def get_link(user_id: int, link_id: str) -> Tx[Link | None]:
 
 
 def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
-    """Return the account's links with a version after `after_version`, including deleted links, by version."""
+    """Return the account's links with a version after `after_version`, in order of version. Includes deleted links."""
     rows = yield sql(
         "select * from links where account_id = $1 and version > $2 order by version", account_id, after_version
     )

@@ -45,7 +45,7 @@ def new_mailing(user_id: int, account_id: str, target_kind: MailingTarget, targe
 
 
 def get_mailing(user_id: int, target: str) -> Tx[Mailing | None]:
-    """Return the email reports about a site or account of this user; None if none are stored."""
+    """Return the settings of email reports about a site or account of this user; None if none are stored."""
     rows = yield sql("select * from mailings where target = $1 and user_id = $2", target, user_id)
     return (yield from _with_recipients(rows))[0] if rows else None
 

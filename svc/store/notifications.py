@@ -111,7 +111,7 @@ def address_works(user_id: int) -> Tx[None]:
 def _forget(user_id: int) -> Tx[None]:
     """Delete queued emails about the user's accounts.
 
-    No later email will report that the current problems are resolved.
+    The user will not get an email when the current problems are resolved.
     """
     yield sql("delete from outbox where user_id = $1 and account_id is not null", user_id)
     rows = yield sql("select id from accounts where user_id = $1 order by id", user_id)

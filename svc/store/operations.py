@@ -161,7 +161,7 @@ def token_settled(operation_id: str) -> Tx[None]:
 
 
 def tokens_settled(account_id: str) -> Tx[None]:
-    """Do the same as `token_settled` for all ended operations of the account."""
+    """Record, for all ended operations of the account, that their tokens are in use or no longer exist."""
     yield sql(
         "update operations set token_asked_at = null where account_id = $1 and state <> 'running'"
         " and token_asked_at is not null",
@@ -207,7 +207,7 @@ def pause_selfcheck(operation_id: str) -> Tx[None]:
 
 
 def resume_selfcheck(account_id: str, now: int) -> Tx[None]:
-    """Resume a paused self-check after the other operation.
+    """Resume a paused self-check after the operation for which it was paused.
 
     The self-check succeeds immediately if the Worker has pushed in the meantime.
     """

@@ -76,7 +76,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Backlog:
-    """The queue, its most frequent errors, and the number of users whose address mail servers refuse."""
+    """The email queue, its most frequent errors, and the number of users whose address mail servers refuse."""
 
     queue: Queue
     errors: tuple[str, ...]
@@ -124,7 +124,7 @@ def post_newest(
     instead_of: tuple[MailKind, ...],
     language: Language | None = None,
 ) -> Tx[None]:
-    """Queue an email like `post`. Delete queued emails to the same address if their kind is in `instead_of`.
+    """Queue an email as `post` does. Deletes queued emails to the same address if their kind is in `instead_of`.
 
     The new email makes the links in these older emails invalid.
     """
@@ -201,9 +201,9 @@ def done(mail_id: str) -> Tx[None]:
 
 
 def failed(mail_id: str, due_at: int, problem: str, *, unsure: bool = False) -> Tx[None]:
-    """Record a failed attempt, and schedule a retry at `due_at`.
+    """Record a failed attempt to send an email, and schedule a retry at `due_at`.
 
-    `unsure`: True if the outcome of the attempt is unknown.
+    `unsure`: True if the mail server may have accepted the email.
     """
     yield sql(
         "update outbox set due_at = $2, trouble = $3, unsure = unsure + $4 where id = $1",

@@ -56,7 +56,7 @@ class Subscription:
 
     @property
     def content(self) -> MailingContent:
-        """The kinds of emails that the recipient gets or can get: "reports" if the user has turned off all of them."""
+        """The kinds of emails that the recipient gets or can get: "reports" if the user has turned off all kinds."""
         if not self.alerts:
             return "reports"
         return "reports_and_alerts" if self.weekly or self.monthly else "alerts"
@@ -156,7 +156,7 @@ def lock_recipient(recipient_id: str) -> Tx[bool]:
 
 
 def add_token(recipient_id: str, digest: str, now: int) -> Tx[None]:
-    """Store the token of the links in an email to a recipient that this transaction has locked.
+    """Store the token of the links in an email to a recipient. The caller's transaction has locked the recipient.
 
     The tokens in earlier emails to the recipient stay valid.
     """
@@ -207,7 +207,7 @@ def unsubscribe(digest: str, now: int) -> Tx[Subscription | None]:
 
 
 def mark_refused(recipient_id: str) -> Tx[None]:
-    """Record that a mail server rejected the address of a recipient, which therefore has to confirm again."""
+    """Record that a mail server rejected a recipient's address, so that the recipient has to confirm again."""
     yield sql("update mailing_recipients set state = 'unconfirmed' where id = $1 and state = 'confirmed'", recipient_id)
 
 

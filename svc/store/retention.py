@@ -41,7 +41,7 @@ def delete_invitations(before: int) -> Tx[int]:
 
 
 def delete_email_changes(before: int) -> Tx[int]:
-    """Delete changes of email addresses that can no longer be reverted."""
+    """Delete email address changes that can no longer be reverted."""
     return _delete("email_changes", "id", "revert_until <= $1", before)
 
 
@@ -51,7 +51,7 @@ def delete_deletion_results(before: int) -> Tx[int]:
 
 
 def delete_devices(before: int) -> Tx[int]:
-    """Delete known browsers if the last sign-in from them was at or before this time."""
+    """Delete known browsers whose last sign-in was at or before this time."""
     return _delete("devices", "user_id, digest", "seen_at <= $1", before)
 
 
@@ -144,7 +144,7 @@ def delete_mailing_tokens(before: int) -> Tx[int]:
 
 
 def delete_mailing_requests(before: int) -> Tx[int]:
-    """Delete the records of emails that asked recipients to confirm. The limits use these records for one day."""
+    """Delete the records of emails that asked recipients to confirm. Limits on these emails use them for one day."""
     return _delete("mailing_requests", "address", "asked_at <= $1", before)
 
 

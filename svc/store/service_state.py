@@ -47,7 +47,7 @@ class Ended:
 
 
 def census(bundle: str, behind_before: int) -> Tx[Census]:
-    """Return the census. An account is behind if its newest pushed totals end before `behind_before` (epoch ms)."""
+    """Return the state of the service. `behind`: accounts whose newest totals end before `behind_before` (epoch ms)."""
     states = yield sql("select state, count(*) as n from accounts group by state")
     # Reading all rows of this small table takes less time than updating an index with each push.
     [behind] = yield sql("select count(*) as n from pushed where as_of < $1", behind_before)

@@ -264,7 +264,7 @@ def set_site_route(
 
 
 def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
-    """Store the route id of one of the site's old paths, unless the path has ended."""
+    """Store the route id of one of the site's old paths, unless the path was removed from the configuration."""
     yield sql(
         "update retiring_paths set route_id = $3 where site_id = $1 and path = $2 and ended_version is null",
         site_id,

@@ -111,7 +111,7 @@ def end_sync(
     """Record that the Worker's database now has `version`, including all changes after `after_version`.
 
     `refused`: the errors for rows that Cloudflare's firewall refuses, by site id, link id or `LINK_HOST`. `live_at`:
-    the time from which every isolate (a running instance of the Worker) serves all other changes (epoch ms).
+    the time (epoch ms) from which every isolate (a running instance of the Worker) serves all changes not refused.
     """
     yield from lock_account(account_id)
     for table in _VERSIONED:

@@ -73,7 +73,7 @@ def has_unlisted(now: int) -> Tx[bool]:
 
 
 def list_targets(now: int, wait_ms: Callable[[str], int]) -> Tx[int]:
-    """List the targets of some links that must be listed again (see `has_unlisted`). Returns the number of these links.
+    """Store the targets of some links that must be listed again (see `has_unlisted`). Return the number of these links.
 
     `wait_ms`: maps the digest of a new URL to the time until its first request.
     """
@@ -117,7 +117,7 @@ def _checked(link: Link, now: int) -> dict[str, str]:
 
 
 def _remove(gone: Sequence[tuple[str, str]]) -> Tx[None]:
-    """Remove targets from links. Also delete the URLs that are no longer the target of any link."""
+    """Remove these entries from `link_targets`. Also delete the URLs that are no longer the target of any link."""
     yield many("delete from link_targets where link_id = $1 and digest = $2", gone)
     yield from _forget_unused({digest for _, digest in gone})
 
@@ -226,7 +226,7 @@ def record(check: Check, requested_at: int, problem: TargetProblem | None, now: 
 
 
 def has_wrong_times(now: int) -> Tx[bool]:
-    """Return True if a request is due so late that the host's clock must have been wrong when the time was stored."""
+    """Return True if a request's due time is so late that this machine's clock was wrong when the time was stored."""
     rows = yield sql("select 1 from target_checks where due_at > $1 limit 1", now + _LATEST_MS)
     return bool(rows)
 
@@ -246,8 +246,8 @@ def correct_times(now: int, wait_ms: Callable[[str], int], most: int) -> Tx[int]
 def restart_confirmations(now: int) -> Tx[None]:
     """Forget the problems that have not lasted for a day, and request the affected URLs again a day after `now`.
 
-    Call this after the host's clock was set, because the time since the first request with a problem is then unknown.
-    The targets of links with a period are listed again, because the current list may be based on a wrong time.
+    Call this after this machine's clock was set, because the time since the first request with a problem is then
+    unknown. The targets of links with a period are listed again, because the current list may be based on a wrong time.
     """
     yield sql(
         "update links set targets_until = $1 where state = 'active' and (starts_at is not null or ends_at is not null)",

@@ -78,9 +78,9 @@ def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> 
 
     A push consists of an account id and its parts. A part is refused as `invalid` if its hours are outside its day or
     had not ended at its `as_of`. It is refused as `too_old` if its day is before the oldest accepted day. Early parts
-    stay in the Worker's queue. Rows of targets that do not belong to the account are skipped, and the result lists
-    these targets. The accounts must exist and be locked by the transaction, for example by `pushes.record_pushes`, so
-    that they are not deleted concurrently.
+    (`is_early`) are ignored and stay in the Worker's queue. Rows of targets that do not belong to the account are
+    skipped, and the result lists these targets. The accounts must exist and be locked by the transaction, for example
+    by `pushes.record_pushes`, so that they are not deleted concurrently.
     """
     split = [(account_id, *_split(parts, now)) for account_id, parts in pushes]
     named = [_named_targets(good) for _, good, _ in split]

@@ -152,7 +152,7 @@ def forget_shares(user_id: int) -> Tx[bool]:
 
 
 def forget_mailings(user_id: int) -> Tx[bool]:
-    """Delete a batch of the settings of email reports, with their recipients. Returns True if more may remain."""
+    """Delete a batch of settings for email reports, including the recipients. Returns True if more may remain."""
     return (yield from _delete("mailings", "target", "user_id = $1", user_id)) == BATCH
 
 

@@ -26,7 +26,7 @@ def limit_of(user_id: int, kind: LimitedKind, default: int) -> Tx[int]:
 
 
 def own_limits(user_id: int) -> Tx[dict[LimitedKind, int]]:
-    """Return the limits that the operator has set for this user. For other kinds, the service's limits apply."""
+    """Return the limits that the operator has set for this user. The service's limits apply to kinds without one."""
     rows = yield sql("select accounts, sites, links, keys from user_limits where user_id = $1", user_id)
     return {kind: value for kind, value in dict(rows[0]).items() if value is not None} if rows else {}  # type: ignore[misc]  # the columns are the kinds
 

@@ -190,10 +190,10 @@ def put_confirm_token(
 ) -> Tx[tuple[User | None, int]]:
     """Store a token that confirms the address. Returns the newest sign-up and the number of sign-ups.
 
-    If there are several sign-ups, the token also sets a new password, because the service cannot know which sign-up the
-    owner of the address made. If mail servers refuse a confirmed address, the user can confirm the address again. If
-    there is nothing to confirm, the function returns (None, 0) after the same time, so that the duration does not
-    reveal this.
+    If there are several sign-ups, the user must also set a new password, because the service cannot know which sign-up
+    the owner of the address made. If mail servers refuse a confirmed address, the user can confirm it again. If there
+    is nothing to confirm, the function returns (None, 0) after the same time, so that the duration does not reveal
+    this.
     """
     match = yield from find_user(email)
     waiting = yield from _sign_ups(email)
@@ -217,9 +217,9 @@ def confirm_user(digest: str, now: int) -> Tx[User | None]:
 
 
 def switch_address(user_id: int, email: str) -> Tx[bool]:
-    """Give a user another address, which is then confirmed. Returns False if another user has confirmed the address.
+    """Change the address of a confirmed user. Returns False if another user has confirmed the new address.
 
-    Deletes the sign-ups with the address, and any invitation for it.
+    Deletes the sign-ups with the new address, and any invitation for it.
     """
     # Lock these sign-ups first, so that no other transaction confirms one of them at the same time.
     yield sql("update users set plan = plan where lower(email) = lower(cast($1 as text))", email)

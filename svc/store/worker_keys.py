@@ -6,7 +6,7 @@ from svc.store.tx import Tx, sql
 
 
 def add_worker_key(account_id: str, key_digest: str) -> Tx[None]:
-    """Accept pushes from the account's Worker with this key from now on."""
+    """From now on, accept pushes with this key from the account's Worker."""
     yield sql("insert into worker_keys (digest, account_id, valid_until) values ($1, $2, null)", key_digest, account_id)
 
 

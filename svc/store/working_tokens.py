@@ -77,8 +77,8 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
 def record_others(account_id: str, *, verified: bool) -> Tx[None]:
     """Store the names of the account's other tokens that may still be valid, and warn about them.
 
-    `verified`: True if the service has searched for tokens of failed operations and deleted them. After that, such a
-    token can exist only if it was created later.
+    `verified`: True if the service has searched for tokens of failed operations and deleted them. Such a token
+    can then exist only if it was created after this search.
     """
     account = yield from accounts.locked(account_id)
     if account is None:

@@ -1,7 +1,7 @@
 """Generates the web application's sources that depend on the service: `python -m svc.web.wire FOLDER`.
 
 - `wire.d.ts`: the API's types, so that the type checker checks the pages against the OpenAPI document.
-- `remedies.js`: the catalogue of errors, other codes of the API, and the link to Cloudflare's bootstrap token form.
+- `remedies.js`: the catalog of errors, other codes of the API, and the link to Cloudflare's bootstrap token form.
 - `german.js`: the German texts of these codes, which emails also use.
 - `import-columns.js`: the column names and values that this service and other products use in link exports.
 - `known-sources.js`: the names of well-known sources.
@@ -70,7 +70,7 @@ def types(contract: Json) -> str:
 def remedies() -> str:
     """Return `remedies.js`.
 
-    It contains the link to the page for a bootstrap token, the catalogue of errors, and the codes whose message quotes
+    It contains the link to the page for a bootstrap token, the catalog of errors, and the codes whose message quotes
     Cloudflare. It also contains the codes of field issues, the codes of remaining resources with their reasons, and the
     kinds of findings with the names of their facts.
     """
@@ -90,8 +90,8 @@ def remedies() -> str:
 def german() -> str:
     """Return `german.js`: the German templates of errors, findings and remaining resources.
 
-    `MOMENTS`: the facts that are times. `FINDINGS`: the thing, the expected and the found state, and the found state
-    without an explanation (the variant `unexplained`), if there is one.
+    `MOMENTS`: the names of facts that are times. `FINDINGS`: for each kind of finding, texts for the checked thing, the
+    expected state and the found state, and for the found state without an explanation (variant `unexplained`), if any.
     """
     errors = {code: [each.message, each.remedy] for code, each in GERMAN_ERRORS.items()}
     findings = {
@@ -118,7 +118,7 @@ def german() -> str:
 
 
 def import_columns() -> str:
-    """Return `import-columns.js`: column names and values of exports of links, and the length of codes."""
+    """Return `import-columns.js`: column names and values in link exports, and the length of codes."""
     kinds = " | ".join(json.dumps(kind) for kind in restrictions.RESTRICTIONS)
     values: list[tuple[str, str, object]] = [
         ("ADDRESSES", "string[]", table.ADDRESSES),

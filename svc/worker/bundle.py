@@ -30,11 +30,10 @@ class WorkerBundle:
     `migrations`: for each schema version, starting with 1, the statements that migrate from the previous version. The
     last statement sets the version number. Migrations only add tables and columns, so that older Workers keep working.
     All statements except `alter table` can be repeated. `caps`: the limits of each breakdown, per target and day.
-    `link_format`: the newest form of a link's configuration row that the Worker knows.
-    `site_month`: the limits of the row of a site's month.
-    `live_after_s`: the number of seconds after a sync until all isolates use the new configuration. `not_found_policy`:
-    the content security policy of the page that the link host shows for unknown codes. `explainer`: evaluates clicks in
-    the same way as this Worker.
+    `link_format`: the newest format of a link's configuration row that the Worker can read. `site_month`: the limits of
+    the row of a site's month. `live_after_s`: the number of seconds after a sync until all isolates use the new
+    configuration. `not_found_policy`: the content security policy of the page that the link host shows for unknown
+    codes. `explainer`: evaluates clicks in the same way as this Worker.
     """
 
     module: bytes

@@ -45,8 +45,8 @@ def rows_of(
 
     The result has only the newest row of each key. If two rows have the same version, which is possible after a
     restore, the row with a body counts as newer. If a key was removed and then used again, the result also contains the
-    removal. Without the removal, if Cloudflare's firewall rejected the new row, the code of a deleted link would still
-    redirect to the old destination.
+    removal. Otherwise, if Cloudflare's firewall rejected the new row, the code would still redirect to the destination
+    of the deleted link.
     """
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []
@@ -66,7 +66,7 @@ def calls_of(rows: Sequence[ConfigRow]) -> list[Sequence[ConfigRow]]:
 
 
 def write_statements(rows: Sequence[ConfigRow]) -> list[Statement]:
-    """Return statements with parameters that write `rows`.
+    """Return parameterized statements that write `rows`.
 
     The statements must run in this order, but can be split into batches. They can be repeated, because an older row
     never replaces a newer row.
@@ -171,8 +171,8 @@ def _rule_fields(rule: Rule) -> dict[str, object]:
     """Return the rule as the Worker reads it.
 
     An older Worker ignores conditions that it does not know, and would therefore apply the rule to too many clicks. To
-    prevent this, a rule with such conditions has them in the `when` field, and has an empty list of countries. With an
-    empty list, an older Worker never applies the rule.
+    prevent this, such a rule has all its conditions in the `when` field. Its list of countries is empty, so an older
+    Worker never applies the rule.
     """
     fields = rule.fields()
     if not rule.needs_format_2:

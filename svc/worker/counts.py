@@ -143,7 +143,7 @@ class _Day(BaseModel):
 
 
 class _State(BaseModel):
-    """The Worker's state: the last closed day, and the first day after the days deleted because of their age.
+    """The Worker's state: the last closed day, and the first day that retention has not deleted.
 
     `kept_from` is 0 if no day was deleted, or if the Worker's version does not report this day. `visit_lists` is true
     if the Worker counts `VISIT_LISTS`.
@@ -233,7 +233,7 @@ class _Tally:
     def breakdowns(
         self, first_day: int, lists: Sequence[VisitList], months: MonthSums
     ) -> dict[Dimension, dict[str, int]]:
-        """Return the sum of each breakdown over all months and over other days from `first_day` on.
+        """Return the sum of each breakdown over all months, and over the days from `first_day` on that are in no month.
 
         `lists`: the breakdowns that the target can have. A breakdown is missing from the result if an older Worker
         without this breakdown counted all of the days. `outside` is missing if no click was outside of the link's
@@ -271,7 +271,7 @@ def read_statements(asked: TargetDays) -> list[Statement]:
 def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
     """Add up the rows that were read at `now` (epoch ms). `caps`: the limits of each breakdown.
 
-    Raises ValueError, KeyError or TypeError if the Worker did not write the rows.
+    Raises ValueError, KeyError or TypeError if a row is malformed.
     """
     states = [_State.model_validate_json(str(row["value"])) for row in rows.states]
     tally = _Tally(day_of(now), caps, is_older=any(state.is_older for state in states))

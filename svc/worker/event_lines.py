@@ -28,7 +28,7 @@ _TALLIES: TypeAdapter[list[Tally]] = TypeAdapter(list[Annotated[Tally, Field(uni
 
 
 def read_events(lines: object) -> list[Event]:
-    """Return the events in a row's column `lines`. Raises ValueError if the Worker did not write the text."""
+    """Return the events in a row's column `lines`. Raises ValueError if the text is malformed."""
     return _EVENTS.validate_json(_array(lines))
 
 
@@ -36,13 +36,13 @@ def read_events_of(lines: object, target: str) -> list[Event]:
     """Return one target's events in a row's column `lines`.
 
     Events of other targets are not validated, because there can be a hundred thousand of them. Raises ValueError,
-    KeyError or TypeError if the Worker did not write the text.
+    KeyError or TypeError if the text is malformed.
     """
     return _EVENTS.validate_python([line for line in json.loads(_array(lines)) if line[:1] == [target]])
 
 
 def read_tallies(lines: object) -> list[Tally]:
-    """Return the tallies in a row's column `tally`. Raises ValueError if the Worker did not write the text."""
+    """Return the tallies in a row's column `tally`. Raises ValueError if the text is malformed."""
     return _TALLIES.validate_json(_array(lines))
 
 

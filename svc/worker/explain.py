@@ -106,8 +106,8 @@ class Explanation:
 class Explainer:
     """Evaluates clicks as the Worker does, with the patterns from the Worker's bundle.
 
-    A click takes at most a few milliseconds, because input is truncated as in the Worker and all patterns run in linear
-    time. Raises ValueError or KeyError on invalid patterns.
+    This takes at most a few milliseconds per click, because input is truncated as in the Worker and all patterns run in
+    linear time. Raises ValueError or KeyError on invalid patterns.
     """
 
     def __init__(self, patterns: Mapping[str, Any]) -> None:
@@ -135,7 +135,7 @@ class Explainer:
     def explain(self, link: Link, click: Click, not_found_url: str | None = None) -> Explanation:
         """Return the destination of a click on an active link, and the categories in which the click is counted.
 
-        `not_found_url`: where the link host redirects unknown codes.
+        `not_found_url`: the URL to which the link host redirects unknown codes.
         """
         agent = self.agent_of(click.user_agent)
         reason = "head" if click.method == "HEAD" else agent.reason

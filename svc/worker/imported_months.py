@@ -56,7 +56,7 @@ def encode_month(
 
 
 def write_statements(target_id: str, rows: Mapping[int, str]) -> list[Statement]:
-    """Return statements with parameters that write the rows of a site. They can be repeated.
+    """Return parameterized statements that write the rows of a site. The statements are idempotent.
 
     `rows`: the JSON of each row, by month. Rows that the Worker wrote are not changed. The JSON is sent in hex, so that
     the firewall of Cloudflare's API does not mistake page names for attacks.

@@ -141,7 +141,7 @@ def known_source(source: str) -> Known | None:
 def channel_of(source: str, *, of_link: bool) -> Channel:
     """Return the channel of a source.
 
-    `of_link`: True for the source of a click on a link. The source `qr` of a click is a scan of a QR code.
+    `of_link`: True for the source of a click on a link. For such a click, the source `qr` means a scan of a QR code.
     """
     if of_link and source == "qr":
         return "qr"

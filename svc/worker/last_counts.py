@@ -72,7 +72,7 @@ class OpenCounts:
 
         As in the Worker, events of closed days and clicks outside of a link's period are ignored.
 
-        Raises ValueError if the Worker did not write the text.
+        Raises ValueError if the text is malformed.
         """
         for text in texts:
             for target, epoch_hour, reason, visitor, *_ in read_events(text):

@@ -268,8 +268,8 @@ def _text_of(lines: Sequence[Sequence[object]]) -> str:
 def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     """Return the results of `statements` as a WorkerDay, or None if the database began to count after that day.
 
-    Raises ValueError, KeyError or TypeError if the Worker did not write the rows. Also raises ValueError if a cron run
-    changed the state during the read, which can happen because batches are not necessarily atomic.
+    Raises ValueError, KeyError or TypeError if a row is malformed. Also raises ValueError if a cron run changed the
+    state during the read, which can happen because batches are not necessarily atomic.
     """
     states, ledger, tallies, pages, outbox, queued, *folded, states_after = results
     if [row["value"] for row in states] != [row["value"] for row in states_after]:

@@ -22,7 +22,7 @@ class SentParameter(NamedTuple):
 def parameters_of(query: str) -> list[SentParameter]:
     """Return the parameters of a query string without "?", in order (URL standard, urlencoded parsing).
 
-    The Worker uses URLSearchParams.
+    The result is the same as that of URLSearchParams, which the Worker uses.
     """
     parameters = []
     for text in query.split("&"):

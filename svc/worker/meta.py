@@ -45,7 +45,7 @@ class _State(BaseModel):
 
 @dataclass(frozen=True)
 class WorkerMeta:
-    """The content of the table. Times are epoch ms.
+    """The content of the Worker's table `meta`. Times are epoch ms.
 
     `schema`: the schema version, or 0 without tables. `config_version`: all configuration rows up to this version have
     been written. `closed_day`: the last closed day. `as_of`: the end of the last closed hour. `tried`: the id of the
@@ -64,7 +64,7 @@ class WorkerMeta:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, object]]) -> WorkerMeta:
-        """Parse the result rows of STATEMENT. Raises ValueError if the Worker did not write the values."""
+        """Parse the result rows of STATEMENT. Raises ValueError if a value is malformed."""
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))
         schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))

@@ -32,7 +32,7 @@ _OF_TARGET = "select month, totals from month where target = ?1 and month in (se
 
 @dataclass(frozen=True)
 class Month:
-    """A calendar month. `number`: the number of months since the year 0. `first`, `last`: its days (day numbers)."""
+    """A calendar month. `number`: the number of months since the year 0. `first`, `last`: day numbers."""
 
     number: int
     first: int
@@ -120,7 +120,7 @@ def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState |
 
     If the Worker has added up a month that has no row, the month had no events. Other months are skipped, because the
     caller adds up their days. `kept_from`: the first day that is not deleted. Raises ValueError, KeyError or TypeError
-    if a row is malformed, which means that the Worker did not write it.
+    if a row is malformed.
     """
     sums = MonthSums()
     stored = {int(str(row["month"])): _Row.model_validate_json(str(row["totals"])) for row in rows}

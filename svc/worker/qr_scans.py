@@ -31,12 +31,12 @@ class Scans(NamedTuple):
 
 
 def scan_statements(first_day: int, last_day: int) -> list[Statement]:
-    """Return the statements with parameters that read the scans on these days."""
+    """Return parameterized statements that read the scans on these days."""
     return [(_SCANS, [str(first_day), str(last_day)]), (_KEPT_FROM, [])]
 
 
 def scans_of(results: Sequence[Sequence[Row]], first_day: int) -> Scans:
-    """Return the scans. Raises ValueError, KeyError or TypeError if the Worker did not write the rows."""
+    """Return the scans. Raises ValueError, KeyError or TypeError if a row is malformed."""
     [[sums], states] = results
     kept_from = max((int(str(row["kept_from"])) for row in states), default=0)
     return Scans(int(str(sums["scans"])), max(first_day, kept_from))

@@ -76,7 +76,7 @@ def open_statements(closed_day: int, as_of: int) -> list[Statement]:
 
 
 def days_statement(first_day: int, after: TargetCounts | None) -> Statement:
-    """Return the statement that reads the next `day` rows since `first_day`, by target, starting after `after`."""
+    """Return the statement that reads the next rows of the table `day` since `first_day`, by target, after `after`."""
     target, day = ("", -1) if after is None else (after.target, after.day)
     return _DAYS, [str(first_day), target, str(day)]
 

@@ -216,7 +216,7 @@ class Place:
     _owner: tuple[User, dict[str, str]] | None = None
 
     def upgrade(self) -> None:
-        """Give the services that start later a newer Worker bundle."""
+        """Use a newer Worker bundle for services that start after this call."""
         self.bundle = replace(self.bundle, module=self.bundle.module + b"\n// newer", sha256="newer")
 
     @asynccontextmanager
@@ -270,7 +270,7 @@ class Place:
 
 @pytest.fixture
 def place(store: Store, emulator: Emulator, customer: Customer, tmp_path: Path) -> Place:
-    """A place with a store on one of the engines."""
+    """A `Place` whose store uses one of the engines."""
     return Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
 
 

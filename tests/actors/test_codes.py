@@ -99,7 +99,7 @@ async def test_each_error_is_shown_until_its_remedy_is_applied(row, place, zone,
 @pytest.mark.rule("A2", "A16", "G8")
 @ON_SQLITE
 async def test_each_error_of_an_installed_account_is_shown_until_its_remedy_is_applied(place, zone, request):
-    """Rows that start and end with an installed account share an account, because creating one takes time."""
+    """Rows of `ROWS` that start and end with an installed account share one, because creating accounts takes time."""
     place.clock = TickingClock(place.clock())
     shared = [row for row in ROWS if row.shares]
     case = Case(shared[0], place, zone, lambda: request.getfixturevalue("next_bundle"))

@@ -71,7 +71,7 @@ def nginx(folder: Path, service: str, https: str, http: str) -> list[str | Path]
 
 
 def traefik(folder: Path, service: str, https: str, http: str) -> list[str | Path]:
-    """Write the documented files with these addresses and a certificate, and return the command."""
+    """Write the documented files with these addresses and a certificate. Return the command that starts Traefik."""
     static, dynamic = [
         yaml.safe_load(block.text.replace("127.0.0.1:8080", service)) for block in blocks("tls.md", "yaml")
     ]

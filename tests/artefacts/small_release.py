@@ -47,7 +47,7 @@ Version: 1
 
 
 def make_checkout(root: Path) -> Path:
-    """Create a committed checkout with the built files in `root`, and return it."""
+    """Create a checkout with the built files in `root`, commit its files, and return it."""
     for name in (*_COPIED, *_LOCKS):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, root / name)
@@ -120,7 +120,7 @@ def program_files() -> dict[str, bytes]:
 
 
 def add_wheel(folder: Path, name: str, version: str, headers: str) -> str:
-    """Write a wheel without code, and return its SHA-256. `headers`: more lines of its metadata."""
+    """Write a wheel without code, and return its SHA-256. `headers`: additional lines of its metadata."""
     path = folder / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         metadata = f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{headers}\n"

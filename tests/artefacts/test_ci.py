@@ -200,7 +200,7 @@ def publish(host: Host, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def hosts() -> Iterator[list[Host]]:
-    """A list for hosts. Each host that a test adds runs until the test ends."""
+    """A list to which tests add hosts. The hosts run until the test ends."""
     found: list[Host] = []
     yield found
     for host in found:

@@ -48,7 +48,7 @@ os._exit(0)
 
 
 def die_without_closing(folder: Path) -> None:
-    """Add rows to the store in `folder`, and leave them only in SQLite's log."""
+    """Add rows to the store in `folder`, in a process that ends while they are only in SQLite's log."""
     assert trio.run(run_program, ["-c", DIE_WITHOUT_CLOSING, str(folder)]).returncode == 0
     assert (folder / "svc.db-wal").stat().st_size > 0
 

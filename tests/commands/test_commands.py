@@ -210,7 +210,7 @@ def test_check_reports_rollout_progress_and_how_to_resume(tmp_path):
 
 
 def create_rollout(folder: Path, state: str) -> None:
-    """Create a rollout in this state. Unless it is halted, also create an account with an older Worker."""
+    """Create a rollout in this state. Unless the rollout is halted, also create an account with an older Worker."""
 
     def made() -> Tx[None]:
         rollout = yield from rollouts.begin(load_bundle().sha256, 1)

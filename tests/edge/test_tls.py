@@ -24,7 +24,7 @@ NO_CONTENT = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
 
 @asynccontextmanager
 async def open_server(authority: trustme.CA) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Start a server with a certificate of this authority. Yield the server's address and the received requests."""
+    """Start a server with a certificate from this authority. Yield the server's address and the received requests."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("localhost").configure_cert(context)
     requests: list[bytes] = []

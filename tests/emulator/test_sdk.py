@@ -122,7 +122,7 @@ async def test_databases(customer: Customer, sdk: Cloudflare) -> None:
 
 @pytest.fixture
 def upload(sdk: Cloudflare, customer: Customer) -> Callable[..., Any]:
-    """A function that uploads PROBE with the SDK. In the SDK's form, the part with the module has the name `files`."""
+    """A function that uploads PROBE with the SDK. In the SDK's multipart form, the module's part is named `files`."""
 
     def made(bindings: Any) -> Any:
         return sdk.workers.scripts.update(

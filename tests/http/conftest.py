@@ -70,7 +70,7 @@ class Response:
 
 @dataclass
 class World:
-    """The application, and helpers to use it."""
+    """The application, and helpers for using it."""
 
     app: QuartTrio
     store: Store

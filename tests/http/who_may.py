@@ -146,7 +146,7 @@ GET    /s/{secret}/badge.svg         200
 
 
 class Wanted(NamedTuple):
-    """A row of the table: the expected status or code by column."""
+    """A row of the permission table: the expected status or code by column."""
 
     needs: str
     session: str

@@ -29,7 +29,7 @@ STRICT_PLATFORM = pytest.mark.parametrize("strict", [True], ids=["strict"])
 
 
 def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> dict[str, str]:
-    """Return the settings of `svc serve` for this lenient platform and this store."""
+    """Return the settings with which `svc serve` uses this emulator, which must be lenient, and this store."""
     return {
         "SVC_EDGE_API_BASE_URL": emulator.api,
         "SVC_EDGE_EMULATED_EDGE": emulator.edge,
@@ -92,7 +92,7 @@ async def begin_yesterday(emulator: Emulator, after_ms: int = 0) -> tuple[int, i
     This ensures that no hour or day ends during a test, and that no Worker's clock is ahead of the service's. Return
     the platform's time before the move, and noon of that day (both epoch ms).
 
-    `after_ms`: the time after that day that must also be in the past.
+    `after_ms`: how much time after that day must also be in the past.
     """
     real = await emulator.clock(0)
     noon = ((real - after_ms) // DAY_MS - 1) * DAY_MS + DAY_MS // 2

@@ -182,7 +182,7 @@ async def targets(service: Service, account_id: str) -> tuple[dict[str, Any], di
 
 
 async def link_with_options(service: Service, account_id: str) -> dict[str, Any]:
-    """Create a link with options that the earlier Worker may not have."""
+    """Create a link with options that the earlier Worker may not support."""
     new = {
         "account_id": account_id,
         "url": "https://a.example/unused",

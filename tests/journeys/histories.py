@@ -116,7 +116,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Visit:
-    """A visitor's request. `detailed`: True if the write budget allows its details."""
+    """A visitor's request. `detailed`: True if the write budget allows the Worker to store its details."""
 
     line: str
     host: str
@@ -208,8 +208,8 @@ class RandomAccount:
         """Return True if events at this time would be counted only at the end of their day, provided that the write
         budget is nearly used up.
 
-        When the Worker folds the end of the previous day, it also folds all later events so far, at any level of the
-        budget, and counts them in their hours. These events therefore do not wait.
+        When the Worker folds the end of the previous day, it also folds all later events that it has stored, even if
+        the budget is low, and counts them in their hours. These events therefore do not wait.
         """
         return self.ran_at >= now // DAY_MS * DAY_MS + _CLOSED_AFTER_MIDNIGHT_MS
 

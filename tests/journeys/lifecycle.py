@@ -40,7 +40,7 @@ _SETTLED = ("ready", "no_connection", "connected", "bootstrap_lost", "revoked", 
 
 @dataclass
 class World:
-    """A service that tests restart, with one user, one data folder, and its current account at the platform."""
+    """A service with one user, one data folder, and its current account at the platform. Tests restart it."""
 
     emulator: Emulator
     folder: Path
@@ -55,13 +55,13 @@ class World:
 
     @property
     def edge_account_id(self) -> str:
-        """The id of the account at the platform."""
+        """The id of the account on the platform."""
         assert self.customer is not None
         return self.customer.account_id
 
     @property
     def zone(self) -> str:
-        """The name of the only zone of that account."""
+        """The name of the account's only zone."""
         assert self.customer is not None
         [name] = self.customer.zones
         return name
@@ -321,10 +321,10 @@ async def _site_is_gone(world: World, service: Service) -> bool | None:
 
 
 class Draws:
-    """The numbers, counted from 1, of the moments or calls at which a test injects a failure: a sample, or all of them.
+    """Draws the moments or calls (numbered from 1) at which a test injects a failure: a sample, or all of them.
 
-    A run may have slightly fewer moments or calls than another one. If the number that was drawn last did not occur in
-    a run, the test sets `existed` to False. Then a smaller number is drawn or, in `make test-all`, the iteration ends.
+    The number of moments or calls can differ slightly between runs. If a run ends before the number that was drawn
+    last, the test sets `existed` to False. The next number is then smaller or, in `make test-all`, the iteration ends.
     """
 
     def __init__(self, chance: random.Random, usual: int, count: int = 1) -> None:

@@ -36,7 +36,7 @@ class MortalService(Service):
     """A running service that can kill itself."""
 
     def arm(self) -> None:
-        """Start counting moments."""
+        """Start to count the moments at which the service can kill itself."""
         self.process.send_signal(signal.SIGUSR1)
 
     async def ended(self) -> None:
@@ -68,7 +68,7 @@ async def open_mortal_service(
 
 
 class _MomentCounter:
-    """Once armed, counts the moments at which this process could be killed, and kills it at the chosen one."""
+    """Once armed, counts the moments at which this process could be killed, and kills it at moment `kill_at`."""
 
     def __init__(self, kill_at: int) -> None:
         self._left = kill_at
@@ -85,7 +85,7 @@ class _MomentCounter:
 
 
 def _count_moments(kill_at: int, *, in_transactions: bool) -> None:
-    """Make this process kill itself at the given moment after it is armed. See `open_mortal_service`."""
+    """Make this process kill itself at moment `kill_at`, counted after SIGUSR1. See `open_mortal_service`."""
     counter = _MomentCounter(kill_at)
     signal.signal(signal.SIGUSR1, counter.arm)
     engine: Any = SqliteStore if os.environ["SVC_STORE_URL"].startswith("sqlite:") else PostgresStore

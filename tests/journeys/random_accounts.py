@@ -329,7 +329,7 @@ class RandomAccounts:
     # -------------------------------------------------------------------------------------------------------- crons
 
     async def _pass_time(self, before: int, here: Moment) -> None:
-        """Run crons between two moments: after the hour ends, an hour before the next moment, and right before it."""
+        """Run crons between `before` and `here`: after the hour ends, an hour before `here`, and just before `here`."""
         for account in self.accounts:
             if here.at - account.away_since > _LONGEST_AWAY_MS:
                 account.away = 0
@@ -434,7 +434,7 @@ class RandomAccounts:
     # ------------------------------------------------------------------------------------------------------- reports
 
     async def _check_some(self, account: RandomAccount) -> None:
-        """Check two reports of a random site or link, in some of the calls."""
+        """In some of the calls, check two reports of a random site or link."""
         account.retained = None
         if account.chance.random() < 0.3 or account.level_day == day_of(self.world.clock()):
             site, period = account.chance.choice(account.sites), account.chance.choice(tuple(DAYS))
@@ -442,7 +442,7 @@ class RandomAccounts:
             await self._check_range(account, site.target)
 
     async def _check_all(self, account: RandomAccount) -> None:
-        """Check all reports and both lists at the end."""
+        """Check all reports, and the lists of sites and links, at the end of the test."""
         account.retained = None
         for site in account.sites:
             for period in DAYS:

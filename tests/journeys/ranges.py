@@ -78,9 +78,9 @@ def without_unknown_days(
 ) -> None:
     """From the expected report or comparison, remove the points that the service may omit.
 
-    If an account counted nothing on a day, its Worker reports nothing about this day. Once the Worker has deleted the
-    day, the service cannot know the day's counts for a few weeks. `busy_days`: the days on which the account counted
-    something.
+    If an account counted nothing on a day, its Worker reports nothing about this day. For a few weeks after
+    the Worker has deleted the day, the service cannot know that the day has no counts. `busy_days`: the days on which
+    the account counted something.
     """
     days = range(now // DAY_MS - _OLDEST_PUSHED_DAYS, retained.kept_from)
     present = {point["at"] for point in shown["series"]}
@@ -94,7 +94,7 @@ def without_unknown_days(
 
 
 def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_live_counts: bool) -> bool:
-    """Check the points of a report by hour, and copy them to `wanted`. Return False if the report is not by hour.
+    """Check the points of an hourly report, and copy them to `wanted`. Return False if the report is not hourly.
 
     For days before today, a report has points up to the last push. For today, a report with live data has points up to
     now.

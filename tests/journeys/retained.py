@@ -22,7 +22,7 @@ class Setting:
     months: int | None = None
 
     def body(self) -> dict[str, object]:
-        """Return the fields of the account for this setting, as the API accepts them."""
+        """Return this setting as the account fields that the API accepts."""
         return {"days_kept": self.days, "months_kept": "forever" if self.months is None else self.months}
 
 

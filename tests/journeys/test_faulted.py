@@ -80,7 +80,7 @@ async def _ask(world: World, service: Service, operation: Operation) -> None:
 
 
 async def _is_done(world: World, service: Service, operation: Operation) -> bool:
-    """Wait for automatic retries. Return True if the result becomes correct within this time."""
+    """Wait for automatic retries. Return True if they produce the correct result in time."""
 
     async def poll() -> bool | None:
         return await operation.done(world, service)

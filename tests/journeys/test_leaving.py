@@ -49,7 +49,7 @@ async def test_next_start_completes_a_deletion_interrupted_by_a_kill(world: Worl
 
 
 async def _delete_user(world: World, moment: int, mode: str | None) -> bool:
-    """Sign up, connect an account and delete the user, with a kill at `moment`.
+    """Sign up, connect an account and delete the user, with a service that kills itself at `moment`.
 
     Return True if the service was killed.
     """

@@ -60,7 +60,7 @@ class Clicks:
         return await self.emulator.clock((at - self._real) / 1000)
 
     async def click(self, address: str, asked: dict[str, Any]) -> Visit:
-        """Send the click that `asked`, the body of an explain request, describes."""
+        """Send the click that the body of an explain request (`asked`) describes."""
         headers = {"user-agent": asked["user_agent"], "accept-language": asked["accept_language"]}
         path = f"/abc?{asked['query']}" if asked["query"] else "/abc"
         cf = {"country": asked["country"]}
@@ -68,7 +68,7 @@ class Clicks:
 
 
 def asked_clicks(user_agent: str) -> list[dict[str, Any]]:
-    """Return the bodies of explain requests for this browser: each rule, no rule, forwarded queries, and HEAD."""
+    """Return bodies of explain requests for this browser. They cover each rule, no rule, forwarded queries and HEAD."""
     base = {"user_agent": user_agent, "accept_language": "en", "query": "", "country": "FR", "method": "GET"}
     return [
         base,

@@ -18,7 +18,7 @@ PASSWORD = "a long password"
 
 
 async def connect_users(emulator, service, number):
-    """Sign up users with one account each, with a site and a link host. Return (user, account id, customer) tuples."""
+    """Sign up users, each with an account with a site and a link host. Return (user, account id, customer) tuples."""
     found = []
     for index in range(number):
         zone = f"shop{index}.example"

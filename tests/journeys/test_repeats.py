@@ -104,7 +104,7 @@ async def prepared(emulator: Emulator, store_config: StoreConfig) -> AsyncIterat
 
 
 async def _caller(place: Place) -> Caller:
-    """Create a user with two sessions and three keys. A third session is only stored as the place's `session_id`."""
+    """Create a user with two sessions and three keys. The place's `session_id` is a third session."""
     store = place.store
     user = await store.run(users.add_user("a@example.com", hash_password(PASSWORD), 1, confirmed=True))
     assert user is not None

@@ -30,8 +30,8 @@ DAY_S = 86_400
 
 
 class Crons:
-    """The platform's clock and crons. The platform's clock begins at a time yesterday, so that it is never ahead of the
-    service's clock.
+    """The platform's clock and crons. The platform's clock starts a day behind the service's clock, so that it is never
+    ahead of it.
     """
 
     def __init__(self, emulator: Emulator, customers: list[Customer]) -> None:

@@ -30,7 +30,7 @@ async def share_of(service: Service, target: str, **more: Any) -> str:
 
 
 async def site_page_has_the_protection_of_its_share(service: Service, account: str, site: str, get: Any) -> None:
-    """Check the status, and the framing and cache headers, of a site's page in the share of an account."""
+    """Check the status, framing headers and cache headers of a site's page in the share of an account."""
     origin = "https://www.example.com"
     path = await share_of(service, f"/v1/accounts/{account}", embed=[origin], lists=True)
     closed = await share_of(service, f"/v1/accounts/{account}", password="a long password")

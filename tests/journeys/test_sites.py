@@ -44,7 +44,7 @@ async def counted(emulator, customer, token) -> list[str]:
 
 
 async def routes(emulator, customer) -> set[str]:
-    """Return the route patterns at the platform, except the link host's pattern."""
+    """Return the patterns of the platform's routes, except the link host's pattern."""
     zones = (await emulator.state())["accounts"][customer.account_id]["zones"].values()
     return {route["pattern"] for zone in zones for route in zone["routes"] if not route["pattern"].endswith("/*")}
 
@@ -88,8 +88,8 @@ LOST = [(what, kind) for what in ("delete", "rotate") for kind in ("drop_before"
     ("what", "kind"), LOST if EVERYTHING else [random.Random(f"{SEED} {n}").choice(LOST[n : n + 2]) for n in (0, 2)]
 )
 async def test_next_start_completes_route_changes_of_a_killed_service(emulator, customer, tmp_path, what, kind):
-    """Kill the service after it has committed the change. The call for the route is lost before or after Cloudflare
-    executes it.
+    """Kill the service after it has committed the change. The call that changes the route is lost before or after
+    Cloudflare executes it.
     """
     settings = settings_of(emulator, sqlite_config(tmp_path), SVC_TIMING_ROUTE_RETRY_S="3600")
     async with open_service(tmp_path / "svc", settings) as service:

@@ -59,7 +59,7 @@ class Standby:
         await eventually(check, every_s=0.02)
 
     async def serves(self) -> None:
-        """Wait until the standby serves."""
+        """Wait until the standby serves requests."""
         assert self.process.stdout is not None
         with trio.fail_after(WITHIN_S):
             while not self.output.endswith(b"\n"):

@@ -178,7 +178,7 @@ async def ended(world: World, service: Service) -> Any:
 
 
 async def is_ready(world: World, service: Service) -> bool | None:
-    """Return True if the account is ready. After a rejected call, the account may be ready again only after the next
+    """Return True if the account is ready. After a rejected call, the account may not be ready again until the next
     health check.
     """
     account = await world.account(service)

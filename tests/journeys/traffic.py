@@ -22,7 +22,7 @@ AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
 
 
 class Traffic:
-    """Views of a site and clicks on a link, in turn. `sent`: the number of pairs that got both responses."""
+    """Alternating views of a site and clicks on a link. `sent`: the number of pairs that got both responses."""
 
     def __init__(self, emulator: Emulator, path: str, code: str) -> None:
         self.emulator, self.path, self.code = emulator, path, code
@@ -62,7 +62,7 @@ class Traffic:
 
 
 async def updated(service: Service, account_id: str) -> Any:
-    """Return the account once only the new Worker's first push is missing. The account must be ready throughout."""
+    """Return the account once its update only waits for the new Worker's push. The account must be ready throughout."""
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
     assert account["state"] == "ready", account
     operation = account["operation"]

@@ -33,7 +33,7 @@ async def create(place: Place, block: Block) -> None:
 
 
 async def verify(place: Place, block: Block) -> None:
-    """Check that the compressed stream contains a complete backup, as the file does."""
+    """Check that `svc verify` finds a complete backup in the compressed stream."""
     assert "its key decrypts 3 of 3 tokens. It is complete." in await place.run(block)
 
 
@@ -53,7 +53,7 @@ async def check(place: Place, block: Block) -> None:
 
 
 async def practise(place: Place, block: Block) -> None:
-    """Check that all summaries are equal, and that the folder of the drill is removed."""
+    """Check that all summaries are equal, and that the drill's folder is removed."""
     summaries = re.findall(r": (\d+ users?, .* rows in total);", await place.run(block))
     assert len(summaries) == 3
     assert len(set(summaries)) == 1

@@ -147,7 +147,7 @@ class Place:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment of all blocks. It has the `svc` under test on the path, and only this place's settings."""
+        """The environment of all blocks. `PATH` has the `svc` under test, and the only settings are this place's."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         own = {"PATH": path, "HOME": str(self.folder), "SVC_EDGE_API_BASE_URL": api_with_a_clock()}

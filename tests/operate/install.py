@@ -15,7 +15,7 @@ _PACKAGE = "tests/artefacts/every.py::test_package_runs_on_fresh_debian"
 
 
 async def docs(place: Place, block: Block) -> None:
-    """Check that the blocks print the list and the page, and write the files."""
+    """Check that the block prints the list of pages and a page, and writes the files."""
     said = await place.run(block)
     assert "operate/first-start " in said
     assert (ROOT / "docs/operate/first-start.md").read_text() in said

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 async def checked(place: Place, block: Block) -> None:
-    """Check that the output has a line for each part."""
+    """Check that the output has a line for each part that `svc check` checks."""
     place.settings |= {"SVC_HTTP_BASE_URL": "https://svc.example.com"}
     lines = (await place.run(block)).splitlines()
     assert all(line.startswith("ok   ") for line in lines), lines

@@ -18,7 +18,7 @@ DOCUMENTS = documents()
 
 
 def steps_of(document: str) -> dict[str, Step | NotHere]:
-    """Return the steps of a document by the first line of the block. A document without blocks needs no module."""
+    """Return the steps that test a document, by block name. A document without blocks needs no module with steps."""
     name = Path(document).stem.replace("-", "_").lower()
     if not blocks(document) and not (Path(__file__).parent / f"{name}.py").exists():
         return {}
@@ -69,7 +69,7 @@ async def test_blocks_work_as_documented(document, tmp_path):
 
 
 def test_commands_are_parsed_from_block():
-    """The other tests depend on this parser, so a separate test checks the parser."""
+    """The other tests of the documents depend on this parser of commands."""
     text = "A=1 sudo -u svc svc backup - 2>x | age > y && svc health\ncat <<E >z\nsvc 'no\nE\nsvc a \\\n b\n"
     assert commands(Block("x.md", 1, "sh", text)) == [
         ["svc", "backup", "-"],

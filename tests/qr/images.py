@@ -40,7 +40,7 @@ def flat(png: bytes, paper: str = "white") -> Image.Image:
 
 
 def drawn(code: str, pixels: int = 4, paper: str = "white") -> Image.Image:
-    """Return the picture of an SVG image with `pixels` per module, on paper of this color."""
+    """Render an SVG image with `pixels` pixels per module, on paper of this color."""
     root = ET.fromstring(code)
     _, _, side, _ = (int(part) for part in root.attrib["viewBox"].split())
     rect, path, *logos = root
@@ -64,7 +64,7 @@ def drawn(code: str, pixels: int = 4, paper: str = "white") -> Image.Image:
 
 
 def on_desk(image: Image.Image, border: int, desk: str = "white") -> Image.Image:
-    """Return the image with a border of `border` pixels in the color of the desk below the print."""
+    """Return the image with a border of `border` pixels in the color of the desk under the print."""
     wide = Image.new("RGB", (image.width + 2 * border, image.height + 2 * border), desk)
     wide.paste(image, (border, border))
     return wide

@@ -22,7 +22,7 @@ class Layout(NamedTuple):
     """The positions of the codewords in a version with level H.
 
     `words`: the number of the codeword to which each module belongs, or None. `block_of`: the number of each codeword's
-    block. `capacities`: how many wrong codewords each block can restore.
+    block. `capacities`: the number of wrong codewords that each block can correct.
     """
 
     words: list[list[int | None]]

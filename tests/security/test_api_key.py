@@ -21,7 +21,7 @@ BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def documented(language: str) -> str:
-    """Return the code block in the documentation that is in this language."""
+    """Return the documentation's code block in this language."""
     found = re.search(rf"```{language}\n(.*?)```", DOCS, re.DOTALL)
     assert found
     return found[1]

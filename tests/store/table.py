@@ -52,14 +52,14 @@ class Late:
         self._go_on = threading.Event()
 
     def tx(self) -> Tx[Any]:
-        """Return the transaction. Its wait blocks the engine's thread."""
+        """Return the transaction. While it waits, it blocks the engine's thread."""
         value = yield from self._work
         self._begun.set()
         self._go_on.wait()
         return value
 
     async def begun(self) -> None:
-        """Wait until only the commit remains."""
+        """Wait until the transaction has done its work, so that only the commit remains."""
         await trio.to_thread.run_sync(self._begun.wait)
 
     def go_on(self) -> None:

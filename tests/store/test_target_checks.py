@@ -52,7 +52,7 @@ def request(url: str, problem: Any, now: int, took_ms: int = 0) -> Tx[bool | Non
 
 
 def broken(url: str = URL, problem: Any = "http_404") -> Tx[None]:
-    """Record all links' targets, and request this URL twice. Both requests end with the problem."""
+    """Record all links' targets, and request this URL twice. Both requests find this problem."""
     yield from listed()
     assert (yield from request(url, problem, NOW)) is False
     assert (yield from request(url, problem, LATER)) is True

@@ -48,7 +48,7 @@ WORKER = RemainingResource("worker", "changed", {"worker": "svc-edge"})
 
 
 async def forget_all(store: Store, user_id: int) -> DeletionResult:
-    """Run all transactions of a deletion after the first one, in order.
+    """Run all transactions of a deletion except the first one, in order.
 
     Return the result. For each account, it names the Worker and a token that remain at Cloudflare.
     """

@@ -104,7 +104,7 @@ def _note(request: Request) -> None:
 
 
 def outside_the_contract() -> set[str]:
-    """Return the requests of pages that are not in the OpenAPI document."""
+    """Return the requests that pages have sent and that are not in the OpenAPI document."""
     known = contract()["paths"]
     return {f"{method} {path}" for method, path in CALLED if method.lower() not in known.get(path_of(path) or "", ())}
 

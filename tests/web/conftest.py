@@ -52,7 +52,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def _searched(opening: AbstractContextManager[Place]) -> Iterator[Place]:
-    """Search the shared service for secrets at the end. Services of single tests are searched after each test."""
+    """Search the shared service for secrets at the end. A service of only one test is searched after this test."""
     with opening as place:
         yield place
         metrics = metrics_of(place)

@@ -88,7 +88,7 @@ def test_page_matches_its_reference_picture(
 
 
 def show_states(page: Page) -> None:
-    """Show the errors of the form on the page of components."""
+    """Show the errors of the form on the components page."""
     page.get_by_role("button", name="Save", exact=True).last.click()
     page.locator(".issue").first.wait_for()
 
@@ -123,7 +123,7 @@ def mapped(shown: Image.Image, palette: Image.Image) -> Image.Image:
 
 
 def difference(expected: Image.Image, shown: Image.Image) -> Image.Image | None:
-    """Return the screenshot with the different pixels marked in red, or None if the pictures are equal."""
+    """Return the screenshot with differing pixels marked in red, or None if the pictures are equal."""
     size = (max(expected.width, shown.width), max(expected.height, shown.height))
     both = []
     for picture in (expected, shown):

@@ -220,7 +220,7 @@ async def _be_visited(service: Service, platform: Emulator, account_id: str, sit
 def crons_of(account_id: str, hour_at: int) -> list[tuple[str, int]]:
     """Return the crons to run in the hour that begins at `hour_at`.
 
-    A Worker needs a few runs to close an hour, and one run after the minute of its push.
+    A Worker needs a few runs to close an hour, and one more run after the minute in which its push is due.
     """
     return [(account_id, hour_at + minute * 60_000) for minute in range(0, 60, 4)]
 
@@ -228,9 +228,9 @@ def crons_of(account_id: str, hour_at: int) -> list[tuple[str, int]]:
 async def push(service: Service, platform: Emulator, account_id: str, site_id: str, hour_at: int) -> None:
     """Let the Worker push the hour that begins at `hour_at`.
 
-    If the Worker has already pushed in the hour of the first crons, its next push is due within an hour.
+    The function runs up to three hours of crons, because the Worker may already have pushed in the first hour.
 
-    Raises AssertionError if the site has no view after three hours of crons.
+    Raises AssertionError if the site then still has no view.
     """
     for hour in (1, 2, 3):
         await platform.crons(crons_of(account_id, hour_at + hour * HOUR_MS), "svc-edge")

@@ -54,8 +54,8 @@ def test_components_have_no_problems(components: Page, demonstration: Place) -> 
 
 
 def test_parts_of_reports_are_included(components: Page) -> None:
-    """In the application, the choice of the period, the notes and the statement badge load after the chart. This page
-    must include them.
+    """In the application, the period selector, the notes and the statement badge load after the chart. The page with
+    all components must include them.
     """
     expect(components.get_by_role("group", name="Period, interval and comparison")).to_have_count(1)
     components.get_by_role("button", name="Other period").click()

@@ -46,7 +46,7 @@ def token(**wanted: Any) -> Callable[[World, Customer], str]:
 
 
 def rude(**settings: str) -> Callable[[World, Customer], str]:
-    """Return a function that makes the platform fail in this way and returns a valid token."""
+    """Return a function that applies these failure settings to the platform and returns a valid token."""
 
     def made(world: World, customer: Customer) -> str:
         polite = {"minting": "all_zones", "renamed_permission": ""}
@@ -144,7 +144,7 @@ class Wizard:
 
 @pytest.fixture(scope="session")
 def cleo(furnished: Place) -> World:
-    """Another user, who has reached the limit of accounts. All of this user's accounts are pending."""
+    """Another user, who has reached the account limit. All of this user's accounts are pending."""
     sign_up(furnished, CLEO)
     world = World(furnished, CLEO)
     for _ in range(MAX_ACCOUNTS):

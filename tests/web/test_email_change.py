@@ -24,7 +24,7 @@ NEW, NEXT_PASSWORD = "new@example.org", "four more words of mine"
 
 
 def mailed_path(place: Place, path: str) -> str:
-    """Return the path of the link, with its token, in an email about the change to the new address."""
+    """Return the path, including the token, of the link in an email that names the new address."""
 
     async def found() -> str | None:
         await trio.lowlevel.checkpoint()

@@ -160,9 +160,7 @@ def test_sign_up_is_confirmed_in_the_language_of_the_page(browser: Browser, cyd:
 
 
 def test_sign_up_in_another_language_than_the_pages_have_is_english(browser: Browser, cyd: Place):
-    """The browser prefers French, which the pages do not have. The page is in English, so the emails must be in
-    English.
-    """
+    """The browser prefers French, which is not available. The page is in English, so the emails must be in English."""
     context = new_context(browser, locale="fr-FR")
     tab = context.new_page()
     tab.goto(f"{cyd.url}/sign-up")

@@ -26,7 +26,7 @@ def test_redirects_are_set_and_removed_and_a_replacement_shows_its_losses(tab, w
     tab.keyboard.press("Escape")
 
     tab.get_by_role("button", name="Change redirects").click()
-    root, unknown = tab.get_by_label("Visitors to the host itself"), tab.get_by_label("Unknown codes and paths")
+    root, unknown = tab.get_by_label("Visits without a code"), tab.get_by_label("Unknown codes and paths")
     root.fill(f"www.{zone}/home")
     unknown.fill(f"https://go.{zone}/gone")
     tab.get_by_role("button", name="Save").click()
@@ -62,7 +62,7 @@ def test_link_host_is_set_in_the_form_of_a_new_link(tab, world, customer, zone):
 
 
 def test_link_host_waits_for_the_account(tab, furnished):
-    """While an account is not ready, the form names the reason and leads to the account."""
+    """While an account is not ready, the page gives the reason and links to the account."""
 
     def waiting(route: Route) -> None:
         response = fetched(route)

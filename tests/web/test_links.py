@@ -386,7 +386,7 @@ DROP = """(zone, [name, text]) => {
 def test_file_is_dropped_and_sent_with_progress(browser, furnished, customer, zone):
     """The file needs two requests. The test holds the second request until the page shows the progress after the first.
 
-    A separate user imports it, so that the lists in other tests stay short.
+    A separate user imports the file, so that the lists in other tests stay short.
     """
     sign_up(furnished, DORA)
     World(furnished, DORA).with_link_host(customer, f"go.{zone}")

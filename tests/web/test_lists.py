@@ -97,7 +97,7 @@ def test_buttons_of_a_link_are_icons_with_names(furnished: Place, tab: Page) -> 
 
 
 def test_refused_copy_shows_the_text(furnished: Place, tab: Page) -> None:
-    """If the browser provides no clipboard, the page copies the text as a selection. If the browser refuses this as
+    """If the browser provides no clipboard API, the page selects and copies the text. If the browser refuses this as
     well, the page shows the text.
     """
     tab.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")

@@ -121,7 +121,7 @@ def test_narrow_table_has_name_and_main_value_on_first_line(narrow: Page, furnis
 
 
 def test_texts_below_totals_do_not_overlap(narrow: Page, furnished: Place) -> None:
-    """A text below a total can need two or three lines. The longest says that there is nothing to compare with."""
+    """A text below a total can need two or three lines. The longest text says that there is nothing to compare with."""
     for path in ("/", "/sites/:id"):
         narrow.goto(furnished.at(path))
         wait_until_loaded(narrow)

@@ -54,7 +54,7 @@ def test_page_without_javascript_says_so(browser, place):
 def test_application_is_within_size_limits():
     """Check the gzipped sizes in the build's manifest: the total for the overview, and the total for all pages.
 
-    The total for all pages was 146 KB before the pages of links became a separate bundle. Two bundles compress less
+    The total for all pages was 146 KB before the link pages became a separate bundle. Two bundles compress less
     well than one, but the overview now needs less code.
     """
     manifest = json.loads((ROOT / "svc/web/dist/manifest.json").read_text())

@@ -192,7 +192,7 @@ def test_months_step_over_the_end_of_a_year_and_a_leap_day(tab: Page, show: Call
         ("?period=foo", "Period: Select one of the available values."),
         ("?from=2026-02-30", "From: Enter a date such as 2026-11-21."),
         ("?from=2999-01-01", "From: Enter today or an earlier day."),
-        ("?from=2026-01-02&to=2026-01-01", "To: Enter a later end."),
+        ("?from=2026-01-02&to=2026-01-01", "To: Enter a later end date or time."),
         ("?period=7d&from=2026-01-02", "Period: This value cannot be combined with the other values."),
         (
             "?period=year&by=hour",

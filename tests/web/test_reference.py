@@ -113,7 +113,7 @@ def access_token(place: Place, email: str) -> str:
 
 
 def test_commands_of_the_quick_start_work(stranger, furnished):
-    """A new user creates the key, because the user with the site has already reached the limit of keys."""
+    """A new user creates the key, because the user with the site already has the maximum number of keys."""
     page = stranger.new_page()
     page.goto(f"{furnished.url}/reference")
     commands = page.locator(".quick-start pre")

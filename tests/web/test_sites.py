@@ -222,7 +222,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("button", name="Change tracking path").click()
     tab.get_by_role("dialog").get_by_text("The opt-out page gets a new address.").wait_for()
     tab.get_by_role("dialog").get_by_role("button", name="Change tracking path").press("Enter")
-    tab.get_by_text("Old paths on which views are still counted").wait_for()
+    tab.get_by_text("Old tracking paths that still work").wait_for()
     rotated = site_of(furnished, tab)
     check_opt_out(tab, rotated)
     tab.get_by_label(OFFER).uncheck()

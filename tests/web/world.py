@@ -76,7 +76,7 @@ class World:
         return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
 
     def disconnect(self, customer: Customer) -> None:
-        """Disconnect an account, if it is connected, without faults of the platform."""
+        """Clear the faults of the platform, and disconnect the account if it is connected."""
 
         async def disconnected(platform: Emulator) -> None:
             await platform.clear_faults()

@@ -198,7 +198,7 @@ def any_split_of(dice: random.Random) -> tuple[Variant, ...]:
 
 
 def accept_language_of(dice: random.Random) -> str:
-    """Return a random header Accept-Language. Some headers exceed the length that is read."""
+    """Return a random Accept-Language header. Some headers exceed the length that is read."""
     ranges = [dice.choice(RANGES) + dice.choice(WEIGHTS) for _ in range(dice.choice((0, 1, 2, 3, 5, 80)))]
     return dice.choice((",", ",", ", ", "\t,", f",{dice.choice(ODD)}")).join(ranges)
 

@@ -54,7 +54,7 @@ def kinds_of(endpoint: str) -> tuple[str, ...]:
 
 
 def refusal_of(kind: str, endpoint: str) -> Code | None:
-    """Return the error code that the table expects if this caller requests the user's resources, or None.
+    """Return the error code that `tests.http.who_may` expects if this caller requests the user's resources, or None.
 
     `endpoint`: method and path, such as "GET /v1/me".
     """

@@ -127,7 +127,7 @@ async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any
 
 
 async def _create_users(service: Service, emulator: Emulator) -> dict[str, Any]:
-    """Create the users. Return, for `callers`, their credentials and the main user's resources."""
+    """Create the users. Return their credentials and the main user's resources, which `callers` uses."""
     emails = {kind: f"{kind}@example.com" for kind in ("visitor", "cookie", "unconfirmed", "stranger", "session")}
     credentials: dict[str, dict[str, str]] = {"anonymous": {}, "bad": {"Authorization": f"Bearer {new_secret('svs_')}"}}
     credentials["bad key"] = {"Authorization": f"Bearer {new_api_key()}"}
@@ -266,8 +266,8 @@ def table(cases: Cases) -> str:
 async def main(wanted: int, seed: int, concurrency: int) -> None:
     """Run until `wanted` cases have been sent for every operation.
 
-    `concurrency` runs take place at a time, each with the next seed and a new service. Raises SystemExit if a run found
-    a problem, or if an operation had too few cases or never succeeded.
+    Up to `concurrency` runs are active at a time, each with a new seed and a new service. Raises SystemExit if a run
+    found a problem, or if an operation had too few cases or never succeeded.
     """
     cases: Cases = {}
     findings: list[int] = []
@@ -312,7 +312,7 @@ async def main(wanted: int, seed: int, concurrency: int) -> None:
 
 
 def add(cases: Cases, more: Cases) -> int:
-    """Add the cases of a run to the total and return their number."""
+    """Add the cases of a run to the total, and return the number of added cases."""
     for operation, kinds in more.items():
         for kind, statuses in kinds.items():
             sums = cases.setdefault(operation, {}).setdefault(kind, {})

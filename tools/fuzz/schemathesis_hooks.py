@@ -172,7 +172,7 @@ def matches_permission_table(ctx: Any, response: Any, case: Any) -> None:
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """Ignore a missing resource if the caller does not own it, because the permission table covers this case."""
+    """Ignore that a resource is missing if the caller does not own it; the permission table covers this case."""
     kind = case.headers[AS]
     return not isinstance(failure, EnsureResourceAvailability) or kind in ("session", "key")
 

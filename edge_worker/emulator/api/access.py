@@ -88,7 +88,7 @@ def usable(token: Token) -> bool:
 
 
 def identify() -> tuple[Account, Token]:
-    """Return the usable token of this request, and its account. Raises ApiError 403."""
+    """Return this request's token and its account. Raises ApiError 403 if the token is not usable."""
     found = find_token(platform().world, bearer())
     if found is None or not usable(found[1]):
         raise _refused()
@@ -107,7 +107,7 @@ def account_with(account_id: str, *names: str) -> Account:
 
 
 def zone_with(zone_id: str, *names: str) -> tuple[Account, Zone]:
-    """Return the zone in the path if the token has one of these permissions on it. Otherwise raises ApiError."""
+    """Return the zone and its account. Raises ApiError unless the token has one of these permissions on the zone."""
     if not HEX_ID.fullmatch(zone_id):
         raise no_route()
     account, token = identify()

@@ -138,7 +138,7 @@ def _check_range(account: Account, condition: dict[str, Any], dataset: Dataset) 
 
 
 def _moment(text: Any) -> int:
-    """Parse a Date or Time into epoch ms."""
+    """Parse a GraphQL `Date` or `Time` and return epoch ms."""
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:
@@ -279,7 +279,10 @@ def _sampled(row: Row, interval: float) -> Row:
 
 
 def _confidence(row: Row, part: Field) -> dict[str, Any]:
-    """Return confidence intervals (Cloudflare docs: graphql-api/features/confidence-intervals) for level 0.95 only."""
+    """Return confidence intervals. Only the level 0.95 is supported.
+
+    Cloudflare docs: graphql-api/features/confidence-intervals.
+    """
     if part.arguments.get("level") != _LEVEL or "variance" not in row or any(one.name != "sum" for one in part.fields):
         raise QueryError("confidence is available for sums with level 0.95 only")
     response: dict[str, Any] = {}

@@ -119,7 +119,7 @@ def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str |
 
 
 def holds_all_zones(token: Token, name: str, account_id: str) -> bool:
-    """Return True if the token has the zone group for all zones of the account, as the bulk route call requires."""
+    """Return True if the token has the permission `name` for all zones of the account, as bulk route calls require."""
     return allows(token, (name,), account_id, None)
 
 

@@ -131,8 +131,8 @@ def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/routes")
 @for_account("Workers Scripts Write")
 async def replace_all(account: Account, name: str) -> Response:
-    """Replace all routes of a script. This requires the permission for all zones; without it, wrangler changes the
-    routes one by one.
+    """Replace all routes of a script. This requires the permission to write routes in all zones; without it, wrangler
+    changes the routes one by one.
     """
     if not holds_all_zones(identify()[1], WRITE, account.id):
         raise ApiError(403, 10000, "Authentication error")

@@ -136,7 +136,7 @@ def new_script(account: Account, name: str) -> Script:
 async def upload(account: Account, name: str) -> Response:
     """Upload a script and run it. If it does not start, nothing changes.
 
-    With `excludeScript`, the response's etag is null, as in wrangler's types. The documentation does not say how the
+    With `excludeScript`, the response's etag is null, as in wrangler's types. The documentation does not say how this
     etag relates to the etag in lists.
     """
     check_subdomain(account)
@@ -335,7 +335,7 @@ def _no_references() -> dict[str, Any]:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/references")
 @for_account(*READ)
 async def references(account: Account, name: str) -> Response:
-    """Return the references to the script, which are always empty here."""
+    """Return the references to the script. In the emulator, a script never has any."""
     script_of(account, name)
     return envelope(_no_references())
 

@@ -168,9 +168,10 @@ def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
 def make_token(
     account: Account, body: dict[str, Any], now: int, *, live_at: int, creator: Token | None = None
 ) -> Token:
-    """Create a token of the account from the body of a create call. The control interface can grant any permission.
+    """Create a token of the account from the body of a create call.
 
-    Raises ApiError if the platform would reject the body.
+    `creator`: the calling token; None for the control interface, which can grant any permission. Raises ApiError if the
+    platform would reject the body.
     """
     name = body.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
@@ -235,7 +236,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/tokens/permission_groups")
 @for_account(*READ)
 async def permission_groups(account: Account) -> Response:
-    """List the permission groups. `is_selectable` is only a hint. The call that creates a token decides."""
+    """List the permission groups. `is_selectable` is only a hint; token creation decides which groups are valid."""
     creator = _creator()
     name, scope = request.args.get("name"), request.args.get("scope")
     renamed = platform().renamed_permission

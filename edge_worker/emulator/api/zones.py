@@ -109,7 +109,7 @@ def _name_fits(value: str, wanted: str) -> bool:
 
 @routes.get("/accounts")
 async def accounts() -> Response:
-    """Reject the list of accounts, which requires a user token."""
+    """Reject a request for the list of accounts, which requires a user token."""
     identify()
     raise ApiError(400, 1001, "List accounts endpoint does not support account owned tokens.")
 
@@ -130,7 +130,7 @@ async def user() -> Response:
 
 @routes.get("/memberships")
 async def memberships() -> Response:
-    """Reject the memberships query, because the token belongs to an account."""
+    """Reject a request for memberships, because the token belongs to an account."""
     identify()
     raise ApiError(400, 9109, "Valid user-level authentication not found")
 

@@ -38,7 +38,7 @@ HOLD_MS = 100
 
 @dataclass(frozen=True)
 class CronEvent:
-    """A cron to fire. `at`: scheduled time in epoch ms. `waits`: True to wait in real time."""
+    """A cron to fire. `at`: scheduled time in epoch ms. `waits`: True if waits in the script take real time."""
 
     account: Account
     script: Script
@@ -49,7 +49,7 @@ class CronEvent:
 
 @dataclass
 class _Scripts:
-    """A process that runs the scripts, and the counts of this process that the world's usage already contains."""
+    """A process that runs the scripts, and the part of its counts that is already added to the world's usage."""
 
     workerd: Workerd
     client: httpx.AsyncClient
@@ -256,7 +256,7 @@ class Runtime:
         return zones
 
     async def update(self) -> None:
-        """Send changes of the world to the processes: routes, zones, limits, clock, databases.
+        """Send changes in the world (routes, zones, limits, clock, databases) to the processes.
 
         The changes apply to every request and statement that starts after this call returns.
         """
@@ -363,7 +363,7 @@ class Runtime:
         return response.json()
 
     async def set_meter(self, account: Account, day: int, usage: Usage) -> None:
-        """Set the databases' row counts of that day."""
+        """Set the databases' row counts for a day."""
         counts = usage.model_dump(include={"rows_read", "rows_written", "read_queries", "write_queries"})
         await self._ask_databases("/update", {"accounts": {account.id: {"days": {str(day): counts}}}})
 
@@ -416,7 +416,7 @@ async def open_runtime(
     world: World, folder: Path, edge: socket.socket, *, emulator_port: int, origin_port: int,
     now: Callable[[], int], log: Callable[[str], None], local_egress: bool, runs_scripts: bool,
 ) -> AsyncIterator[Runtime]:  # fmt: skip
-    """Run both processes until the block ends. Without `runs_scripts`, run only the databases process.
+    """Run the scripts and the databases process until the block ends. Without `runs_scripts`, run only the latter.
 
     `local_egress`: a Worker's fetch can reach addresses of this host.
     """

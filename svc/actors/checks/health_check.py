@@ -165,7 +165,7 @@ def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Che
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
     """Check and repair the account in any state. After repairs, check the account again. Return the findings.
 
-    The most severe finding becomes the account's error, as in a check by the duty. Raises EdgeUnavailable if the first
+    The most severe finding becomes the account's error, as in an automatic check. Raises EdgeUnavailable if the first
     check cannot be completed.
     """
     problems = await _local_findings(context, account)
@@ -199,7 +199,7 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 
 
 def _depth(account: Account, timers: Timers) -> Depth:
-    """Return the depth of the duty's next check.
+    """Return the depth of the account's next scheduled check.
 
     Some errors can be found or cleared only by a thorough check. If the account may have such an error, the next check
     is thorough.

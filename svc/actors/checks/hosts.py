@@ -261,7 +261,7 @@ async def _check_zone(
 async def _without_zone(
     context: Context, access: Access, zone_id: str, made: Sequence[_Routed], error: EdgeError, permission: str
 ) -> list[Finding]:
-    """Return the findings for a zone whose routes cannot be listed, such as a zone that has left the account."""
+    """Return the findings for a zone whose routes cannot be listed, such as a zone removed from the account."""
     if not made:
         return [findings.refused("routes", TO_WORKER, error, permission)]
     try:

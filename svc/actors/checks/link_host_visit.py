@@ -46,7 +46,7 @@ _LOCATION_CHARS = 200
 
 
 async def visit_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Request a code from the link host if a request is due. Show a problem only after several failed requests."""
+    """Request a random code from the link host if a request is due. Show a problem after several failed requests."""
     del timers
     host = account.link_host
     if host is None or host.visit_at is None or not _can_be_judged(context, account, host):
@@ -68,7 +68,7 @@ async def visit_when_due(context: Context, account: Account, timers: Timers) -> 
 
 
 async def visit_now(context: Context, account_id: str) -> list[Finding]:
-    """Request a code from the account's link host, for a health check that a user requested.
+    """Request a random code from the account's link host, for a health check that a user requested.
 
     Return the problem, if any.
 

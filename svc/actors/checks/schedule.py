@@ -28,7 +28,7 @@ def every_s(account: Account, timing: TimingConfig, now: int) -> float:
 
 
 def while_refused_s(timing: TimingConfig) -> float:
-    """Return the interval between checks while Cloudflare refuses the token, in seconds.
+    """Return the interval, in seconds, between checks while Cloudflare refuses the token.
 
     A shorter interval would not help, because an incident at Cloudflare can last for hours.
     """

@@ -102,7 +102,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 
 @contextmanager
 def explain_still_valid() -> Iterator[None]:
-    """Return a context manager that adds a hint to the final refusals that its block raises.
+    """Return a context manager that adds a hint to errors of its block after which the service makes no more attempts.
 
     The hint says that the bootstrap token is still valid, and explains how to delete it.
     """
@@ -280,7 +280,7 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
 
     These are the last calls with the bootstrap token.
 
-    A late token was created by an earlier attempt whose response was lost. If a deletion fails, the account keeps the
+    Late tokens are tokens from earlier attempts whose responses were lost. If a deletion fails, the account keeps the
     warning that was stored with the working token.
     """
     try:

@@ -140,7 +140,7 @@ def with_operator_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
 
 
 def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """Return a transaction that ends a disconnect that no HTTP request is waiting for.
+    """Return a transaction that ends a disconnect for which no HTTP request is waiting.
 
     The transaction also records the event that a waiting request would have recorded.
     """
@@ -188,7 +188,7 @@ class _Resource:
 
     @property
     def remaining(self) -> RemainingResource | None:
-        """The resource as the result lists it, or None if the resource no longer exists."""
+        """The entry for the resource in the result, or None if the resource no longer exists."""
         return (
             None
             if self.left is None

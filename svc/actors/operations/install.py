@@ -165,7 +165,8 @@ def may_be_ours(account: Account, existing: Database) -> bool:
 async def _create_database(access: Access, account: Account) -> Database:
     """Create the database.
 
-    If the name is taken now, an earlier attempt created the database, and its response was lost.
+    If the name is already taken, an earlier attempt created the database and its response was lost. In that case,
+    return the existing database.
     """
     try:
         return await d1.create(access, DATABASE_NAME, account.location)

@@ -47,7 +47,7 @@ async def put(
 ) -> R:
     """Set or replace the link host. Links keep their codes. A duty then creates the route.
 
-    `today`: the current epoch day, up to which clicks are counted if the host is replaced. None if the clicks are not
+    `today`: the current epoch day, for counting the recent clicks if the host is replaced. None if the clicks are not
     needed.
 
     Raises EdgeError, Conflict (codes account_not_ready, link_host_is_website and link_host_without_certificate) or

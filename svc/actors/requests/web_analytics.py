@@ -26,8 +26,8 @@ _RETRY_AFTER_S = 60
 class WebViews:
     """A host's counts on the days with page views. `estimates`: the days whose counts are estimates.
 
-    Web Analytics does not count visitors. In place of the visitors, the counts therefore contain the visits: views that
-    came from another host.
+    Web Analytics does not count visitors. Instead of visitors, the counts therefore contain visits: views that came
+    from another host.
     """
 
     days: dict[int, Counts]

@@ -58,7 +58,7 @@ async def zone_and_records(context: Context, account: Account, host: str) -> tup
 async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
     """Return the zone that contains `host` now, or None if there is none.
 
-    Call this when a call for the zone `zone_id` has failed with `refusal`.
+    Use this function after a call for the zone `zone_id` has failed with `refusal`.
 
     The function reads the zone, because Cloudflare does not document the error codes for zones that are inactive or
     have left the account. If the zone `zone_id` is still in the account, the function raises ZoneNotActive for an

@@ -59,7 +59,7 @@ class Step:
 
     @property
     def well(self) -> bool:
-        """True if no problem is recorded, neither a current nor a resolved one."""
+        """True if no current or resolved problems are recorded."""
         return not self.seen
 
 

@@ -134,7 +134,7 @@ class TargetChecks:
         return self._context.clock(), trio.current_time()
 
     async def check_due(self) -> None:
-        """Run one round. Raises StoreUnavailable."""
+        """Run one round of checks. Raises StoreUnavailable."""
         store, now = self._context.store, self._context.clock()
         if await store.read(target_checks.has_wrong_times(now)):
             while await store.run(target_checks.correct_times(now, first_wait_ms, _READ)):

@@ -128,7 +128,7 @@ def check_hour(series: Series, hour: int, before: Checked) -> tuple[Checked, Ale
 
 
 def compared_hours(hour: int) -> list[int]:
-    """Return the hours whose views the series for `is_suspect` must contain, including `hour` itself."""
+    """Return the hours whose views `is_suspect` needs, including `hour` itself."""
     last = range(hour - (MIN_LOW_HOURS - 1) * HOUR_MS, hour + HOUR_MS, HOUR_MS)
     near = range(hour - MIN_LOW_HOURS * HOUR_MS, hour + 2 * HOUR_MS, HOUR_MS)
     return [*last, *(each - weeks * WEEK_MS for each in near for weeks in range(1, WEEKS + 1))]
@@ -137,7 +137,7 @@ def compared_hours(hour: int) -> list[int]:
 def is_suspect(series: Series, hour: int) -> bool:
     """Return True if `check_hour` can return an alert for this hour.
 
-    It needs only the views in `compared_hours`, so that most hours of most sites are checked with few reads.
+    It needs only the views of `compared_hours`, so that most hours of most sites are checked with few reads.
     """
     views = series.at(hour) or 0
     if views >= MIN_SPIKE and views >= SPIKE_TIMES * (_highest(series, hour) or 0):
@@ -171,7 +171,7 @@ def _highest(series: Series, hour: int) -> float | None:
 
 @dataclass
 class _Week:
-    """The usual views in each hour of the week, as of one hour."""
+    """The usual views in each hour of the week, estimated from the five weeks before `hour`."""
 
     series: Series
     hour: int
@@ -202,7 +202,7 @@ class _Week:
         return self._usual.get(hour // HOUR_MS % _WEEK)
 
     def quiet(self, hour: int) -> float | None:
-        """Return the number of views up to which an hour is quiet; None if a weekday's usual views are not known."""
+        """Return the maximum views of a quiet hour; None if the usual views of a comparable hour are unknown."""
         quietest = self._quiet[hour // HOUR_MS % 24]
         return None if quietest is None else QUIET_PART * quietest
 
@@ -224,7 +224,7 @@ def _spike(week: _Week, hour: int) -> Alert | None:
 
 
 def _too_few(week: _Week, hour: int) -> Alert | None:
-    """Return an alert about the quiet hours up to and including this hour; None if there is none.
+    """Return an alert about the quiet hours up to and including this hour, or None if there is nothing to report.
 
     If this hour has views, the alert is a drop. Otherwise, it is a silence, and covers only hours without views.
     """

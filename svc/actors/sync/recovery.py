@@ -119,9 +119,9 @@ async def _read_back_totals(
 def _build_parts(
     days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta, kept_from: int
 ) -> list[PushedPart]:
-    """Return one part per day, in the form in which the Worker would push the day.
+    """Return one part per day, as the Worker would push it.
 
-    A part without rows means that nothing was counted on the day.
+    A part without rows means that nothing was counted on that day.
     """
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
     for target_counts in days:

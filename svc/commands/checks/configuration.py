@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_file(file: Path | None) -> Finding:
-    """Check that other users cannot read a password in the configuration file, if there is one."""
+    """If there is a configuration file with a password, check that other users cannot read or change the file."""
     if file is not None and has_exposed_password(file):
         text = f"{file} contains a password, but other users can read or change it; run: chmod o= {file}"
         return Finding("configuration", "FAIL", text)

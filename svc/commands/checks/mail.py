@@ -81,7 +81,7 @@ async def _dkim_problems(resolver: dns.asyncresolver.Resolver, domain: str) -> l
 
 
 async def _dmarc_problems(resolver: dns.asyncresolver.Resolver, domain: str) -> list[str]:
-    """Return a problem if neither the domain nor a domain above it has a DMARC record; otherwise an empty list."""
+    """Return a problem if neither the domain nor a parent domain has a DMARC record; otherwise an empty list."""
     labels = domain.split(".")
     for start in range(len(labels) - 1):
         if await _texts(resolver, f"_dmarc.{'.'.join(labels[start:])}", "v=DMARC1"):

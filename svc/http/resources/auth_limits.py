@@ -54,6 +54,7 @@ class AuthLimits:
     def may_send(self, purpose: MailPurpose, address: str) -> bool:
         """Count an email to `address` for this purpose. Return True if the address is still within its hourly limit.
 
-        Each purpose has a separate limit, so requests that send no email cannot block password reset emails.
+        Each purpose has a separate limit. Otherwise, requests to resend a confirmation could block password reset
+        emails, even if no confirmation is sent.
         """
         return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed

@@ -105,7 +105,7 @@ def _require_all(caller: Caller) -> None:
 
 
 def _begin(user_id: int) -> Tx[tuple[list[Account | FormerAccount], int]]:
-    """Return the user's accounts, disconnected accounts last, and the total number of their sites and links."""
+    """Return the user's accounts (disconnected accounts last), and the total number of their sites and links."""
     own = yield from accounts.list_accounts(user_id)
     former = yield from disconnects.list_former(user_id)
     return [*own, *former], (yield from exports.count_targets(user_id))

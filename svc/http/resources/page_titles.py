@@ -48,7 +48,7 @@ class PageTitles:
 
     @contextmanager
     def _running_for(self, user_id: int) -> Iterator[None]:
-        """Count a running request of the user while the block runs. Raises ServiceError (code rate_limited)."""
+        """Count a request of the user as running until the block ends. Raises ServiceError (code rate_limited)."""
         if self._running[user_id] >= AT_ONCE:
             text = f"A user can request {AT_ONCE} titles at the same time; Retry-After gives the time to wait."
             raise ServiceError("rate_limited", text, retry_after_s=int(page_titles.LONGEST_S))

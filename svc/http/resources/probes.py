@@ -66,12 +66,12 @@ class Probes:
         return Response(await self._contract(to_yaml), headers=_CACHED, content_type=api.YAML_TYPE)
 
     async def reference_md(self, _: RequestInfo) -> Response:
-        """Return the reference as Markdown."""
+        """Return the API reference as Markdown."""
         markdown = await self._contract(reference.to_markdown)
         return Response(markdown, headers=_CACHED, content_type=f"{api.MARKDOWN_TYPE}; charset=utf-8")
 
     async def reference(self, request: RequestInfo) -> Response:
-        """Return the reference as a web page, or as Markdown if the client prefers it or there are no web pages."""
+        """Return the API reference as a web page, or as Markdown if the client prefers that or there are no pages."""
         wanted = parse_accept_header(request.accept, MIMEAccept).best_match(["text/html", api.MARKDOWN_TYPE])
         if self._web is None or wanted == api.MARKDOWN_TYPE:
             response = await self.reference_md(request)

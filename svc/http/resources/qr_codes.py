@@ -159,7 +159,7 @@ class QrCodes:
         read: Read[api.PngQuery] | Read[api.ZipQuery] | Read[api.SheetQuery],
         most: str,
     ) -> None:
-        """Count a request of the user. Raises ServiceError (code rate_limited) if there are too many."""
+        """Count a request by the user. Raises ServiceError (code rate_limited) after too many requests."""
         verdict = limit.count(str(read.caller.user.id), self._clock())
         if not verdict.allowed:
             text = f"A user can request {most}; Retry-After gives the time to wait."
@@ -248,7 +248,7 @@ def _links(which: LinkFilter, query: api.SelectionQuery, limit: int) -> Tx[tuple
 def file_names(codes: Iterable[str], suffix: str) -> list[str]:
     """Return a file name for each code. The names are unique on systems that ignore case.
 
-    The prefix avoids names that Windows reserves, such as `con.svg`, and names that begin with a hyphen.
+    The prefix `qr-` avoids names that Windows reserves, such as `con.svg`, and names that begin with a hyphen.
     """
     taken: set[str] = set()
     names = []

@@ -57,14 +57,14 @@ class Rankings:
         self._most_links = most_links
 
     def current(self, which: LinkFilter, as_of: Hashable) -> Ranking | None:
-        """Return the cached ranking of this list, or None if there is no up-to-date ranking."""
+        """Return the cached ranking of the list `which`, or None if there is no up-to-date ranking."""
         for ranking in self._user_rankings(which.user_id):
             if ranking.which == which and ranking.as_of == as_of:
                 return self._used(ranking)
         return None
 
     def named(self, name: str, which: LinkFilter) -> Ranking | None:
-        """Return the cached ranking with this name if it belongs to this list."""
+        """Return the cached ranking with this name if it belongs to the list `which`."""
         ranking = self._kept.get(name)
         return self._used(ranking) if ranking is not None and ranking.which == which else None
 

@@ -45,7 +45,7 @@ class Recipients:
         endpoints.mail_link(api.UNSUBSCRIBE, self.unsubscribe)
 
     async def show(self, request: RequestInfo, token: str) -> Response:
-        """Return the page."""
+        """Return the recipient's page."""
         self._count(request)
         found = await self._store.peek(recipients.subscription_of_token(digest(token)))
         return self._response(request, token, found)
@@ -57,7 +57,7 @@ class Recipients:
         return self._response(request, token, found)
 
     async def unsubscribe(self, request: RequestInfo, token: str) -> Response:
-        """Stop the emails, and return the page."""
+        """Stop all emails to the recipient with this token, and return the recipient's page."""
         self._count(request)
         found = await self._store.run(recipients.unsubscribe(digest(token), self._clock()))
         return self._response(request, token, found)

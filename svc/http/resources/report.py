@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Stored:
     """The stored counts of a site or link on the days of a span.
 
-    The counts by hour are included if the span has a point per hour.
+    The counts by hour are included if the span is divided into hours.
 
     `sent_until`: the time up to which the account's Worker has pushed its counts (epoch ms). `sent_days`: the days for
     which the Worker has pushed all counts. `hours_refused`: True if the Worker omitted some of the hours.

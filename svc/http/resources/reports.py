@@ -42,7 +42,7 @@ _SLOWEST_CLOCK_MS = HOUR_MS
 
 
 class Reports:
-    """The handlers of the two reports and of the first view."""
+    """The handlers of the reports about sites and links, and of a site's first view."""
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
@@ -181,7 +181,7 @@ class Asked:
         return TargetDays(self.target_id, min(days), span.last_day) if days else None
 
     def _may_have_months(self) -> bool:
-        """Return True if the database may have rows of whole months, or of days that are not in such a row yet."""
+        """Return True if the database may have rows of whole months, or of days that are not in a month's row yet."""
         span = self.span
         may_wait = span.last_day >= span.today - MAX_DAYS_STORED
         return self.has_months and (may_wait or bool(whole_months(span.first_day, span.last_day)))

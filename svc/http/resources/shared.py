@@ -182,7 +182,7 @@ class SharedPages:
         return found
 
     async def _with_site(self, found: AvailableShare, site_id: str) -> AvailableShare:
-        """Return the share of an account with one of the account's sites as its target.
+        """Return an account's share with its target replaced by one of the account's sites.
 
         Raises NotFound if the share does not show this site.
         """
@@ -281,7 +281,7 @@ def viewer_token(share_id: str, password_hash: str, expires_at_s: int) -> str:
 def _allowed(query: api.SharedReportQuery, share: Share) -> api.SharedReportQuery:
     """Return the query, with the share's default period if it has none.
 
-    Raises Invalid if the share does not offer this query.
+    Raises Invalid if the share does not offer what the query asks for.
     """
     if query.breakdowns is not None and not share.lists:
         raise Invalid([Issue("breakdowns", "is not offered by this share", "not_offered")])

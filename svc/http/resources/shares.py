@@ -184,5 +184,5 @@ def _require_scopes(caller: Caller, kind: TargetKind) -> None:
 
 
 def _one(share: Share) -> api.OneShare:
-    """Return the response to store, whose `url` is the encrypted secret."""
+    """Return the response in its stored form, in which `url` is the encrypted secret."""
     return api.OneShare(share=api.Share.from_model(share, b64encode(share.sealed_secret).decode()))

@@ -55,8 +55,8 @@ class SignUps:
 
         If the limit on emails to the address is reached, no user is created, because the user could not confirm the
         address without the link in an email. In this case, the passwords of earlier unconfirmed sign-ups with the
-        address become invalid, because a person who did not choose these passwords may open the links in the earlier
-        emails.
+        address become invalid: the owner of the address can still open the links in the earlier emails, but may not
+        have chosen these passwords.
 
         Raises Forbidden sign_up_closed if sign-up requires an invitation or is closed, or if the invitation is not
         valid. The method takes the same time for every address.
@@ -96,7 +96,7 @@ class SignUps:
     async def invitation(self, form: Form[api.InvitationToken]) -> api.Invitation:
         """Return the invitation with this token.
 
-        Raises Forbidden sign_up_closed if there is none or sign-up is closed.
+        Raises Forbidden sign_up_closed if there is no such invitation, or sign-up is closed.
         """
         invitation = await self._find_invitation(form.body.invitation)
         return api.Invitation(email=invitation.email, expires_at=invitation.expires_at)
@@ -121,7 +121,7 @@ class SignUps:
         return Ok()
 
     async def confirm(self, form: Form[api.MailedToken]) -> Ok:
-        """Confirm the address of the link's user.
+        """Confirm the address of the token's user.
 
         If the user has no valid password, send a link to choose one.
         """

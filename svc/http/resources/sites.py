@@ -48,7 +48,7 @@ class Sites:
         return api.SiteList(sites=tuple(rendered), next_cursor=last)
 
     async def add(self, write: Write[api.NewSite]) -> StoredResponse:
-        """Add a site. The response contains its snippet. The account's actor creates its route afterwards."""
+        """Add a site. The response contains the snippet. The account's actor then creates the route."""
         account = await visible_account(self._context.store, write.caller, write.body.account_id)
 
         def render(site: Site) -> api.OneSite:

@@ -104,7 +104,7 @@ def compared_span(span: Span, compare: Compare) -> Span:
     If `compare` is "previous", these are:
 
     - for a period of whole months, the same number of months directly before
-    - for the current month, year or twelve months, the same part of the month, year or twelve months before
+    - for the current month, year or twelve months, the same part of the preceding month, year or twelve months
     - for other periods, the same number of days directly before.
 
     If `compare` is "year", these are the same dates a year earlier. A period of whole months is compared with whole
@@ -203,7 +203,7 @@ def _month_number(day: int) -> int:
 
 
 def _months_before(day: int, months: int) -> int | None:
-    """Return the same day of the month `months` months earlier; None if that is before the year 1.
+    """Return the same day of the month `months` months earlier; None if that is before year 1.
 
     If that month is shorter, return its last day.
     """

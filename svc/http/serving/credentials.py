@@ -85,7 +85,7 @@ class Credentials:
 
         `leaving`: if the user is being deleted, also accept the session that requested the deletion. Raises
         Unauthorized if the credential is missing, unknown, expired or not allowed from this address. Raises Forbidden
-        (code user_disabled) if the API key's user has been disabled, or RateLimited, which has the same headers.
+        (code user_disabled) if the API key's user has been disabled, or RateLimited with the RateLimit headers.
         """
         token = bearer(authorization)
         now = self._clock()

@@ -45,7 +45,7 @@ class Http1(h11.Connection):
         self.ends = False  # True if the next response needs the header `Connection: close`
 
     def next_event(self) -> Any:
-        """Return h11's next event after the additional checks.
+        """Return h11's next event after additional checks.
 
         Raises h11.RemoteProtocolError. Its `error_status_hint` is the HTTP status of the response.
         """

@@ -153,8 +153,8 @@ class Idempotency:
     def _keep(self, claim: Claim, response: StoredResponse) -> Tx[None]:
         """Store a response.
 
-        If the user's stored responses are too large, raises ServiceError with the code rate_limited, which rolls back
-        the effect.
+        If the user's stored responses become too large, raises ServiceError with the code rate_limited, which rolls
+        back the effect of the request.
         """
         now = self._clock()
         yield from check_storage_limit(claim.user_id, len(response.body), self._most_bytes, now)

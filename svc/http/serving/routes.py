@@ -72,4 +72,4 @@ class _Id(BaseConverter):
 
 
 class _Tag(BaseConverter):
-    """The URL converter for tags in paths. A tag can be any segment, because no fixed segment occurs in its place."""
+    """The URL converter for tags in paths. A tag can be any segment: no path has a fixed segment in its place."""

@@ -103,8 +103,8 @@ class Connection:
     def _must_reset(self) -> bool:
         """Return True if a normal close would make the client take a truncated response for a complete one.
 
-        This can happen with HTTP/1.0, which some proxies use for upstream requests. If a response has no
-        Content-Length, the end of the connection is then the end of the response.
+        This can happen with HTTP/1.0, which some proxies use for upstream requests. An HTTP/1.0
+        response without Content-Length ends when the connection is closed.
         """
         return self._http is not None and not self._http.has_length and (self._partly_sent or self._http.is_half_sent)
 
@@ -246,9 +246,9 @@ async def serve(
 
     When the last slot is taken, the server closes the connection that has waited longest for its client. After `until`
     returns, no more connections are accepted. Connections close after their current response, and running requests have
-    `graceful_s` seconds to finish. Other connections stay in the kernel's accept queue. If another process, such as
-    systemd, keeps the socket open, the next process of the service accepts these connections. If `metrics` is None, no
-    metrics are kept.
+    `graceful_s` seconds to finish. Connections that were not accepted stay in the kernel's accept queue. If another
+    process, such as systemd, keeps the socket open, the next process of the service accepts these connections. If
+    `metrics` is None, no metrics are kept.
     """
     context = WorkerContext(None)
     slots = trio.Semaphore(min(connections, _files_for_clients()))

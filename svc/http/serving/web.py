@@ -116,7 +116,7 @@ class Web:
         return file
 
     def page(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
-        """Return the status, headers and body of the shell, for a page with the same path as an endpoint."""
+        """Return the response with the shell (status, headers, body) for a page whose path is also an endpoint's."""
         return self._shell.response(request_headers)
 
     def share_page(self, request_headers: Headers, embed: Sequence[str]) -> tuple[Headers, bytes]:
@@ -201,7 +201,7 @@ def load_web(
 
 
 def _shell(identity: Identity, demonstration: str, page: str) -> str:
-    """Return the shell with the operator's identity.
+    """Return the web application's shell with the operator's identity.
 
     In a demonstration, the shell also contains the values that the connect page offers.
     """
@@ -246,7 +246,7 @@ def _file_from_bodies(route: str, content_type: str, headers: Mapping[str, str],
 
 @lru_cache(maxsize=64)
 def _accepted(header: bytes) -> tuple[str, ...]:
-    """Return the encodings that an Accept-Encoding header allows, best first (RFC 9110, 12.5.3).
+    """Return the encodings that an Accept-Encoding header allows (RFC 9110, 12.5.3), in the order of `_ENCODINGS`.
 
     A weight of 0 excludes an encoding. Other weights are ignored.
     """

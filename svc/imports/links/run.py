@@ -198,7 +198,7 @@ def _difference(link: WantedLink, other: WantedLink | Link, fields: Iterable[str
 
 
 def restriction_lines(report: Report) -> list[str]:
-    """Return lines of text about links that are restricted in the other product, or whose texts are shortened."""
+    """Return lines of text about rows with restrictions or future dates, and rows whose texts were shortened."""
     lines = [f"{_rows(count)} skipped: {_by_product(kind)}" for kind, count in _ordered(report.restricted)]
     if report.restricted:
         kinds = ",".join(kind for kind, _ in _ordered(report.restricted))

@@ -75,7 +75,7 @@ def _given(text: str | None) -> str:
 
 
 def _names(text: str) -> list[str]:
-    """Return the tags in a field: a JSON list of texts or of objects with a name, or a list with separators."""
+    """Return the tags in a field, which is a JSON list of texts or named objects, or a list with separators."""
     if text.startswith("["):
         try:
             items = from_json(text)

@@ -55,7 +55,7 @@ def read_counterscale(response: Mapping[str, Any], tally: Tally) -> Reading:
 
 
 def _row(row: Mapping[str, Any]) -> tuple[int, bool, int]:
-    """Return the day of a row, True if the views are by new visitors, and the number of views. Raises Wrong."""
+    """Return a row's day, whether its views are by new visitors, and the number of views. Raises Wrong."""
     at = str(row.get("bucket", ""))
     if at[10:] not in _MIDNIGHT:
         raise Wrong(f"{at[:40]} is not the start of a UTC day")

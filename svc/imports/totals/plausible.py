@@ -95,7 +95,7 @@ def read_lists(source: Source, lists: MonthLists, refused: Refused) -> None:
 def _listed(
     dimension: Dimension, column: str, counts: tuple[str, ...], key_of: Callable[[str], str], row: Mapping[str, str]
 ) -> list[tuple[Dimension, str, int]]:
-    """Return the only entry of a row in a list.
+    """Return a list that contains the row's only entry.
 
     `column`: the column of the key. `counts`: the columns of the count, in order of preference.
     """

@@ -148,7 +148,7 @@ def import_target(
     apply: bool,
     now: int,
 ) -> Tx[Done]:
-    """Import the days under this target's name in the file. Without `apply`, only compare them with the store.
+    """Import the days that the file has under this target's name. Without `apply`, only compare them with the store.
 
     A file can have days of several targets with the same name, such as a site in two accounts. Days of another target
     that exists in this service are skipped, because they are stored for that target. `days_of`: the days by the

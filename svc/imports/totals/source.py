@@ -109,7 +109,7 @@ class Source:
         return content
 
     def first_character(self, name: str) -> str:
-        """Return the first non-space character of one of the files in `names`.
+        """Return the first non-space character of the file `name`, which is one of `names`.
 
         Returns "" if the file is empty or its first 64 characters are spaces.
         """

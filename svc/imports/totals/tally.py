@@ -155,9 +155,9 @@ class Tally:
         return [Name(*row) if row[0] else None for row in rows]
 
     def targets(self) -> Iterator[tuple[Name | None, dict[str, dict[int, Counts]]]]:
-        """Yield each name in the file with the days of its targets, by target id.
+        """Yield each name in the file, and the daily counts of its targets by target id.
 
-        Rows without a name have the name None.
+        For rows without a name, the name is None.
         """
         rows = self._database.execute(
             "select edge_account_id, kind, name, target, day, views, bots, visitors from day"

@@ -33,9 +33,9 @@ MAX_ROWS = 400_000
 class Uploaded:
     """The content of an uploaded file.
 
-    `days_of`: the days by the id that the site or link has in the file ("" without ids). `estimates`: the days whose
-    counts are estimates. `months`: the lists of pages, sources and others by month (the number of months since the year
-    0), for a site.
+    `days_of`: the days by the id that the site or link has in the file ("" if the file has no ids). `estimates`: the
+    days whose counts are estimates. `months`: the lists of pages, sources and others by month (the number of months
+    since the year 0), for a site.
     """
 
     reading: Reading

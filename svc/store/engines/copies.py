@@ -86,7 +86,7 @@ def store_exists(config: StoreConfig) -> bool:
 
 
 def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str | None:
-    """Replace the store with the file `source`, which must be in the folder from `replacement_folder`.
+    """Replace the store with the file `source`, which must be in the folder that `replacement_folder` returns.
 
     If the process is killed at any time, either the old or the new store is complete. The old store gets a name that
     contains `stamp`. Returns the old store's new location as text for a message, or None if there was no store. Raises

@@ -67,5 +67,5 @@ def _read() -> Tx[None]:
 
 
 def small_write() -> Tx[None]:
-    """Test whether the store can be written, by incrementing a counter that has no other use."""
+    """Test whether the store accepts writes, by incrementing a counter that has no other use."""
     yield sql("update serving set looks = looks + 1")

@@ -26,7 +26,7 @@ _MISSING = "help/missing.html"
 
 
 def build(root: Path, version: str, purpose: str) -> dict[str, Any]:
-    """Return the content of the file. `purpose`: a description of the service in one sentence.
+    """Return the content of the JSON file. `purpose`: a description of the service in one sentence.
 
     Raises HelpError with all broken links, or with the first other problem.
     """
@@ -96,7 +96,7 @@ def llms_txt(library: Library, version: str, purpose: str) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the file, or print the problems and exit with status 1."""
+    """Write the documentation file, or print the problems and exit with status 1."""
     [file] = arguments
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     try:

@@ -45,7 +45,7 @@ class CustomerApi:
         return (await self.call("POST", path, json={"sql": text}))[0]["results"]
 
     async def routes(self):
-        """Return the path of the zone's routes, and the routes by pattern."""
+        """Return the API path of the zone's routes, and the routes by pattern."""
         [zone_id] = self.service.customer.zones.values()
         path = f"/zones/{zone_id}/workers/routes"
         return path, {route["pattern"]: route for route in await self.call("GET", path)}

@@ -99,7 +99,7 @@ def row(
     limits: Mapping[str, Any] | None = None,
     shares: bool = False,
 ) -> Callable[[Callable[[Case], Awaitable[None]]], Callable[[Case], Awaitable[None]]]:
-    """Add the decorated function to the table. The decorator can be applied several times."""
+    """Add the decorated function to `ROWS`, the table of cases. The decorator can be applied several times."""
 
     def add(play: Callable[[Case], Awaitable[None]]) -> Callable[[Case], Awaitable[None]]:
         ROWS.append(

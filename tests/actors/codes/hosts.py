@@ -18,7 +18,7 @@ ONE_ROUTE, TWO_ROUTES = INSTALLED._replace(routes=1), INSTALLED._replace(routes=
 
 
 async def with_link_host(case: Case) -> str:
-    """Install an account and set its link host."""
+    """Install the Worker in an account and set the account's link host."""
     await case.installed()
     assert (await case.put_link_host(f"go.{case.zone}")).status == 202
     await case.wait_until_healthy()

@@ -17,7 +17,7 @@ BROKEN = (*REFUSED, "transient")
 
 
 async def install_without_remedy(case: Case) -> None:
-    """Install again without the remedy, and expect the error again."""
+    """Install again without applying the remedy, and expect the same error."""
     await case.install("connected")
     await case.expect_error(state="connected")
 

@@ -79,7 +79,7 @@ def killing_calls():
     """Return the calls at which a renewal is killed: those that create or delete tokens, and then a few others. With
     SVC_TEST_ALL, return all calls.
 
-    The deletion comes before the creation. Otherwise, the account would also name tokens that earlier cases created.
+    The call that deletes a token comes first. Otherwise, the account would also name tokens that other cases created.
     """
     changing = [call for call in CALLS if call[0] != "GET"]
     reading = [call for call in CALLS if call[0] == "GET"]

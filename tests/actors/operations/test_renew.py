@@ -48,7 +48,7 @@ def named(shown):
 
 
 async def is_consistent(service):
-    """Check that the account's own token is valid, and that every other valid token is named. Return the account."""
+    """Check that the account's token is valid and that the account names all other valid tokens. Return the account."""
     shown, alive = await service.shown(), set(await service.token_names())
     assert shown["token"]["name"] in alive, (shown, alive)
     assert alive - {shown["token"]["name"]} <= named(shown), (shown, alive)
@@ -56,7 +56,7 @@ async def is_consistent(service):
 
 
 async def renewed_well(service):
-    """Renew, and check that the renewal succeeds and that the account's token is the only working token."""
+    """Renew the token, and check that the renewal succeeds and leaves only the new working token."""
     before = (await service.account()).token_name
     response = await renew(service)
     assert response.status == 200, response.raw

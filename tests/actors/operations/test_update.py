@@ -27,7 +27,7 @@ NUMBER = ("select value from meta where key = 'schema'", "value")
 
 @pytest.fixture
 async def installed(place):
-    """A place with an installed and confirmed Worker. Every service that starts later updates the Worker."""
+    """A place with an installed and confirmed Worker. Each service that then starts there updates the Worker."""
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
@@ -131,7 +131,7 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
 def lost_responses():
     """Return the calls to lose during an update, as (method, path, number of earlier matching calls, kind of loss).
 
-    With SVC_TEST_ALL, each call is lost before and after Cloudflare executes it, otherwise in one of these ways.
+    With SVC_TEST_ALL, each call is lost both before and after Cloudflare executes it, otherwise in only one way.
     """
     kinds = ("drop_before", "drop_after")
     drawn = random.Random(SEED)

@@ -67,7 +67,7 @@ async def kinds(store: Store) -> list[tuple[str, str]]:
 
 
 async def checked_at_noon(store: Store) -> tuple[str, str]:
-    """Add a site with 100 views in each hour, and check its hours until noon. Return the ids of account and site."""
+    """Add a site with 100 views per hour, and check the hours until noon. Return the account id and the site id."""
     found = await store.run(a_watched_site())
     await service(store).check_due()
     return found

@@ -165,7 +165,7 @@ class Fleet:
         return all_begun
 
     async def complete_canaries(self):
-        """Complete all updates until the canaries have settled."""
+        """Complete all updates until the canary phase has ended."""
         for _ in range(30):
             await self.pass_hours(0)
             if (await self.shown()).spread_from is not None:

@@ -193,7 +193,7 @@ async def test_links_of_earlier_versions_are_read_listed_reported_and_exported(w
 
 @pytest.mark.rule("X17", "L3")
 async def test_links_of_earlier_versions_are_changed_and_deleted(world: World) -> None:
-    """A change that changes nothing, or only the texts, must not write the Worker's configuration again."""
+    """A request that changes nothing, or only texts of links, must not write the Worker's configuration again."""
     session = await signed_in(world)
 
     async def version() -> int:

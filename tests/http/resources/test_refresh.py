@@ -118,8 +118,8 @@ async def test_manipulated_token_counts_as_an_old_one(world):
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_no_order_of_requests_and_responses_ends_the_session(world, seed):
-    """For 10 minutes, several tabs refresh the session. Responses arrive within 5 s in any order, or are lost and
-    requested again.
+    """For 10 minutes, several tabs refresh the session. Responses arrive within 5 s in any order, or are lost, and
+    the request is repeated.
 
     No refresh gets a 401, every access token works when it arrives, and the last cookie still works an hour later.
     """

@@ -81,7 +81,7 @@ class Place:
         return issue["path"]
 
     def read(self, breakdowns, kept_from=0, days=None):
-        """Set the counts that reads of the account's database return."""
+        """Set the counts that the service reads from the account's database."""
         self.world.supervisor.readable = Live(
             self.world.clock(), days or {}, {}, breakdowns, kept_from, channels={"search": 2, "direct": 1}
         )

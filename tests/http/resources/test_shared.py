@@ -156,7 +156,7 @@ async def test_lists_are_shown_only_if_they_are_shared(sharer):
 
 
 def contents(response: Response) -> tuple[int, bytes, dict[str, str]]:
-    """Return everything by which a client can distinguish two responses, except the id and the time."""
+    """Return everything by which a client can distinguish two responses, except the request id and the date."""
     varying = ("x-request-id", "date")
     return response.status, response.raw, {k: v for k, v in response.headers.items() if k.lower() not in varying}
 

@@ -113,7 +113,7 @@ async def test_server_survives_mutated_requests(world, port, caplog):
 
 
 class _FailingStream:
-    """A stream that raises an unexpected exception at the first read."""
+    """A stream that raises an unexpected exception on the first read."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream

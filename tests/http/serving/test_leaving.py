@@ -258,8 +258,8 @@ async def test_interrupted_deletion_continues_after_a_restart(store, clock, tmp_
 
 @pytest.mark.rule("C12")
 async def test_failing_account_does_not_prevent_the_deletion(world, monkeypatch, expected_errors):
-    """After an account's third failure, the deletion makes no more calls to the platform for this account. In this
-    test, the step that makes no calls also fails once.
+    """After an account's third failure, the deletion disconnects the account without calls to the platform. In this
+    test, the first such attempt also fails.
     """
     monkeypatch.setattr("svc.actors.service.user_deletions._FIRST_WAIT_S", 0.001)
     expected_errors.allow("user deletion crashed")

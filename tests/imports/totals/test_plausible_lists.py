@@ -27,7 +27,7 @@ SITE = Name("site", "shop.example")
 
 
 def read(files: dict[str, str], name: Name = SITE) -> upload.Uploaded:
-    """Read an archive with the visitors and these files. The names of the files get the dates of the export."""
+    """Read an archive with VISITORS and these files. The file names are completed with the export's dates."""
     named = {f"imported_{begin}_20260618_20260701.csv": text for begin, text in files.items()}
     return read_upload(zipped({"imported_visitors_20260618_20260701.csv": VISITORS, **named}), name, TODAY, None)
 

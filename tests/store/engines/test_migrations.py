@@ -115,7 +115,7 @@ async def test_command_with_as_is_creates_no_store(tmp_path, store_config):
 
 
 async def test_command_does_not_migrate_the_schema(tmp_path, monkeypatch):
-    """A command must not migrate, because a service of the previous version may be using the store."""
+    """A command must not migrate the store, because a service of the previous version may be using it."""
     steps = migrations("sqlite")
     newer = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id integer)",))]
     path = tmp_path / "svc.db"
@@ -304,7 +304,7 @@ def test_statements_of_committed_migrations_are_never_edited():
 
 
 def released_rows(script: Path, path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Create a released store at `path`, and return its rows by table.
+    """Create the store of a released version at `path`, and return its rows by table.
 
     Each table comes after the tables that it references.
     """

@@ -91,7 +91,7 @@ def _is_temporary(error: Exception) -> bool:
 
 @asynccontextmanager
 async def poll_postgres(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """Yield a function that polls whether the store at `url` is free. It raises the errors of `is_free`."""
+    """Yield a function that checks whether the store at `url` is free. It raises the errors of `is_free`."""
     poll = _Poll(url, migrations("postgres"))
     loop_thread = LoopThread()
     try:

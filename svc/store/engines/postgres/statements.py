@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 async def drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
-    """Run the statements of a transaction and return its result. Add the ids of changed accounts to `changes`."""
+    """Run the statements of a transaction and return its result. Adds the ids of changed accounts to `changes`."""
     with contextlib.closing(statements_of(tx, changes)) as statements:
         try:
             statement = next(statements)

@@ -81,7 +81,7 @@ def put(path: Path, new: Path, stamp: str) -> Path | None:
 
     The caller must hold the lock.
 
-    The old store is renamed in its folder, to a name that contains `stamp`. Returns the old store's path, or None if
+    The old store stays in its folder, under a name that contains `stamp`. Returns the old store's new path, or None if
     there was no store. Raises OSError if a file cannot be renamed.
     """
     _match_owner(new, path if path.exists() else path.parent)
@@ -94,7 +94,7 @@ def put(path: Path, new: Path, stamp: str) -> Path | None:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Return True if a restore of this store was interrupted after its rename."""
+    """Return True if a restore of this store was interrupted after the restored database was ready."""
     return bool(_ready(path))
 
 

@@ -26,7 +26,7 @@ _ROWS_AT_ONCE = (64, 8)
 
 
 def drive(connection: sqlite3.Connection, tx: Tx[Any], changes: set[str]) -> Any:
-    """Run the statements of a transaction and return its result. Add the ids of changed accounts to `changes`."""
+    """Run the statements of a transaction and return its result. Adds the ids of changed accounts to `changes`."""
     with contextlib.closing(statements_of(tx, changes)) as statements:
         try:
             statement = next(statements)

@@ -90,7 +90,7 @@ def ill_typed() -> Tx[None]:
 
 
 async def test_interrupted_statement_does_not_affect_the_next_one(table, postgres_url):
-    """The statement's parameter cannot be encoded. When asyncpg detects this, the server has already begun a
+    """The statement's parameter cannot be encoded. By the time asyncpg detects this, the server has already begun a
     transaction that asyncpg does not know about.
     """
     open_ones = f"select count(*) from pg_stat_activity where {_OURS} and xact_start is not null"

@@ -13,7 +13,7 @@ const profile = {
   limits: "Nutzung und Limits",
   of: (used, most) => `${used} von ${most}`,
   rates: (requests, reports) =>
-    `Pro Minute: ${requests} Anfragen je API-Schlüssel, ${reports} Abrufe von Aufschlüsselungen.`,
+    `Pro Minute: ${requests} Anfragen je API-Schlüssel, ${reports} Datenbankabfragen für Berichte.`,
   notify: "Benachrichtigungen",
   notifyLabel:
     "E-Mail an mich, wenn ein Konto Aufmerksamkeit erfordert, wenn das Problem behoben ist und wenn Ziele meiner Links nicht erreichbar sind",

@@ -6,7 +6,7 @@ import { plural } from "../../format.js";
 const qr = {
   title: (link) => `QR-Code für ${link}`,
   alt: (address) => `QR-Code für ${address}`,
-  counts: "Scans werden unter der Quelle „qr“ gezählt. Lassen Sie beim Drucken den Rand stehen.",
+  counts: "Scans werden unter der Quelle „QR-Code“ gezählt. Lassen Sie beim Drucken den Rand stehen.",
   style: "Farben, Logo und Rand",
   dark: "Farbe des Codes",
   light: "Hintergrund",

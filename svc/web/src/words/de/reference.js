@@ -5,7 +5,8 @@ import { plural } from "../../format.js";
 /** @type {typeof import("../en/reference.js").default} */
 const reference = {
   title: "API-Referenz",
-  intro: "Alles, was die Webanwendung kann, geht auch über diese API. Alle Bodys sind JSON, alle Zeiten in UTC.",
+  intro:
+    "Alles, was die Webanwendung kann, geht auch über diese API. Alle Anfragen und die meisten Antworten sind JSON, alle Zeiten in UTC.",
   quick: {
     title: "Schnellstart",
     key: "Erstellen Sie einen API-Schlüssel.",

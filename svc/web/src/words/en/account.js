@@ -199,7 +199,7 @@ export default {
 
   redirects: {
     title: "Visitors without a valid link",
-    root: "Visitors to the host itself",
+    root: "Visits without a code",
     notFound: "Unknown codes and paths",
     page: "Show a short “not found” page",
     explain: "Redirect these visitors to a page on your website. If a field is empty, they see a short page instead.",
@@ -223,8 +223,8 @@ export default {
     dropped: "Not counted",
   },
   reasons: {
-    budget: "because of the day's free quota of database rows",
-    invalid: "not sent by our snippet",
+    budget: "to stay within the day's free quota of database rows",
+    invalid: "not sent by the snippet",
     unknown_target: "unknown site or link",
     too_old: "arrived after the day's totals were final",
     busy: "database error",

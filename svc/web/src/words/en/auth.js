@@ -69,7 +69,7 @@ export default {
   },
   newEmail: {
     title: "Confirm your new email address",
-    explain: "After you confirm, you sign in with this address. Your other sessions end, but API keys keep working.",
+    explain: "After you confirm, use this address to sign in. Your other sessions end, but API keys keep working.",
     submit: "Change email address",
     done: "Email address changed",
     doneText: "From now on, sign in with your new email address.",
@@ -79,7 +79,7 @@ export default {
   },
   revertEmail: {
     title: "Keep your email address",
-    explain: "To keep this email address, even if it was already changed, set a new password. All sessions end.",
+    explain: "To keep this email address, or restore it after a change, set a new password. This ends all sessions.",
     submit: "Keep email address",
     done: "Email address kept",
     doneText: "Sign in with this email address and your new password. Then review your API keys.",

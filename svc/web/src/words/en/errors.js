@@ -59,7 +59,7 @@ const errors = {
     "Reinstall the Worker. If the Worker was changed, delete it in the Cloudflare dashboard first.",
   ],
   schema_newer: [
-    "A newer version of the service created the Worker's database, so nothing was changed.",
+    "The Worker's database belongs to a newer version of the service, so nothing was changed.",
     "Ask the operator to run that version. The Worker keeps counting.",
   ],
   self_check_timeout: [

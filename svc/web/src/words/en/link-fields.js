@@ -44,14 +44,15 @@ const linkFields = {
   },
   schedule: {
     title: "Schedule",
-    explain: "Without a start and an end, the link always works.",
+    explain: "If you set no start and no end, the link always works.",
     always: "always",
     start: "Start",
     end: "End",
     zone: (/** @type {string} */ zone) => `Time zone: ${zone}.`,
     incomplete: "Enter a date from 2000 to 2099, and a time.",
     after: "Destination before the start and after the end",
-    afterUrl: (/** @type {string} */ url) => `If this is empty, visitors go to ${url}, as for links that do not exist.`,
+    afterUrl: (/** @type {string} */ url) =>
+      `If this is empty, visitors go to ${url}, the same as for links that do not exist.`,
     afterPage: "If this is empty, visitors see the same page as for links that do not exist.",
     result: "What visitors get",
     when: (/** @type {{from: string | null, to: string | null}} */ { from, to }) =>

@@ -20,7 +20,7 @@ const link = {
   copyKey: "copy short link",
   qrKey: "show QR code",
   editKey: "edit",
-  clickFlight: "Some Cloudflare locations may serve the previous version for up to a minute.",
+  clickFlight: "Some Cloudflare locations may serve the previous version of the link for up to a minute.",
   target: "Destination",
   made: (/** @type {string} */ ago) => `Created ${ago}`,
 };

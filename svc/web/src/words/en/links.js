@@ -45,7 +45,7 @@ const links = {
   randomCode: "random code",
   utm: {
     title: "UTM parameters",
-    explain: "Analytics tools use these parameters of the destination to recognize a campaign.",
+    explain: "Analytics tools use these parameters in the destination URL to recognize a campaign.",
     names: { source: "Source", medium: "Medium", campaign: "Campaign", term: "Term", content: "Content" },
     examples: { source: "newsletter", medium: "email", campaign: "spring-sale", term: "shoes", content: "button" },
   },
@@ -78,7 +78,7 @@ const links = {
     problems: {
       http_404: "The page was not found (status 404).",
       http_410: "The page was deleted (status 410).",
-      tls_failed: "No secure connection is possible.",
+      tls_failed: "A secure connection could not be established.",
       unknown_host: "The hostname does not exist.",
     },
     seen: (/** @type {string} */ since, /** @type {string} */ checked) => `Since ${since}, last checked ${checked}.`,
@@ -208,8 +208,8 @@ const links = {
     rest: (/** @type {number} */ count) => `and ${count} more`,
     restricted: (/** @type {number} */ count) =>
       plural(count, {
-        one: "# link was restricted in the other product and will be skipped:",
-        other: "# links were restricted in the other product and will be skipped:",
+        one: "# link was restricted in the product it comes from and will be skipped:",
+        other: "# links were restricted in the product they come from and will be skipped:",
       }),
     restrictions: {
       banned: "Banned or marked as unsafe",

@@ -6,13 +6,13 @@ export default {
   confirmed: "confirmed",
   unconfirmed: "not confirmed yet",
   refused: (/** @type {string} */ moment) =>
-    `Mail servers have rejected this address since ${moment}. You do not receive notifications until a mail server accepts an email to you again.`,
+    `Mail servers have rejected this address since ${moment}. You will not receive notifications until a mail server accepts an email to you again.`,
   plan: "Plan",
   plans: { free: "Free", api: "API" },
   limits: "Usage and limits",
   of: (/** @type {string} */ used, /** @type {string} */ most) => `${used} of ${most}`,
   rates: (/** @type {string} */ requests, /** @type {string} */ reports) =>
-    `Per minute: ${requests} requests per API key, ${reports} reads of report breakdowns.`,
+    `Per minute: ${requests} requests per API key, ${reports} database reads for reports.`,
   notify: "Notifications",
   notifyLabel:
     "Email me when an account needs attention, when the problem is resolved, and when destinations of my links are broken",
@@ -67,7 +67,7 @@ export default {
       "Your totals are deleted, followed by all other data.",
       "Anything that could not be removed is listed at the end. The list is shown only once.",
     ],
-    minutes: "This usually takes seconds, or minutes with many accounts. You cannot undo the deletion.",
+    minutes: "This usually takes a few seconds, or minutes if you have many accounts. You cannot undo the deletion.",
     submit: "Delete user account",
     gone: "Your user account was deleted",
     goneText: "We no longer store any of your data.",

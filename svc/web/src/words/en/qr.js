@@ -5,7 +5,7 @@ import { plural } from "../../format.js";
 const qr = {
   title: (/** @type {string} */ link) => `QR code for ${link}`,
   alt: (/** @type {string} */ address) => `QR code for ${address}`,
-  counts: "Scans are counted under the source “qr”. Keep the margin when you print the code.",
+  counts: "Scans are counted under the source “QR code”. Keep the margin when you print the code.",
   style: "Colors, logo and margin",
   dark: "Color of the code",
   light: "Background",

@@ -4,7 +4,8 @@ import { plural } from "../../format.js";
 
 export default {
   title: "API reference",
-  intro: "This API offers everything that the web application does. All bodies are JSON, and times are in UTC.",
+  intro:
+    "This API can do everything that the web application can. Request bodies and most responses are JSON. Times are in UTC.",
   quick: {
     title: "Quick start",
     key: "Create an API key.",
@@ -17,7 +18,7 @@ export default {
   conventions: "Conventions",
   credential: "Send “Authorization: Bearer …” with an API key. Create keys on the “API keys” page.",
   errors: "Errors have the form {error: {code, message, details}}. Branch on the code; details.remedy says what to do.",
-  writes: "Writes accept an Idempotency-Key. A request repeated with the same value is carried out only once.",
+  writes: "Writes accept an Idempotency-Key header. A request repeated with the same key is carried out only once.",
   programs: "Machine-readable:",
   filter: "Find an operation",
   found: (/** @type {number} */ count) => `${count} found`,

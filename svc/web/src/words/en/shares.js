@@ -17,7 +17,7 @@ export default {
   removePassword: "Remove the password",
   until: "Last day (UTC)",
   periods: "Periods",
-  periodsHint: "If you select none, viewers can select any days.",
+  periodsHint: "If you select none, viewers can select any period.",
   lists: "Also show breakdowns, such as pages and sources",
   embed: "Websites that may embed the page",
   embedHint: "One origin per line, such as https://www.example.com",

@@ -21,7 +21,7 @@ export default {
   noneDeleted: "No deleted sites.",
   host: "Host",
   hostHint:
-    "As visitors type it, for example example.com or blog.example.com. If its zone or DNS record is not ready, the site's page shows what to do.",
+    "As visitors type it, such as example.com or blog.example.com. If its zone or DNS record is not ready, the site's page shows what to do.",
   zones: "Zones of your accounts",
   zonesCut: "Not all zones of the account are listed. You can type a host in any zone.",
   more: "Exclusions",
@@ -40,13 +40,13 @@ export default {
   countries: "Excluded countries",
   noCountries: "None",
   asns: "Excluded autonomous systems (ASN)",
-  asnsHint: "Networks of internet providers or companies, separated by commas, up to 20. Example: AS64496.",
+  asnsHint: "Up to 20 AS numbers of internet providers or companies, separated by commas. Example: AS64496.",
   gpc: "Respect Global Privacy Control and Do Not Track",
   optOut: {
     offer: "Offer visitors an opt-out page",
     title: "Opt-out page",
     explain:
-      "On this page, visitors can turn counting off for their browser, and on again. A browser stores a cookie only while counting is off.",
+      "On the opt-out page, visitors can turn counting off for their browser, and on again. A browser stores a cookie only while counting is off.",
     copyAddress: "Copy address",
     privacy: "Text for your privacy policy",
     privacyText: (/** @type {string} */ address) =>
@@ -100,7 +100,7 @@ export default {
   rotateTitle: (/** @type {string} */ host) => `Change the tracking path of ${host}?`,
   rotateWhat:
     "You get a new path and snippet. Put the new snippet on your pages. Views from the old snippet are counted for a few more weeks. After the change, this page shows the exact end date.",
-  retiring: "Old paths on which views are still counted",
+  retiring: "Old tracking paths that still work",
   until: (/** @type {string} */ day) => `until ${day}`,
   remove: "Delete site",
   removeWhy: "Counting stops immediately. The report is kept.",
