@@ -96,8 +96,8 @@ CONNECT = Endpoint(
     summary="Connect a Cloudflare account",
     description="The service checks the bootstrap token, creates its own working token with only the permissions that"
     " it needs, deletes the bootstrap token, and installs the Worker. Poll the account until its `state` is `ready`."
-    " After a 503 `cloudflare_unavailable`, send the same request again to continue. Until you do, an account"
-    " that the service has already added stays `pending`.",
+    " After a 503 `cloudflare_unavailable`, send the same request again to continue. In the meantime, the"
+    " account stays `pending`, for up to an hour.",
     scopes=("accounts",),
     body=Connect,
     response=OneAccount,

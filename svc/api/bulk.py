@@ -64,8 +64,8 @@ class Result(ResponseBody):
 
     link: Link | None = optional_field("The created link.")
     error: ErrorObject | None = optional_field(
-        "The reason why the link was not created: `link_exists`, `link_disabled`, or `invalid_request` with the"
-        " first five of the `details.issues` that POST /v1/links would return."
+        "The reason why the link was not created: `link_exists`, `link_disabled` or `invalid_request`. For"
+        " `invalid_request`, `details.issues` contains at most five issues."
     )
 
 

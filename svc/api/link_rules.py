@@ -56,7 +56,7 @@ class NewRule(Body):
         | None
     ) = Field(
         None,
-        description="Language tags, at most 30, which are stored in lower case. `pt` also matches `pt-BR`. The rule"
+        description="Up to 30 language tags, which are stored in lower case. `pt` also matches `pt-BR`. The rule"
         " applies to visitors who prefer one of these languages to all others.",
     )
     os: (

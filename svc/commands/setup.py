@@ -39,9 +39,11 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         " that it does not ask about.",
     )
     init.add_argument(
-        "--yes", action="store_true", help="do not prompt; use the options, and defaults for all other settings"
+        "--yes", action="store_true", help="do not prompt; use the options, existing settings and defaults"
     )
-    init.add_argument("--replace", action="store_true", help="rewrite an existing configuration and keep its settings")
+    init.add_argument(
+        "--replace", action="store_true", help="overwrite an existing configuration file, but keep its settings"
+    )
     init.add_argument("--unchecked", action="store_true", help="do not check the store and the mail server")
     init.add_argument("--base-url", metavar="URL", help="public URL of the service, such as https://svc.example")
     init.add_argument("--bind", metavar="ADDRESS", help="address and port to listen on")

@@ -32,7 +32,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         store,
         shared,
         "recovered",
-        "read totals from all Workers again, after you recover the store without svc restore",
+        "read totals from all Workers again; use this after you recover the store without svc restore",
     )
     recovered.set_defaults(command=_recovered)
 

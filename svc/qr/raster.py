@@ -29,7 +29,7 @@ _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
 
 class NotDrawable(Exception):
-    """The logo cannot be drawn in a PNG image. The message ends a sentence that begins with "The logo"."""
+    """The logo cannot be drawn in a PNG image. The message completes a sentence that begins with "The logo"."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
     page.wait_for_url("**/sites/site_*")
     page.get_by_role("link", name="Overview").click()
 
-    step = open_step(page, "See your first view")
+    step = open_step(page, "See your first page view")
     assert step.get_by_role("link", name=f"Snippet for {HOST}").count() == 1
     hour_at = beside(place, be_seen)
     page.keyboard.press("r")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Totals:
-    """The handlers of the totals of sites and links."""
+    """The request handlers for the totals of sites and links."""
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store

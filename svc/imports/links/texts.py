@@ -50,7 +50,7 @@ NO_TEXTS = Texts()
 
 
 def read_texts(title: str | None, note: str | None, tags: str | None) -> Texts:
-    """Return the texts in these fields of a row; None if there is no such column."""
+    """Return the texts in these fields of a row. A field is None if the file has no such column."""
     whole_title = one_line(_given(title))
     whole_note = normalize_note(_CONTROL_IN_NOTES.sub(" ", _given(note))) or ""
     names = _names(_given(tags))

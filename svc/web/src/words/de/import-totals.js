@@ -12,7 +12,7 @@ export default {
   fileHint: "CSV, JSON, ZIP oder gzip. Importiert werden nur Tage vor dem Hinzufügen der Website oder des Links.",
   several: "Enthält die Datei mehrere Umami-Websites?",
   website: "Website-ID",
-  websiteHint: "Die ID der Website, die importiert werden soll, wie in der Spalte website_id.",
+  websiteHint: "Die ID der Website, die importiert werden soll, aus der Spalte website_id.",
   check: "Datei prüfen",
   checkCloudflare: "Cloudflare Web Analytics prüfen",
   product: (product) => `Format: ${product}`,

@@ -22,7 +22,7 @@ const overview = {
     host: "Host",
     hostHint: "Zum Beispiel shop.example.com",
     addSite: "Website hinzufügen",
-    orLinks: "Nur Kurzlinks? Legen Sie zuerst einen Link-Host fest.",
+    orLinks: "Nur Kurzlinks? Legen Sie stattdessen einen Link-Host fest.",
     linkHost: "Link-Host festlegen",
     view: "Ersten Aufruf sehen",
     snippetText:

@@ -170,7 +170,7 @@ export default {
     hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns are kept for this number of days, and after that only as monthly sums.",
     title: "Change breakdown retention",
     explain:
-      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) are kept for this number of days, and after that only as sums of whole months. If you reduce a number, older breakdowns are deleted permanently, and the database shrinks over the following nights.",
+      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) are kept for this number of days, and after that only as sums of whole months. If you reduce one of the numbers, breakdowns or sums that are older are deleted permanently, and the database shrinks over the following nights.",
     days: "Days",
     range: (/** @type {number} */ least, /** @type {number} */ most) => `${least} to ${most} days.`,
     months: "Months before the current month",

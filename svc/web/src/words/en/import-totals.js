@@ -12,7 +12,7 @@ export default {
   fileHint: "CSV, JSON, ZIP or gzip. Only days before the site or link was added are imported.",
   several: "Does the file contain several Umami websites?",
   website: "Website ID",
-  websiteHint: "The ID of the website to import, as in the column website_id.",
+  websiteHint: "The ID of the website to import, from the column website_id.",
   check: "Check file",
   checkCloudflare: "Check Cloudflare Web Analytics",
   product: (/** @type {string} */ product) => `Format: ${product}`,
