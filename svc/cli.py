@@ -117,7 +117,7 @@ def _parser(modules: Iterable[str]) -> argparse.ArgumentParser:
     shared.add_argument(
         "--config",
         metavar="PATH",
-        help="configuration file (default: config.toml in the current directory, if it exists)",
+        help="configuration file (default: config.toml in the current directory)",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

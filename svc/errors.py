@@ -304,8 +304,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "bootstrap_permission_error": Meaning(
         422,
         "The bootstrap token lacks permissions; details.missing lists them.",
-        "Create a bootstrap token with the permissions “Account Settings: Read” and “Account API Tokens: Edit”, and those"
-        " in details.missing. The URL in details.token_page opens a form with these permissions selected.",
+        "Create a bootstrap token with the permissions “Account Settings: Read” and “Account API Tokens: Edit”, and"
+        " those in details.missing. The URL in details.token_page opens a form with these permissions selected.",
     ),
     "zone_not_found": Meaning(
         422,

@@ -251,8 +251,8 @@ STORE_WAITING = GaugeMetric("svc_store_waiting", "Transactions waiting for a thr
 STORE_GROUP = HistogramMetric("svc_store_group_size", "Transactions in one commit (SQLite).", buckets=_SIZES)
 STORE_FAILURES = CounterMetric(
     "svc_store_failures_total",
-    "Failed transactions. `lost`: the store failed; `crowded`: no connection became free in time; `conflict`: it"
-    " conflicted with another transaction.",
+    "Failed transactions. `lost`: the store failed; `crowded`: no connection became free in time; `conflict`: the"
+    " transaction conflicted with another.",
     {"reason": ("lost", "crowded", "conflict")},
 )
 CHORE_SECONDS = HistogramMetric(
@@ -276,8 +276,8 @@ MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "Age of the oldest waiting 
 MAIL_TRIES = CounterMetric(
     "svc_mail_tries_total",
     "Attempts to send an email. `no_user`: not sent, because no user needs the email; `refused`: the address was"
-    " rejected, so there is no retry; `retried`: the attempt failed or its outcome is unknown, and it is repeated;"
-    " `unsure`: the outcome is unknown, and there is no retry.",
+    " rejected, so there is no retry; `retried`: the attempt failed or its outcome is unknown, and there is a"
+    " retry; `unsure`: the outcome is unknown for the second time, so there is no retry.",
     {"outcome": ("sent", "no_user", "refused", "retried", "unsure")},
 )
 MAIL_EXPIRED = CounterMetric("svc_mail_expired_total", "Emails that expired before they could be sent.")

@@ -19,7 +19,7 @@ _BETWEEN = """\
 
 These codes appear in the `error` field of an object. If a request fails for one of these reasons, its error has the
 code in the last column, and `details.reason` contains the code in the first column. The `error` field can also contain
-codes from the table of [responses](#responses). `route_conflict` and `route_not_ours` occur only in this field."""
+codes from the table of [responses](#responses). Requests never fail with `route_conflict` or `route_not_ours`."""
 
 
 def tables() -> str:

@@ -75,7 +75,7 @@ class Disconnected(ResponseBody):
         description="One sentence for each resource that the service could not remove from Cloudflare."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
-        description="The resources that `left` describes, in the same order, but as codes for programs."
+        description="The resources that `left` describes, in the same order, in machine-readable form."
     )
 
     @classmethod

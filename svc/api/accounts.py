@@ -120,7 +120,7 @@ class Account(ResponseBody):
     edge: Edge | None
     push: LastPush | None
     advice: Advice | None = Field(
-        description="The plan usage, computed once a day. Null until it has been computed for the first time."
+        description="The plan usage, computed once a day. Null until it has been computed for the current `plan`."
     )
     created_at: Moment
 
@@ -140,7 +140,7 @@ class Operation(ResponseBody):
     state: OperationState
     step: str = Field(
         description="The current step. During `selfcheck`, the Worker is already installed, and the service is waiting"
-        " for its first push."
+        " for the Worker's first push."
     )
     error: ErrorObject | None
     updated_at: Moment

@@ -92,7 +92,7 @@ class PublicSettings(ResponseBody):
         description="`open`: anyone can sign up. `invite`: only people with an invitation can. `closed`: no one can."
     )
     name: str = Field(description="The name of the service.")
-    logo_url: str | None = optional_field("The logo, an SVG or PNG file.")
+    logo_url: str | None = optional_field("The URL of the logo, which is an SVG or PNG file.")
     contact: str | None = optional_field("The operator's email address, or an https URL to contact the operator.")
     imprint_url: str | None = optional_field("The operator's imprint (legal notice).")
     privacy_url: str | None = optional_field("The privacy policy.")
@@ -116,10 +116,10 @@ SIGN_UP = Endpoint(
     path="/auth/sign-up",
     tag="sign-in",
     summary="Sign up and receive a confirmation email",
-    description=f"{_SAME_ANSWER} The operator can restrict sign-up to invited addresses, or close it. Refused sign-ups"
-    " fail with 403 `sign_up_closed`. A sign-up with an invitation confirms the address immediately, without"
-    " an email. Emails to the user are in English or German, depending on the"
-    " `Accept-Language` header. `PATCH /v1/me` changes the language.",
+    description=f"{_SAME_ANSWER} The operator can restrict sign-up to invited addresses, or close it. Sign-ups that"
+    " are not allowed fail with 403 `sign_up_closed`. A sign-up with an invitation confirms the address immediately,"
+    " without an email. Emails to the user are in English or German, depending on the `Accept-Language` header."
+    " `PATCH /v1/me` changes the language.",
     access="anybody",
     body=SignUp,
     response=Ok,
@@ -182,9 +182,9 @@ REFRESH = Endpoint(
     path="/auth/refresh",
     tag="sign-in",
     summary="Exchange the refresh token for new tokens",
-    description="The old tokens stop working. However, a second tab, or a retry after a lost response, still gets the"
-    " same new tokens if it sends the old cookie within 30 s after the exchange, or the new cookie within 60 s. A"
-    " request with the old cookie after these 30 s ends the session.",
+    description="The old tokens stop working after 30 s. Until then, a second tab, or a retry after a lost response,"
+    " gets the same new tokens with the old cookie. After the 30 s, a request with the old cookie ends the session. A"
+    " request with the new cookie gets the same tokens for 60 s.",
     access="cookie",
     body=EmptyBody,
     response=NewSession,

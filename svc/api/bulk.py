@@ -55,7 +55,8 @@ class NewLinks(Body):
 
     account_id: Id
     links: Annotated[
-        tuple[Annotated[Any, _AnyRow], ...], Field(min_length=1, max_length=MAX_LINKS, description="At most 1,000.")
+        tuple[Annotated[Any, _AnyRow], ...],
+        Field(min_length=1, max_length=MAX_LINKS, description="At most 1,000 links."),
     ]
 
 

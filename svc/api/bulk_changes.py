@@ -30,7 +30,7 @@ class LinkSelector(Body):
     q: Annotated[ShortSearch, Field(min_length=1), _not_empty(50)] | None = optional_field(
         "Only links whose code, URL or title contains this text. Case is ignored. Default: all links."
     )
-    tag: Tag | None = optional_field("Only links with this tag. Default: links with and without tags.")
+    tag: Tag | None = optional_field("Only links with this tag. Default: all links.")
 
     @field_validator("account_id", "q", "tag", mode="before")
     @classmethod

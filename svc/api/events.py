@@ -127,11 +127,11 @@ LIST = Endpoint(
     tag="events",
     addition=True,
     summary="List the events of the last year",
-    description="The service stores each event in the same transaction as the change. Request pages until a response"
-    " has no `next_cursor`. To follow all changes without missing any, use `order=oldest` and set `after` to the id of"
-    " the last event that you received. An API key that is limited to specific accounts sees only the events of these"
-    " accounts. To read events that concern only the user (sign-ins, keys), you need a sign-in session, or a key with"
-    " all scopes that is not limited to specific accounts.",
+    description="The service stores each event in the same transaction as the change that it records. Request pages"
+    " until a response has no `next_cursor`. To follow all changes without missing any, use `order=oldest` and set"
+    " `after` to the id of the last event that you received. An API key that is limited to specific accounts sees only"
+    " the events of these accounts. To read events that concern only the user (sign-ins, keys), you need a sign-in"
+    " session, or a key with all scopes that is not limited to specific accounts.",
     scopes=("accounts",),
     query=EventQuery,
     response=EventList,

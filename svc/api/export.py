@@ -32,9 +32,9 @@ EXPORT = Endpoint(
     summary="Export all your data as a ZIP file",
     description="The ZIP file contains your accounts, sites, links, notes, shares, email reports, all totals, and one"
     " year of events, as JSON and CSV. It includes disconnected accounts and deleted sites and links. README.txt"
-    " describes the other files. The service streams the ZIP file, so an interrupted download is incomplete."
-    " The request requires a sign-in session, or an API key with all scopes that is not limited to specific"
-    " accounts. A user can request ten exports per hour.",
+    " describes the other files. If an error occurs while the service streams the ZIP file, the connection"
+    " closes early. The request requires a sign-in session, or an API key with all scopes that is not limited to"
+    " specific accounts. A user can request ten exports per hour.",
     response=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),

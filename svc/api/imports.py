@@ -26,7 +26,7 @@ class _Totals(Body):
         None, description="The id of the website to import, if the file is an Umami export with several websites."
     )
     replace: bool = Field(
-        False, description="Overwrite days that an earlier import added with different numbers. Default: false."
+        False, description="Overwrite days for which an earlier import added different numbers. Default: false."
     )
     dry_run: bool = Field(False, description="Only return what the import would do. Default: false.")
 
@@ -68,13 +68,13 @@ class ImportedTotals(ResponseBody):
     dry_run: bool
     product: str = Field(description="The product that created the file, as detected from the file's format.")
     columns: tuple[str, ...] = Field(description="The columns that were read.")
-    notes: tuple[str, ...] = Field(description="Remarks, for example on how the product counts differently.")
+    notes: tuple[str, ...] = Field(description="Remarks, for example on how the other product's counting differs.")
     added: Count = Field(
         description="The number of days that were added. In a dry run, the number of days that an import would add."
     )
     first_day: Day | None = Field(description="The first day that was added. Null if no day was added.")
     last_day: Day | None = Field(description="The last day that was added. Null if no day was added.")
-    views: Count = Field(description="The views of all days that were added.")
+    views: Count = Field(description="The total number of views on the added days.")
     breakdown_months: Count = Field(
         description="The number of months whose breakdowns were imported, or would be imported. This number includes"
         " only months before the month in which the site was added, and only months that the account's `months_kept`"
@@ -82,7 +82,7 @@ class ImportedTotals(ResponseBody):
     )
     unchanged: Count = Field(description="The number of days that already had the same numbers from an earlier import.")
     different: Count = Field(
-        description="The number of days that an earlier import added with different numbers. The service overwrites"
+        description="The number of days for which an earlier import added different numbers. The service overwrites"
         " them only if `replace` is true."
     )
     counted_here: Count = Field(

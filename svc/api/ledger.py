@@ -51,7 +51,8 @@ class LedgerTarget(ResponseBody):
 
     id: str
     accepted: EventCounts | None = Field(
-        description="Events that the Worker accepted for counting. The Worker records them separately from its totals."
+        description="Events that the Worker accepted for counting. The Worker records this number separately from its"
+        " totals."
     )
     dropped: dict[DropReason, Count] | None = Field(
         description="Events that the Worker accepted but did not count, by reason."

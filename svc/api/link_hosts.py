@@ -108,7 +108,7 @@ class ReplacedLinkHost(ResponseBody):
     host: str
     clicks_30d: Count = Field(
         description="The number of clicks by people in the last 30 days, including today. Clicks that the Worker has"
-        " not sent to the service yet are not included. Short links with this host no longer work."
+        " not sent to the service yet are not included. Short links with the replaced host no longer work."
     )
 
 
@@ -130,8 +130,8 @@ class LinkHostUsage(ResponseBody):
     host: str
     since: Day = Field(description="The first day that `clicks_30d` covers.")
     clicks_30d: Count = Field(
-        description="The number of clicks by people on the account's existing links, including scans. Clicks that the"
-        " Worker has not sent to the service yet are not included."
+        description="The number of clicks by people on the account's existing links in the last 30 days, including"
+        " scans. Clicks that the Worker has not sent to the service yet are not included."
     )
     scans_30d: Count | None = Field(
         description="The number of QR code scans in `clicks_30d`. Null if the Worker's database cannot be read;"

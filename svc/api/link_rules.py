@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 class NewParameter(Body):
     """A parameter of the short URL's query string."""
 
-    name: ParameterName = Field(description="The decoded name. Case matters.")
+    name: ParameterName = Field(description="The parameter's name, after decoding. Case matters.")
     value: ParameterValue | None = Field(
-        None, description="The decoded value. Case matters. If this field is absent or null, any value matches."
+        None,
+        description="The parameter's value, after decoding. Case matters. If this field is absent or null, any value"
+        " matches.",
     )
 
 
@@ -38,7 +40,7 @@ class NewRule(Body):
             AfterValidator(without_duplicates),
         ]
         | None
-    ) = Field(None, description="ISO 3166-1 alpha-2 codes, at most 300.")
+    ) = Field(None, description="Up to 300 ISO 3166-1 alpha-2 codes.")
     devices: (
         Annotated[
             tuple[Device, ...],

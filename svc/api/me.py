@@ -121,7 +121,7 @@ class Left(ResponseBody):
         " with the account's name and id, and the reason. See the response to DELETE /v1/accounts/{id}."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
-        description="The resources that `left` describes, in the same order, but as codes for programs. `facts.account`"
+        description="The resources that `left` describes, in the same order, in machine-readable form. `facts.account`"
         " is the account's name and id."
     )
     revoke_tokens: tuple[str, ...] = Field(
@@ -187,9 +187,9 @@ LEAVE = Endpoint(
     " sites, links, totals and keys. To keep the data, first use GET /v1/export. As soon as the service has verified"
     " the password, API keys and sessions stop working, and the email address becomes available for a new user. The"
     " deletion cannot be stopped. It continues even if the client disconnects or the service restarts. It can take"
-    " several minutes, or up to half an hour if Cloudflare does not respond. Until the deletion ends, you can repeat"
-    " the request with the same session and get the same response. Afterwards, the response is 401. The service also"
-    " sends the result by email. It does not store the response for an Idempotency-Key.",
+    " several minutes, or up to half an hour if Cloudflare does not respond. Until the deletion ends, you can still"
+    " repeat this request in the same session, and get the same response. Afterwards, the response is 401. The service"
+    " also sends the result by email. It does not store the response for an Idempotency-Key.",
     access="session",
     body=Leave,
     response=Left,

@@ -34,13 +34,13 @@ WORDS: Mapping[NoteKind, Words] = {
     ),
     "route_missing": Words(
         "The site's route was found missing on {since}. Views are not counted until it is restored.",
-        "The site's route was found missing on {since} and restored on {until}. Views in between, and"
-        " shortly before, were not counted.",
+        "The site's route was found missing on {since} and restored on {until}. Views during this"
+        " time and shortly before it were not counted.",
     ),
     "link_host_route_missing": Words(
         "The route of the link host {host} was found missing on {since}. Links do not work until it is restored.",
-        "The route of the link host {host} was found missing on {since} and restored on {until}. In between, and"
-        " shortly before, links did not work.",
+        "The route of the link host {host} was found missing on {since} and restored on {until}. During this"
+        " time and shortly before it, links did not work.",
     ),
 }
 

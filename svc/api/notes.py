@@ -27,9 +27,7 @@ class NewNote(Body):
 
     site_id: Id | None = Field(None, description="The site whose reports show the note.")
     link_id: Id | None = Field(None, description="The link whose reports show the note.")
-    account_id: Id | None = Field(
-        None, description="The account. The reports of all of its sites and links show the note."
-    )
+    account_id: Id | None = Field(None, description="The account whose sites and links show the note in their reports.")
     day: NoteDay = Field(description=_DAY)
     text: NoteText = Field(description=_TEXT)
 

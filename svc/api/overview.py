@@ -59,7 +59,7 @@ class Group(ResponseBody):
     number: Count
     totals: Counts
     totals_before: Counts | None = Field(
-        description="The sums in the previous period. Null if nothing was counted in that period."
+        description="The sums for the previous period. Null if nothing was counted in that period."
     )
 
 

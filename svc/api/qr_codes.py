@@ -167,8 +167,8 @@ ZIP = Endpoint(
     summary="Get the QR codes of several links as a ZIP file",
     description=_SELECTED.format(most=MAX_IN_ZIP)
     + "The names of the files contain the codes of the links, such as `qr-spring-sale.svg`. If two names are equal or"
-    " differ only in case, the service adds a number to the second one. The service streams the ZIP file, so an"
-    f" interrupted download is incomplete. {_LIMITED}",
+    " differ only in case, the service adds a number to the second one. If an error occurs while the service"
+    f" streams the ZIP file, the connection closes early. {_LIMITED}",
     scopes=("links",),
     query=ZipQuery,
     response=None,
@@ -183,7 +183,7 @@ SHEET = Endpoint(
     summary="Get a printable page with the QR codes of several links",
     description=_SELECTED.format(most=MAX_ON_SHEET)
     + "The page is a single HTML file without scripts. A row has three QR codes, and a printed page has four rows."
-    f" Below each QR code are the link's title, or its code if it has no title, and the short URL. {_LIMITED}",
+    f" Below each QR code are the link's title (or the short code, if there is no title) and the short URL. {_LIMITED}",
     scopes=("links",),
     query=SheetQuery,
     response=None,

@@ -12,7 +12,7 @@ from svc.api.ledger import DayStatement
 from svc.api.shape import Query, ResponseBody, optional_field
 from svc.model import Compare, ReportPeriod, ShownPeriod, Step, UnavailableReason, VisitList
 
-# The periods that version 0.8.0 supports. Reports for these periods contain newer fields only on request.
+# The periods in the specification. Reports for these periods contain the additional fields only on request.
 _FIRST_PERIODS = ("today", "7d", "30d")
 
 
@@ -44,7 +44,7 @@ class PeriodQuery(Query):
 
     @property
     def is_extended(self) -> bool:
-        """True if the request uses a parameter or value that version 0.8.0 does not have."""
+        """True if the request uses a parameter or value that the specification does not have."""
         new = (self.from_, self.to, self.by, self.compare)
         return self.period not in _FIRST_PERIODS or any(each is not None for each in new)
 
@@ -91,7 +91,7 @@ class Counts(ResponseBody):
     bots: Count
     visitors: Count = Field(
         description="Unique visitors per day or hour. For longer periods, this is the sum of the daily numbers,"
-        " because the Worker cannot recognize a visitor on another day."
+        " because the Worker cannot recognize a visitor who returns on another day."
     )
 
 
@@ -192,7 +192,7 @@ class MissingBreakdowns(ResponseBody):
 class Report(ResponseBody):
     """The counts of a site or link over a period."""
 
-    period: ShownPeriod = Field(description="`custom` if the request has `from` or `to`.")
+    period: ShownPeriod = Field(description="The requested period, or `custom` if the request has `from` or `to`.")
     from_: Day = Field(serialization_alias="from")
     to: Day
     by: Step | None = optional_field(
@@ -202,12 +202,13 @@ class Report(ResponseBody):
     as_of: Moment | None = Field(description="The time up to which today's counts are included.")
     totals: Counts
     series: tuple[Point, ...] = Field(
-        description="If the report has no `by`: one point per hour for `today`, otherwise one point per day."
+        description="Each point covers the time given in `by`. If the report has no `by`, it covers an hour for"
+        " `today`, otherwise a day."
     )
     incomplete: bool = Field(
-        description="If the report has no `by`: true if some of today's hourly points are missing; always false for a"
-        " link. If it has `by`: true if an hourly point is missing or incomplete, for a site or a link. In all cases,"
-        " the daily totals are exact."
+        description="True if an hourly point is missing or incomplete. If the report has no `by`, this field refers"
+        " only to today, and is always false for a link and after a successful live read. Daily totals are always"
+        " exact."
     )
     comparison: Comparison | None = optional_field(
         "The period with which the report is compared. Present if the request has `compare`."
@@ -299,7 +300,7 @@ LINK = Endpoint(
     tag="reports",
     summary="Get the report of a link",
     description="The service reads today's counts and the breakdowns from the Worker's database. If the read fails, the"
-    " report contains only stored days.",
+    " report contains only days whose final counts the service has stored.",
     scopes=("reports",),
     query=ReportQuery,
     response=OneReport,

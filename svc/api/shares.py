@@ -82,8 +82,8 @@ class Share(ResponseBody):
     account_id: str | None = optional_field()
     name: str
     url: str | None = Field(
-        description="The URL of the page. Anyone who has the URL can open the page. Null if the service's key file"
-        " cannot decrypt the URL's secret; the URL still works."
+        description="The URL of the page. Anyone who has the URL can open the page. Null if the service cannot"
+        " decrypt the URL's secret with its key file; the URL still works."
     )
     password: bool = Field(description="True if viewers have to enter a password.")
     until: Day | None = optional_field("The last day on which the page is available.")

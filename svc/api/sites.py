@@ -130,7 +130,7 @@ class SiteQuery(Query):
 class Snippet(ResponseBody):
     """The code to add to each of the site's pages, in two forms."""
 
-    inline: str = Field(description="A script element that contains the code.")
+    inline: str = Field(description="A script element that contains the snippet's code.")
     script_tag: str = Field(description="A script element that loads the code of `inline` from the site's own host.")
     csp_hash: str = Field(
         description="The Content-Security-Policy source expression that allows the script in `inline`."
@@ -165,7 +165,7 @@ class Site(ResponseBody):
         " `pending`."
     )
     retiring: tuple[Retiring, ...] = Field(
-        description="Previous paths of the snippet that still count views, at most ten.",
+        description="Previous paths of the snippet (at most ten). Views with these paths are still counted.",
         json_schema_extra={"maxItems": 10},
     )
     error: ErrorObject | None

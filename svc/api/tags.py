@@ -43,7 +43,7 @@ class TagReport(ResponseBody):
 
     tag: str
     links: Count = Field(description="The number of links with this tag. Deleted links are not included.")
-    period: ShownPeriod = Field(description="`custom` if the request has `from` or `to`.")
+    period: ShownPeriod = Field(description="The requested period, or `custom` if the request has `from` or `to`.")
     from_: Day = Field(serialization_alias="from")
     to: Day
     by: Step = Field(description="The length of time that each point of `series` covers.")

@@ -44,9 +44,9 @@ class Totals(ResponseBody):
 
 
 _DESCRIPTION = (
-    "The response is JSON, or CSV if the client prefers it. The service streams the response, so an interrupted"
-    " response is incomplete. The service keeps daily totals permanently. It keeps hourly totals for 40 days, unless"
-    " the operator has configured a different period."
+    "The response is JSON, or CSV if the `Accept` header prefers CSV. If an error occurs while the service streams the"
+    " response, the connection closes early. The service keeps daily totals permanently. It keeps hourly totals for 40"
+    " days, unless the operator has configured a different period."
 )
 SITE = Endpoint(
     method="GET",

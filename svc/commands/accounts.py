@@ -28,7 +28,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
     account = add_group(commands, "account", "list, show and disconnect accounts")
     listing = add_command(account, shared, "list", "list the connected accounts of all users")
-    listing.add_argument("--sort", choices=("oldest", "newest"), default="oldest", help="default: oldest first")
+    listing.add_argument("--sort", choices=("oldest", "newest"), default="oldest", help="order (default: oldest first)")
     listing.add_argument(
         "--contains",
         metavar="TEXT",

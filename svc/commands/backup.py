@@ -28,7 +28,9 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "back up the store and its key to one file; the service can keep running (docs/operate/backup.md)",
     )
     backup.add_argument("file", metavar="FILE", help="backup file to write; - for standard output")
-    backup.add_argument("--without-key", action="store_true", help="leave out the key file; back it up separately")
+    backup.add_argument(
+        "--without-key", action="store_true", help="exclude the key file, which you then have to back up separately"
+    )
     backup.add_argument("--replace", action="store_true", help="overwrite an existing backup")
     backup.set_defaults(command=_backup)
 

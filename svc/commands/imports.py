@@ -74,7 +74,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     target = import_totals.add_mutually_exclusive_group()
     target.add_argument("--site", metavar="HOST", help="site to which the totals belong, if the file does not name it")
     target.add_argument("--link", metavar="CODE", help="link to which the totals belong, if the file does not name it")
-    import_totals.add_argument("--user", metavar="EMAIL", help="email address of the user of the sites and links")
+    import_totals.add_argument("--user", metavar="EMAIL", help="email address of the owner of the sites and links")
     import_totals.add_argument(
         "--account", metavar="ID", help="only this account; required if several accounts have the site or link"
     )

@@ -53,7 +53,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
             "--reason",
             type=_reason,
             required=True,
-            help=f"reason, which the owner sees; at most {MAX_REASON_CHARS} characters",
+            help=f"reason to show to the owner (at most {MAX_REASON_CHARS} characters)",
         )
         disable.set_defaults(command=_disable)
         enable.set_defaults(command=_enable)

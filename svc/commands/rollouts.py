@@ -39,7 +39,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         actions, shared, "status", "show the state of the Worker update, its failures and the next step"
     )
     status.set_defaults(command=_status)
-    halt = add_command(actions, shared, "halt", "start no more Worker updates; updates in progress continue")
+    halt = add_command(actions, shared, "halt", "start no new Worker updates; updates in progress continue")
     halt.set_defaults(command=_halt)
     resume = add_command(actions, shared, "resume", "resume updating the Workers, and retry failed updates")
     resume.set_defaults(command=_resume)

@@ -35,7 +35,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         commands,
         shared,
         "check",
-        "check configuration, store, key file, mail server, public URL and more",
+        "check the configuration, store, key file, mail server, public URL and more",
         "For each problem, the command prints how to fix it.",
     )
     check.set_defaults(command=_check)

@@ -48,7 +48,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     init.add_argument("--base-url", metavar="URL", help="public URL of the service, such as https://svc.example")
     init.add_argument("--bind", metavar="ADDRESS", help="address and port to listen on")
     init.add_argument("--trusted-proxies", metavar="LIST", help="addresses of the reverse proxies, separated by commas")
-    init.add_argument("--data", metavar="FOLDER", help="folder for database, key file and emails")
+    init.add_argument("--data", metavar="FOLDER", help="folder for the database, key file and emails")
     init.add_argument("--store", metavar="URL", help="sqlite:///PATH or postgresql://USER@HOST/NAME")
     init.add_argument("--smtp-url", metavar="URL", help="smtp://USER:PASSWORD@HOST:587 or smtps://…")
     init.add_argument("--mail-from", metavar="ADDRESS", help="sender address of emails")

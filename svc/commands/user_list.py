@@ -27,9 +27,9 @@ def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module to the command `user`."""
     listing = add_command(user, shared, "list", "list users")
     listing.add_argument(
-        "--sort", choices=("oldest", "newest", "email"), default="oldest", help="default: oldest first"
+        "--sort", choices=("oldest", "newest", "email"), default="oldest", help="order (default: oldest first)"
     )
-    listing.add_argument("--contains", metavar="TEXT", default="", help="only addresses that contain this text")
+    listing.add_argument("--contains", metavar="TEXT", default="", help="only users whose email contains this text")
     for each in ("disabled", "unconfirmed"):
         listing.add_argument(f"--{each}", action="append_const", const=each, dest="filters", help=f"only {each} users")
     listing.add_argument("--json", action="store_true", help="print one JSON object per line")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Period = Literal["today", "7d", "30d"]  # periods of overviews, and of reports in version 0.8.0
+Period = Literal["today", "7d", "30d"]  # periods of overviews, and of reports in the specification
 ReportPeriod = Literal["today", "7d", "30d", "yesterday", "month", "last_month", "12mo", "year", "all"]
 ShownPeriod = ReportPeriod | Literal["custom"]
 Step = Literal["hour", "day", "week", "month"]  # the time that each point of a report's series covers

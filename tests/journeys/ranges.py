@@ -134,7 +134,7 @@ def day_number(day: str) -> int:
 
 
 def first_breakdowns(target: Target, period: str, now: int, retained: Retained) -> dict[str, Any]:
-    """Return the expected breakdowns of a report as in version 0.8.0, for a period that ends `now`."""
+    """Return the expected breakdowns of a report in the format of the specification, for a period that ends `now`."""
     last = now // DAY_MS
     first = last - DAYS[period] + 1
     return {

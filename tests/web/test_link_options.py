@@ -54,7 +54,7 @@ def test_conditions_are_added_by_keyboard_and_shown_as_a_sentence(visit: Visit, 
     page.keyboard.press("Escape")
     languages = rule.get_by_role("button", name="Language of rule 1: Brazilian Portuguese or Dutch")
     expect(languages).to_be_focused()
-    rule.get_by_role("button", name="Add to rule 1: System").press("Enter")
+    rule.get_by_role("button", name="Add to rule 1: Operating system").press("Enter")
     expect(rule.get_by_role("checkbox", name="iOS")).to_be_focused()
     page.keyboard.press("Space")
     rule.get_by_role("checkbox", name="Linux").check()
@@ -95,8 +95,8 @@ def test_conditions_are_added_by_keyboard_and_shown_as_a_sentence(visit: Visit, 
         page.get_by_label(label, exact=True).select_option(before)
     visit.axe("with the tested rule")
     edit(page)
-    rule.get_by_role("button", name="Remove from rule 1: System").click()
-    expect(rule.get_by_role("button", name="Add to rule 1: System")).to_be_focused()
+    rule.get_by_role("button", name="Remove from rule 1: Operating system").click()
+    expect(rule.get_by_role("button", name="Add to rule 1: Operating system")).to_be_focused()
     rule.get_by_role("button", name="Remove from rule 1: Query parameter").click()
     page.get_by_role("button", name="Save changes").click()
     page.get_by_role("heading", level=1, name=f"{link_host.host}/conditions").wait_for()
@@ -273,7 +273,7 @@ def test_conflicting_edit_shows_the_schedule_and_forwarded_query(visit: Visit, l
     link_host.call("PATCH", f"/v1/links/{link['id']}", options)
     page.get_by_role("button", name="Save changes").click()
     note = page.locator(".note", has_text="changed by someone else")
-    expect(note).to_contain_text("Query parameters of the short URL are passed on to the destination.")
+    expect(note).to_contain_text("Query parameters of the short link are passed on to the destination.")
     phases = note.get_by_role("listitem").filter(has_text="2099")
     expect(phases).to_have_text(
         [re.compile("^Until Dec 24"), re.compile(r"visitors go to https://shop\.example/over$")]
@@ -300,7 +300,7 @@ def test_query_is_forwarded_only_on_request(visit: Visit, link_host: LinkHost) -
     page.get_by_label("Pass the query parameters of the short link on to the destination").check()
     visit.axe("with the forwarded query")
     assert create(page, link_host, "forwarded")["forward_query"] is True
-    page.get_by_text("Query parameters of the short URL are passed on to the destination.").wait_for()
+    page.get_by_text("Query parameters of the short link are passed on to the destination.").wait_for()
     edit(page)
     page.get_by_label("Pass the query parameters of the short link on to the destination").uncheck()
     page.get_by_role("button", name="Save changes").click()

@@ -100,7 +100,7 @@ def test_code_is_downloaded_with_colors_logo_and_margin(
         dialog.get_by_label("Logo of ACME").check()
     with page.expect_response(lambda response: "margin=2" in response.url):
         dialog.get_by_label("Margin").select_option("2 modules")
-    expect(dialog.get_by_label("Margin")).to_have_accessible_description(re.compile("Scanners need 4 modules"))
+    expect(dialog.get_by_label("Margin")).to_have_accessible_description(re.compile("margin of 4 modules"))
     dialog.get_by_label("Size").select_option("512")
     name, png = downloaded(page, "Download PNG", tmp_path)
     image = flat(png)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 HOST = "www.shop.example"
 DAY_MS = 86_400_000
-SEEN = "Your first view!"
+SEEN = "Your first page view!"
 CLIPBOARD_IS = "async (text) => (await navigator.clipboard.readText()) === text"
 OFFER = "Offer visitors an opt-out page"
 # Hides the fact that the browser is automated, because a real visitor's browser is not automated.
@@ -272,7 +272,7 @@ def check_instructions(tab: Page, site: dict[str, Any]) -> None:
     """
     snippet = site["snippet"]
     code = tab.locator(".snippet pre").first
-    platform = tab.get_by_label("Your site", exact=True)
+    platform = tab.get_by_label("Platform", exact=True)
     # the code must not contain tags of the template language Liquid
     assert not {"{{", "{%"} & {snippet["inline"][i : i + 2] for i in range(len(snippet["inline"]))}
     for name in ("HTML pages", "WordPress", "Shopify", "Webflow", "Google Tag Manager"):

@@ -230,7 +230,7 @@ def _lacks_hours(span: Span, stored: Stored) -> bool:
 
     The Worker may have omitted hours, or the hours may not add up to the day's total.
 
-    Reports in the format of version 0.8.0 contain only today's hours, so the result for them is False.
+    Reports in the format of the specification contain only today's hours, so the result for them is False.
     """
     if not span.extended or span.by != "hour":
         return False

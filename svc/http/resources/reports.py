@@ -202,8 +202,8 @@ class Asked:
     def response(self, report: api.Report, live: Live | None) -> api.OneReport:
         """Return the response.
 
-        If the request uses parameters that version 0.8.0 does not have, the response also has the fields that were
-        added after that version.
+        If the request uses parameters that the specification does not have, the response also has the additional
+        fields.
         """
         if self.statement:
             report = with_statement(report, live)
@@ -275,7 +275,7 @@ def asked_report(
 def _stored(target_id: str, account: _AnyAccount, created_at: int, span: Span) -> Tx[Stored]:
     """Read the stored counts of a site or link for the days of a span."""
     days = yield from totals.day_counts(target_id, span.first_day, span.last_day)
-    # For all periods, reports in the format of version 0.8.0 show whether hours of today were omitted.
+    # For all periods, reports in the format of the specification show whether hours of today were omitted.
     first_hour_day = span.first_day if span.by == "hour" else span.today
     start, end = first_hour_day * DAY_MS, (span.last_day + 1) * DAY_MS
     needs_hours = span.by == "hour" or not span.extended

@@ -197,7 +197,7 @@ class SharedPages:
         self, found: AvailableShare, target: Site | Link, query: api.SharedReportQuery
     ) -> api.SharedReport:
         """Return the report of a site or link, with totals from the store. Raises Invalid."""
-        if not query.is_extended:  # a query with `by` also gets the fields that version 0.8.0 does not have
+        if not query.is_extended:  # a query with `by` also gets the fields that the specification does not have
             query = query.model_copy(update={"by": "hour" if query.period == "today" else "day"})
         asked = await self._store.read(
             asked_report(query, target.id, found.account, target.created_at, self._clock(), self._hours_from())

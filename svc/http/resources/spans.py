@@ -36,8 +36,8 @@ class Span:
     """The days of a report, from `first_day` to `last_day`, inclusive. `today`: the current day.
 
     `by`: the length of time that each point covers. `hours_from`: the first day whose hours are stored. `extended`:
-    True if the request uses parameters that version 0.8.0 does not have. Only extended reports have the fields that
-    were added after that version.
+    True if the request uses parameters that the specification does not have. Only extended reports have the
+    additional fields.
     """
 
     period: ShownPeriod
@@ -68,7 +68,7 @@ class Span:
 
 
 def span_of(period: Period, now: int) -> Span:
-    """Return the days of a period that version 0.8.0 supports. All of these periods end today."""
+    """Return the days of a period in the specification. All of these periods end today."""
     today = day_of(now)
     return Span(period, today - DAYS[period] + 1, today, today, "hour" if period == "today" else "day", today)
 

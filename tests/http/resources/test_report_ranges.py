@@ -98,7 +98,7 @@ async def place(world):
     return found
 
 
-# -------------------------------------------------------------------------------------------- requests of version 0.8.0
+# ------------------------------------------------------------------------ requests in the format of the specification
 
 
 def encoded(value):
@@ -219,7 +219,7 @@ async def test_all_begins_with_the_first_imported_day_or_the_creation(place):
 
 async def test_points_with_estimates_are_marked(place):
     """Every point that contains a day with an estimate is marked. This includes the points of the comparison, and of
-    reports in the format of version 0.8.0.
+    reports in the format of the specification.
     """
     today = date.fromisoformat(place.day(0))
     days = {place.today - ago: Counts(3) for ago in (101, 103, 104, 140)}

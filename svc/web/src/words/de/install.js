@@ -2,7 +2,7 @@
 
 /** @type {typeof import("../en/install.js").default} */
 const install = {
-  platform: "Ihre Website",
+  platform: "Plattform",
   platforms: {
     html: "HTML-Seiten",
     wordpress: "WordPress",

@@ -31,7 +31,7 @@ const keys = {
   addresses: "IP-Adressen und Netze",
   addressesHint: "Eine pro Zeile, etwa 192.0.2.7 oder 2001:db8::/32.",
   forGood:
-    "Den Namen eines Schlüssels können Sie später ändern, die Berechtigungen nicht. Für andere Berechtigungen erstellen Sie einen neuen Schlüssel.",
+    "Den Namen eines Schlüssels können Sie später ändern, die Berechtigungen und Einschränkungen nicht. Um diese zu ändern, erstellen Sie einen neuen Schlüssel.",
   submit: "Schlüssel erstellen",
   only: "Einschränkungen",
   made: "Erstellt",

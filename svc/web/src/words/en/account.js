@@ -124,7 +124,7 @@ export default {
     bootstrap_not_deleted:
       "The bootstrap token may still be valid. Delete it in the Cloudflare dashboard, or let it expire.",
     orphan_not_deleted:
-      "A token from an earlier attempt may still be valid. Delete it in the Cloudflare dashboard. It is also deleted when you renew the working token here.",
+      "A token from an earlier attempt may still be valid. To delete it, use the Cloudflare dashboard or renew the working token here.",
     old_token_not_deleted: "The previous token may still be valid. Delete it in the Cloudflare dashboard.",
     token_expires_soon: "The working token expires within 14 days. Renew it.",
     not_confirmed:
@@ -167,10 +167,10 @@ export default {
     kept: (/** @type {number} */ days, /** @type {number | "forever"} */ months) =>
       `${days} days; monthly sums ${months === "forever" ? "permanently" : `for ${months} months`}`,
     change: "Change retention",
-    hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns are kept for this number of days, and after that only as monthly sums.",
+    hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns are kept for the number of days shown, and after that only as monthly sums.",
     title: "Change breakdown retention",
     explain:
-      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) are kept for this number of days, and after that only as sums of whole months. If you reduce one of the numbers, breakdowns or sums that are older are deleted permanently, and the database shrinks over the following nights.",
+      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) are kept for the number of days below, and after that only as sums of whole months. If you reduce either number, older breakdowns or sums are deleted permanently, and the database shrinks over the following nights.",
     days: "Days",
     range: (/** @type {number} */ least, /** @type {number} */ most) => `${least} to ${most} days.`,
     months: "Months before the current month",
@@ -202,7 +202,8 @@ export default {
     root: "Visits without a code",
     notFound: "Unknown codes and paths",
     page: "Show a short “not found” page",
-    explain: "Redirect these visitors to a page on your website. If a field is empty, they see a short page instead.",
+    explain:
+      "Redirect these visitors to a page on your website. If a field is empty, they see a short “not found” page instead.",
     change: "Change redirects",
     submit: "Save",
   },

@@ -8,7 +8,7 @@
 const errors = {
   offline: [
     "The service could not be reached.",
-    "Check your connection and try again. The action will be carried out only once.",
+    "Check your connection and try again. This will not carry out the action twice.",
   ],
   unexpected: [
     "The response did not come from the service.",
@@ -47,8 +47,8 @@ const errors = {
     "In the Cloudflare dashboard, delete the tokens listed here. Then try again.",
   ],
   renew_lost: [
-    "The outcome of the renewal is unknown.",
-    "In the Cloudflare dashboard, delete the tokens listed here. Then renew again.",
+    "The service does not know whether the token was renewed.",
+    "In the Cloudflare dashboard, delete the tokens listed here. Then renew the token again.",
   ],
   bootstrap_lost: [
     "Connecting the account was interrupted.",

@@ -1,7 +1,7 @@
 /** How to add the snippet to a site. docs/use/snippet.md states the same facts. */
 
 export default {
-  platform: "Your site",
+  platform: "Platform",
   platforms: {
     html: "HTML pages",
     wordpress: "WordPress",

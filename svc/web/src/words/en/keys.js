@@ -29,7 +29,8 @@ export default {
   onlyAddresses: (/** @type {string} */ addresses) => `Only from ${addresses}`,
   addresses: "IP addresses and ranges",
   addressesHint: "One per line, such as 192.0.2.7 or 2001:db8::/32.",
-  forGood: "You can rename a key later, but not change its permissions. To change them, create a new key.",
+  forGood:
+    "You can rename a key later, but not change its permissions or restrictions. To change these, create a new key.",
   submit: "Create key",
   only: "Restrictions",
   made: "Created",

@@ -52,7 +52,7 @@ const linkFields = {
     incomplete: "Enter a date from 2000 to 2099, and a time.",
     after: "Destination before the start and after the end",
     afterUrl: (/** @type {string} */ url) =>
-      `If this is empty, visitors go to ${url}, the same as for links that do not exist.`,
+      `If this is empty, visitors go to ${url}, as for links that do not exist.`,
     afterPage: "If this is empty, visitors see the same page as for links that do not exist.",
     result: "What visitors get",
     when: (/** @type {{from: string | null, to: string | null}} */ { from, to }) =>
@@ -64,7 +64,7 @@ const linkFields = {
   },
   forward: {
     title: "Query parameters",
-    done: "Query parameters of the short URL are passed on to the destination.",
+    done: "Query parameters of the short link are passed on to the destination.",
     on: "passed on",
     label: "Pass the query parameters of the short link on to the destination",
     hint: "Parameters that the destination already has keep their values. The parameters q and ref are not passed on.",

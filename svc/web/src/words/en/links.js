@@ -110,13 +110,13 @@ const links = {
         .filter(Boolean)
         .join(" "),
     conditions: { languages: "who prefer", os: "with", query: "who open the link with this query parameter:" },
-    conditionNames: { languages: "Language", os: "System", query: "Query parameter" },
+    conditionNames: { languages: "Language", os: "Operating system", query: "Query parameter" },
     addCondition: (/** @type {string} */ name, /** @type {number} */ place) => `Add to rule ${place}: ${name}`,
     removeCondition: (/** @type {string} */ name, /** @type {number} */ place) => `Remove from rule ${place}: ${name}`,
     conditionOf: (/** @type {string} */ name, /** @type {number} */ place, /** @type {string} */ value) =>
       `${name} of rule ${place}: ${value}`,
     anyOf: { languages: "any language", os: "any operating system" },
-    clearOf: { languages: "Any language", os: "Any system" },
+    clearOf: { languages: "Any language", os: "Any operating system" },
     findLanguage: "Find a language",
     noLanguage: "No languages match.",
     parameter: "Parameter",

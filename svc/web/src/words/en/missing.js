@@ -6,6 +6,6 @@ export default {
     site: "This site does not exist",
     link: "This link does not exist",
   },
-  text: "Check the URL. The object may have been deleted, or may belong to another user.",
+  text: "Check the URL. The account, site or link may have been deleted or may belong to another user.",
   lists: { account: "Go to accounts", site: "Go to sites", link: "Go to links" },
 };

@@ -13,11 +13,11 @@ const automatic = {
     `Most of the day's free quota of database rows was used, so hourly counts are missing for ${hours} h. The day's total is complete.`,
   route_missing: ({ since, until }) =>
     until
-      ? `The site's route was found missing on ${since} and restored on ${until}. Views in between, and shortly before, were not counted.`
+      ? `The site's route was found missing on ${since} and restored on ${until}. Views during this time and shortly before it were not counted.`
       : `The site's route was found missing on ${since}. Views are not counted until it is restored.`,
   link_host_route_missing: ({ host, since, until }) =>
     until
-      ? `The route of the link host ${host} was found missing on ${since} and restored on ${until}. In between, and shortly before, links did not work.`
+      ? `The route of the link host ${host} was found missing on ${since} and restored on ${until}. During this time and shortly before it, links did not work.`
       : `The route of the link host ${host} was found missing on ${since}. Links do not work until it is restored.`,
 };
 

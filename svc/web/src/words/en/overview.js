@@ -4,7 +4,7 @@ export default {
   title: "Overview",
   steps: {
     label: "Getting started",
-    intro: "Four steps to your first view.",
+    intro: "Four steps to your first page view.",
     done: "Done",
     now: "Next",
     later: "Later",
@@ -31,7 +31,7 @@ export default {
   needs: {
     title: "Needs attention",
     refused: "Emails are rejected",
-    refusedText: "Mail servers reject this address, so you do not receive notifications.",
+    refusedText: "Mail servers reject your email address, so you do not receive notifications.",
     seePage: "Open the account's page to see the cause and what to do.",
     tokenEnds: "Token expires soon",
     tokenEndsAt: (/** @type {string} */ moment) => `Renew it before ${moment}.`,

@@ -16,7 +16,7 @@ const qr = {
   margins: (/** @type {number} */ modules) =>
     modules === 0 ? "None" : plural(modules, { one: "# module", other: "# modules" }),
   marginHint:
-    "Scanners need 4 modules (small squares of the code). With a smaller margin, place the code on a light background.",
+    "Scanners need a margin of 4 modules (small squares of the code). If the margin is smaller, place the code on a light background.",
   size: "Size",
   pixels: (/** @type {number} */ size, /** @type {string} */ cm) =>
     `${size} × ${size} pixels, for printing at up to ${cm} cm`,

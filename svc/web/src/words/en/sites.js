@@ -46,7 +46,7 @@ export default {
     offer: "Offer visitors an opt-out page",
     title: "Opt-out page",
     explain:
-      "On the opt-out page, visitors can turn counting off for their browser, and on again. A browser stores a cookie only while counting is off.",
+      "On the opt-out page, visitors can turn counting off for their browser, or back on. A browser stores a cookie only while counting is off.",
     copyAddress: "Copy address",
     privacy: "Text for your privacy policy",
     privacyText: (/** @type {string} */ address) =>
@@ -79,7 +79,7 @@ export default {
   },
   waiting: "waiting",
   viewHint: "Open a page of the site in a browser. The view appears here within 30 seconds. Totals update every hour.",
-  seenLive: "Your first view!",
+  seenLive: "Your first page view!",
   seenText: "Views of your site are now being counted. The report below is live.",
   seenView: (/** @type {string} */ country, /** @type {string} */ page, /** @type {string} */ browser) =>
     `Someone just opened ${page} in ${browser}. Country: ${country}. The report below is live.`,

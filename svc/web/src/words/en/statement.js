@@ -5,7 +5,7 @@ export default {
     `${arrived} arrived, ${counted} counted, ${stored} stored`,
   verdicts: {
     agrees: () => "all numbers agree, bots included",
-    open: () => "the numbers agree so far; the current hour is counted and sent after it ends",
+    open: () => "the numbers agree so far; the current hour is added after it ends",
     lost: (/** @type {string} */ dropped) => `${dropped} could not be counted`,
     differs: () => "the numbers do not agree",
   },
