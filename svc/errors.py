@@ -202,7 +202,7 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_disabled": Meaning(
         403,
-        "The operator has disabled the link with this code; details.disabled.reason gives the reason.",
+        "The operator has disabled the link that has this code; details.disabled.reason gives the reason.",
         "Contact the operator.",
     ),
     "site_disabled": Meaning(

@@ -11,7 +11,7 @@ TARGETS = 200
 
 
 async def fill(worker: InstalledWorker, first_day: int, last_day: int) -> None:
-    """Store these days for TARGETS targets. Each row is as large as that of a link with a few sources."""
+    """Store these days for TARGETS targets. Each row is as large as the row of a link with a few sources."""
     await worker.sql(
         "with recursive d(day) as (select ? union all select day + 1 from d where day < ?), "
         "t(n) as (select 1 union all select n + 1 from t where n < ?) insert into day "

@@ -131,7 +131,7 @@ LIST = Endpoint(
     " until a response has no `next_cursor`. To follow all changes without missing any, use `order=oldest` and set"
     " `after` to the id of the last event that you received. An API key that is limited to specific accounts sees only"
     " the events of these accounts. To read events that concern only the user (sign-ins, keys), you need a sign-in"
-    " session, or a key with all scopes that is not limited to specific accounts.",
+    " session, or a key that has all scopes and is not limited to specific accounts.",
     scopes=("accounts",),
     query=EventQuery,
     response=EventList,

@@ -46,7 +46,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "When the service starts, it syncs all Workers with the restored store.",
     )
     restore.add_argument("file", metavar="FILE", help="backup file; - for standard input")
-    restore.add_argument("--replace", action="store_true", help="rename an existing store first")
+    restore.add_argument("--replace", action="store_true", help="if a store already exists, rename it and keep it")
     restore.set_defaults(command=_restore)
 
 

@@ -31,7 +31,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         (
             "link",
             "LINK",
-            "stop redirecting a link, and give its owner the reason",
+            "stop a link from redirecting, and give its owner the reason",
             "make a disabled link redirect again",
         ),
         (

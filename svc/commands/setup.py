@@ -42,9 +42,11 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "--yes", action="store_true", help="do not prompt; use the options, existing settings and defaults"
     )
     init.add_argument(
-        "--replace", action="store_true", help="overwrite an existing configuration file, but keep its settings"
+        "--replace",
+        action="store_true",
+        help="update an existing configuration file; settings that you do not change are kept",
     )
-    init.add_argument("--unchecked", action="store_true", help="do not check the store and the mail server")
+    init.add_argument("--unchecked", action="store_true", help="do not check the store or the mail server")
     init.add_argument("--base-url", metavar="URL", help="public URL of the service, such as https://svc.example")
     init.add_argument("--bind", metavar="ADDRESS", help="address and port to listen on")
     init.add_argument("--trusted-proxies", metavar="LIST", help="addresses of the reverse proxies, separated by commas")

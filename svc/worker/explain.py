@@ -36,7 +36,7 @@ _SPACE = "\t\n\x0b\x0c\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) 
 
 @dataclass(frozen=True)
 class Click:
-    """A request for a short link. `search` is the query with "?". Texts are "" if absent.
+    """A request for a short link. `search` is the query string, which begins with "?". Texts are "" if absent.
 
     `at`: epoch ms. `bucket`: the number from 0 to 99 that the Worker assigns to the visitor for the day.
     """

@@ -141,7 +141,7 @@ async def test_account_woken_while_its_crash_is_cleared_runs_again(store, clock)
 
 
 class WakingStore(Passing):
-    """A store that notifies the actor of an account just before the account's crash is cleared."""
+    """A store that notifies an account's actor just before the record of the actor's crash is deleted."""
 
     wake: Callable[[], None]
 

@@ -81,7 +81,7 @@ async def test_disabled_link_and_site_stop_within_seconds_and_keep_their_totals(
             tmp_path / "svc", settings, "import", "links", str(table), "--account", account_id, "--apply"
         )
         assert imported.returncode == 1
-        assert "The operator has disabled the link with this code" in imported.stdout
+        assert "The operator has disabled the link that has this code" in imported.stdout
         await run("link", "enable", link["id"])
         body = {"account_id": account_id, "url": "https://a.example/", "code": "sale"}
         again = (await service.call("POST", "/v1/links", body, expect=201))["link"]

@@ -73,7 +73,7 @@ def test_parts_of_reports_are_included(components: Page) -> None:
         "Nothing arrived on this day",
         "Statement of counts available within an hour",
         "No statement of counts for this day",
-        "Statement of counts not available",
+        "No statement of counts available",
     ]
     expect(components.locator(".statement")).to_contain_text(badges)
 

@@ -446,7 +446,7 @@ def test_report_shows_the_statement_of_counts(furnished: Place, tab: Page) -> No
         ),
         ({"agrees": True, "dropped": {"busy": 2}}, "18 arrived, 17 counted, 16 stored · 2 could not be counted"),
         (None, "Statement of counts available within an hour"),
-        ("cloudflare", "Statement of counts not available"),
+        ("cloudflare", "No statement of counts available"),
     ],
 )
 def test_statement_of_counts_names_its_state(furnished: Place, tab: Page, change: Any, text: str) -> None:

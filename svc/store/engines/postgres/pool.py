@@ -23,7 +23,7 @@ class Pool:
     """At most `size` connections, opened when needed and kept until they break. Use it only on the loop's thread.
 
     `open_connection` receives a callback, and must call it with the new connection as soon as the connection is open.
-    `cut` can then close the connection while it is still being prepared.
+    This lets `cut` close a connection that is open but not ready yet.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ const issues = {
   used_token: () => "This link is not valid, has expired, or was already used. Request a new email.",
   on_link_host: () => "The destination cannot be on the link host. Enter another URL.",
   target_of_link: () => "A link in this account points to this host. Delete the link or change its destination first.",
-  target_of_fallback: () => "A redirect of the link host points to this host. Change the redirect first.",
+  target_of_fallback: () => "The link host has a redirect to this host. Change the redirect first.",
   other: () => "This value is not valid.",
 };
 

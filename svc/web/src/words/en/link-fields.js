@@ -52,8 +52,8 @@ const linkFields = {
     incomplete: "Enter a date from 2000 to 2099, and a time.",
     after: "Destination before the start and after the end",
     afterUrl: (/** @type {string} */ url) =>
-      `If this is empty, visitors go to ${url}, as for links that do not exist.`,
-    afterPage: "If this is empty, visitors see the same page as for links that do not exist.",
+      `If this is empty, visitors go to ${url}, just as with links that do not exist.`,
+    afterPage: "If this is empty, visitors see the same page as with links that do not exist.",
     result: "What visitors get",
     when: (/** @type {{from: string | null, to: string | null}} */ { from, to }) =>
       from && to ? `From ${from} to ${to},` : from ? `From ${from},` : to ? `Until ${to},` : "At all times,",

@@ -10,7 +10,7 @@ export default {
     differs: () => "the numbers do not agree",
   },
   nothing: "Nothing arrived on this day",
-  unavailable: "Statement of counts not available",
+  unavailable: "No statement of counts available",
   unknown: "No statement of counts for this day",
   soon: "Statement of counts available within an hour",
   full: "Statement of counts",
