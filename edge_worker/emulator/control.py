@@ -322,7 +322,8 @@ async def state() -> Response:
 class UsageCall(Body):
     """Usage of an account on a day (epoch day or date; default: today).
 
-    The emulator sets the usage to these values, and continues counting from them. Today's values count toward the account's daily limits.
+    The emulator sets the usage to these values, and continues counting from them. Today's values count toward the
+    account's daily limits.
     """
 
     account_id: str

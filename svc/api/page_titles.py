@@ -32,8 +32,8 @@ PROPOSE = Endpoint(
     action="nothing",
     summary="Propose a title for a link",
     description="The service reads the page at `url`, and returns the page's title. The page must be public. The"
-    " request does not change any link. The service never reads a title without such a request. A user can send 30 of these"
-    " requests per minute. At most two of them can be in progress at the same time.",
+    " request does not change any link. The service never reads a title without such a request. A user can send 30"
+    " of these requests per minute. At most two of them can be in progress at the same time.",
     scopes=("links",),
     body=TitleRequest,
     response=ProposedTitle,

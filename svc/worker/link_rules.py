@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Visitor:
     """The properties of a click that rules can depend on.
 
-    `device`, `os`: as in the breakdowns. `search`: the query string, which begins with "?", or "". `accept_language`: the header, or "".
+    `device`, `os`: as in the breakdowns. `search`: the query string, which begins with "?", or "". `accept_language`:
+    the header, or "".
     """
 
     country: str

@@ -104,7 +104,7 @@ def shared(tmp_path: Path, emulator: Any, store_config: StoreConfig) -> dict[str
 
 
 async def epoch(store_config: StoreConfig) -> int:
-    """Return the number of services that have used the store so far. SQLite does not count them, because it uses a lock."""
+    """Return the number of services that have used the store so far, which only PostgreSQL counts."""
 
     def asked() -> Tx[int]:
         [row] = yield sql("select epoch from serving")
