@@ -46,7 +46,7 @@ def test_address_is_changed_and_taken_back(browser: Browser, tmp_path: Path) -> 
         page = visit.page
         page.goto(f"{place.url}/profile")
         form = page.get_by_role("region", name="Change email address")
-        waiting = form.get_by_text("Waiting for confirmation: your email address will change to")
+        waiting = form.get_by_text("Waiting for confirmation: to change your email address")
         for address in ("mistyped@example.org", NEW):
             form.get_by_label("New email address").fill(address)
             form.get_by_label("Your password").fill(PASSWORD)

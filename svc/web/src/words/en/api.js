@@ -48,7 +48,8 @@ const issues = {
   end_before_start: () => "Enter a later end date or time.",
   too_early: () => "Enter a later first day. A report covers at most 100 years.",
   too_many_points: (limit) => `Select a longer interval. The chart would have more than ${limit} points.`,
-  hours_not_stored: () => "Hourly counts for these days are no longer stored. Select another interval or more recent days.",
+  hours_not_stored: () =>
+    "Hourly counts for these days are no longer stored. Select another interval or more recent days.",
   not_combinable: () => "This value cannot be combined with the other values.",
   low_contrast: () => "Choose colors that differ more in brightness. The code must be darker than its background.",
   not_readable: (_, message) => `This file cannot be imported: ${message}.`,
