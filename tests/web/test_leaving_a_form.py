@@ -77,7 +77,7 @@ def test_signing_out_with_unsent_input_requires_confirmation(page: Page, place, 
     ended = page.get_by_role("main").get_by_role("button", name=way, exact=True)
     ended.click()
     dialog = page.get_by_role("dialog", name="Leave this page?")
-    dialog.get_by_text("Your changes have not been sent").wait_for()
+    dialog.get_by_text("Your changes have not been saved").wait_for()
     page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
     assert typed.input_value() == PASSWORD
