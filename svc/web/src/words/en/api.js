@@ -51,7 +51,7 @@ const issues = {
   hours_not_stored: () =>
     "Hourly counts for these days are no longer stored. Select another interval or more recent days.",
   not_combinable: () => "This value cannot be combined with the other values.",
-  low_contrast: () => "Choose colors that differ more in brightness. The code must be darker than its background.",
+  low_contrast: () => "Choose a color for the code that is clearly darker than its background.",
   not_readable: (_, message) => `This file cannot be imported: ${message}.`,
   reserved_code: () => "Browsers and bots request this path automatically. Choose another code.",
   weak_password: () =>
