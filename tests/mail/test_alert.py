@@ -39,8 +39,8 @@ def test_text_of_silence() -> None:
         "View the report:",
         f"{URL}/sites/site_1",
         (
-            f"You get this email because ann@example.com is subscribed to alerts about shop.example at {URL}. To end"
-            " all reports and alerts, open this link:"
+            f"You get this email because ann@example.com is subscribed to alerts about shop.example at {URL}. To"
+            " unsubscribe from all reports and alerts, open this link:"
         ),
         LINK,
     ]
