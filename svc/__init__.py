@@ -23,6 +23,7 @@ config       the settings
 metrics      all metrics
 logs         logging as JSON objects
 finding      the kinds of health check findings, with their texts
+note_texts   the English texts of automatic notes
 limits       rate limits
 faults       logs an exception and suppresses it
 addresses    bind addresses and email addresses

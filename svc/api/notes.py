@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast, get_args
 
 from pydantic import Field
 
-from svc.api import note_texts
+from svc import note_texts
 from svc.api.endpoint import Endpoint
 from svc.api.fields import DIGITS, Cursor, Day, Id, Moment, NoteDay, NoteText, QueryDay
 from svc.api.shape import LARGE_BYTES, Body, EmptyBody, Ok, Query, ResponseBody, optional_field
@@ -108,7 +108,7 @@ class OneNote(ResponseBody):
 
 def text_of(note: model.Note) -> str:
     """Return the user's text, or the English text of an automatic note."""
-    return note.text if note.kind is None else note_texts.text_of(note.kind, note.facts)
+    return note.text if note.kind is None else note_texts.ENGLISH[note.kind].fill(note.facts)
 
 
 def target_of(asked: NewNote | NoteQuery) -> tuple[NoteTarget, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from svc.mail.words import AlertWords, NoteText, ReportWords
+from svc import note_texts
+from svc.mail.words import AlertWords, ReportWords
 
 REPORT = ReportWords(
     titles={"weekly": "Weekly report for {name}", "monthly": "Monthly report for {name}"},
@@ -47,27 +48,7 @@ REPORT = ReportWords(
     why="You get this email because {address} is subscribed to reports about {name} at {service_url}. To unsubscribe,"
     " open this link:",
     unsubscribe="Unsubscribe",
-    note_texts={
-        "imported": NoteText(
-            "Counts up to {until} were imported from another product. Later counts are from this service."
-        ),
-        "snippet_rotated": NoteText("Snippet replaced. Views with the old snippet are counted until {until}."),
-        "worker_updated": NoteText("Worker updated."),
-        "hours_refused": NoteText(
-            "Most of the day's free quota of database rows was used, so hourly counts are missing for {hours} h. The"
-            " day's total is complete."
-        ),
-        "route_missing": NoteText(
-            "The site's route was found missing on {since}. Views are not counted until it is restored.",
-            "The site's route was found missing on {since} and restored on {until}. Views during this time and"
-            " shortly before it were not counted.",
-        ),
-        "link_host_route_missing": NoteText(
-            "The route of the link host {host} was found missing on {since}. Links do not work until it is restored.",
-            "The route of the link host {host} was found missing on {since} and restored on {until}. During this time"
-            " and shortly before it, links did not work.",
-        ),
-    },
+    note_texts=note_texts.ENGLISH,
 )
 
 ALERT = AlertWords(

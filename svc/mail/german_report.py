@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from svc.mail.words import AlertWords, NoteText, ReportWords
+from svc.mail.words import AlertWords, ReportWords
+from svc.note_texts import NoteText
 
 REPORT = ReportWords(
     titles={"weekly": "Wochenbericht für {name}", "monthly": "Monatsbericht für {name}"},

@@ -145,7 +145,7 @@ def _note(words: Words, note: Mapping[str, Any]) -> str:
         name: words.day(day_number(value)) if name in _DAYS else shown_text(value, _MAX_NAME)
         for name, value in note["facts"].items()
     }
-    return (template.ended if template.ended and "until" in facts else template.text).format_map(facts)
+    return template.fill(facts)
 
 
 def _remarks(words: Words, facts: Mapping[str, Any]) -> Iterable[str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Suggestion,
         TargetProblem,
     )
+    from svc.note_texts import NoteText
 
 # The account problems that are reported by email. All except the last two are account states.
 Problem = Literal["revoked", "permission_error", "resource_drift", "no_connection", "token_expires_soon", "over"]
@@ -42,16 +43,6 @@ class Text(NamedTuple):
     subject: str
     text: str
     button: str = ""
-
-
-class NoteText(NamedTuple):
-    """The text for a note that the service wrote.
-
-    `ended`: the text to use if the note has the fact `until`, or "" if there is no such text.
-    """
-
-    text: str
-    ended: str = ""
 
 
 class ReportWords(NamedTuple):

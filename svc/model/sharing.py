@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TargetKind = Literal["site", "link", "account"]
 NoteTarget = TargetKind  # the kind of object whose reports show a note
-# Kinds of notes that the service writes; see `svc.api.note_texts`.
+# Kinds of notes that the service writes; see `svc.note_texts`.
 NoteKind = Literal[
     "imported", "snippet_rotated", "worker_updated", "hours_refused", "route_missing", "link_host_route_missing"
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from svc.api import note_texts
+from svc import note_texts
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text
 from svc.errors import Conflict, NotFound
 from svc.ids import new_id
@@ -53,7 +53,7 @@ def test_each_kind_has_texts_without_placeholders(kind):
     for facts in (FACTS, {name: value for name, value in FACTS.items() if name != "until"}):
         if kind in ("imported", "snippet_rotated") and "until" not in facts:
             continue
-        text = note_texts.text_of(kind, facts)
+        text = note_texts.ENGLISH[kind].fill(facts)
         assert text[0].isupper()
         assert text.endswith(".")
         assert "{" not in text
