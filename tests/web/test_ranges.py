@@ -24,7 +24,7 @@ from tests.web.visit import LOCALES, Visit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
     from tests.web.places import Place
 
@@ -242,6 +242,26 @@ def test_days_are_utc_days_over_a_change_of_the_clocks(browser: Browser, history
             assert [row.split("\t")[:2] for row in rows.all_inner_texts()] == [
                 [f"{day:%b} {day.day}, {day.year}", f"{views_of(day):,}"] for day in expected
             ]
+
+
+def test_page_does_not_move_when_the_lists_appear(tab: Page, show: Callable[[str], None]) -> None:
+    """The user is at the end of the page. Lists of days without breakdowns are shorter than their placeholder."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    tab.route("**/report?*breakdowns=1*", hold)
+    show("?from=2025-10-25&to=2025-11-03")
+    table = tab.get_by_text("Show as table")
+    tab.locator(".lists .skeleton").wait_for()
+    tab.mouse.wheel(0, 10_000)
+    tab.wait_for_function("scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 1")
+    before = table.bounding_box()
+    held.pop().continue_()
+    tab.locator(".lists h2").wait_for()
+    expect(tab.locator(".lists .skeleton")).to_have_count(0)
+    assert table.bounding_box() == before
 
 
 def test_week_and_month_are_named_and_the_running_one_is_hatched(tab: Page, show: Callable[[str], None]) -> None:

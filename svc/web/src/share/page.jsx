@@ -250,25 +250,27 @@ function Lists({ kind, share, asked, token, hidden }) {
   return (
     <section aria-labelledby="lists" aria-busy={read.loading}>
       <h2 id="lists">{t().report.lists}</h2>
-      {read.error && <Problem error={read.error} again={read.again} />}
-      {!listed && !read.error && <Skeleton rows={6} />}
-      {listed?.unavailable && (
-        <Note kind="watch">
-          <p>{read.data?.lists_at ? words.listsLater(localHour(read.data.lists_at)) : words.noLists}</p>
-        </Note>
-      )}
-      {listed && !listed.unavailable && listed.breakdowns_missing && (
-        <MissingBreakdowns missing={listed.breakdowns_missing} />
-      )}
-      {listed?.breakdowns && (
-        <Breakdowns
-          kind={kind}
-          host={kind === "site" ? (share.title ?? "") : ""}
-          lists={listed.breakdowns}
-          expanded={expanded.value}
-          expand={(lists) => (expanded.value = lists)}
-        />
-      )}
+      <div class="lists">
+        {read.error && <Problem error={read.error} again={read.again} />}
+        {!listed && !read.error && <Skeleton rows={6} />}
+        {listed?.unavailable && (
+          <Note kind="watch">
+            <p>{read.data?.lists_at ? words.listsLater(localHour(read.data.lists_at)) : words.noLists}</p>
+          </Note>
+        )}
+        {listed && !listed.unavailable && listed.breakdowns_missing && (
+          <MissingBreakdowns missing={listed.breakdowns_missing} />
+        )}
+        {listed?.breakdowns && (
+          <Breakdowns
+            kind={kind}
+            host={kind === "site" ? (share.title ?? "") : ""}
+            lists={listed.breakdowns}
+            expanded={expanded.value}
+            expand={(lists) => (expanded.value = lists)}
+          />
+        )}
+      </div>
     </section>
   );
 }
