@@ -62,7 +62,7 @@ DUTIES: tuple[Duty, ...] = (
 )
 # Duties that a new request can interrupt without any loss of work. They start again after the request.
 _INTERRUPTIBLE: tuple[Duty, ...] = (
-    health_check.check_when_due, link_host_visit.visit_when_due, advice.advise_when_due,
+    expiry.expire_when_due, health_check.check_when_due, link_host_visit.visit_when_due, advice.advise_when_due,
 )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ class Timers:
     thorough_at: float = 0  # when a health check should include the parts that rarely change
     count_at: float = 0  # when to count the rows of the Worker's configuration
     operation_at: float = 0
+    expiry_at: float = 0  # when to ask Cloudflare again whether the working token has expired
     repeat_at: float = 0  # when to check whether Cloudflare now accepts the token whose refusal stopped an install
     routes_at: float = 0
     sync_at: float = 0

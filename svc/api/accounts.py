@@ -75,7 +75,10 @@ class WorkingToken(ResponseBody):
     """The working token. Its value is never shown."""
 
     name: str
-    expires_at: Moment
+    expires_at: Moment = Field(
+        description="The expiry as Cloudflare reported it in the last health check. If a user has removed the expiry in"
+        " Cloudflare's dashboard, this is a time in the year 9999."
+    )
 
 
 class Edge(ResponseBody):

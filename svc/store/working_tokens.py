@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from svc.store import account_health, accounts, operations, states
-from svc.store.tx import Tx, sql, to_json
+from svc.store import account_health, account_schedule, accounts, operations, states
+from svc.store.tx import Changed, Tx, sql, to_json
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
@@ -114,7 +114,21 @@ def record_bootstrap_deleted(account_id: str) -> Tx[None]:
     )
 
 
+def set_expiry(account_id: str, token_id: str | None, expires_at: int, now: int) -> Tx[None]:
+    """Store the expiry of the working token (epoch ms), unless the token has been replaced."""
+    rows = yield sql(
+        "update accounts set token_expires_at = $3 where id = $1 and token_id = $2 returning edge_account_id",
+        account_id,
+        token_id,
+        expires_at,
+    )
+    for row in rows:
+        if expires_at - account_schedule.EXPIRY_WARNING_MS > now:
+            yield from account_health.remove_warning(account_id, "token_expires_soon")
+        yield Changed(row["edge_account_id"])
+
+
 def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """Set the state `revoked`, because the working token has expired."""
+    """Set the state `revoked`, because Cloudflare no longer accepts the working token. `error`: the reason."""
     yield from states.move(account_id, EXPIRING, "revoked", error, now)
     yield from account_health.remove_warning(account_id, "token_expires_soon")

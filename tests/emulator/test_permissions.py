@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from edge_worker.emulator.state import iso
 from edge_worker.harness.service import eventually
 from tests.emulator.clients import PROBE, WORKING_PERMISSIONS, Api
 
@@ -244,6 +245,21 @@ async def test_token_expires_by_the_emulated_clock(emulator: Emulator, bootstrap
     assert await bootstrap.refusal("GET", bootstrap.account) == REFUSED
     verified = await bootstrap.result("GET", f"{bootstrap.account}/tokens/verify")
     assert verified["status"] == "expired"
+
+
+async def test_expiry_of_a_token_can_be_changed_to_a_later_time(emulator: Emulator, bootstrap: Api) -> None:
+    now = await emulator.clock(0)
+    made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap), expires_on=iso(now + 60_000))
+    working = Api(bootstrap.client, bootstrap.customer, made["value"])
+    await emulator.clock(120)
+    assert await working.refusal("GET", working.account) == REFUSED
+    path = f"{bootstrap.account}/tokens/{made['id']}"
+    body = {"name": made["name"], "policies": made["policies"]}
+    assert (await bootstrap.refusal("PUT", path, json=body | {"expires_on": iso(now)}))[0] == 400
+    await bootstrap.result("PUT", path, json=body | {"expires_on": iso(now + 3_600_000)})
+    await working.result("GET", working.account)
+    verified = await working.result("GET", f"{working.account}/tokens/verify")
+    assert (verified["status"], verified["expires_on"]) == ("active", iso(now + 3_600_000))
 
 
 async def test_condition_and_status_disable_a_token(bootstrap: Api) -> None:

@@ -149,6 +149,13 @@ def _time(body: dict[str, Any], name: str) -> int | None:
     return at // 1000 * 1000
 
 
+def _expiry(body: dict[str, Any], now: int) -> int | None:
+    expires_at = _time(body, "expires_on")
+    if expires_at is not None and expires_at <= now:
+        raise invalid("expires_on must be in the future", 1001)
+    return expires_at
+
+
 def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
     """Return the condition as given. Its key is `request.ip` (`request_ip`, sent by the 2026 SDK, is rejected)."""
     condition = body.get("condition")
@@ -176,9 +183,7 @@ def make_token(
     name = body.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
         raise invalid(f"name must have 1 to {MAX_NAME} characters", 1001)
-    expires_at = _time(body, "expires_on")
-    if expires_at is not None and expires_at <= now:
-        raise invalid("expires_on must be in the future", 1001)
+    expires_at = _expiry(body, now)
     policies = _policies(account, body.get("policies"))
     token = Token(
         id=new_hex(),
@@ -295,7 +300,7 @@ async def replace(account: Account, token_id: str) -> Response:
     name = body.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
         raise invalid(f"name must have 1 to {MAX_NAME} characters", 1001)
-    expires_at, not_before_at = _time(body, "expires_on"), _time(body, "not_before")
+    expires_at, not_before_at = _expiry(body, platform().now()), _time(body, "not_before")
     token.name, token.status, token.policies, token.condition = name, status, policies, condition
     token.expires_at, token.not_before_at = expires_at, not_before_at
     token.modified_at = platform().now()

@@ -8,6 +8,7 @@ installation      the script, its cron trigger, its bindings, its database
 worker_database   the tables, configuration and reports in the Worker's database
 hosts             routes, DNS records and zones
 link_host_visit   how the link host responds to visitors
+working_token     whether Cloudflare accepts the working token, and its permissions
 expiry            expiry of the working token
 account_state     the state that an account enters after an error
 schedule          when an account is checked next

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Literal
 import trio
 
 from svc.actors import operations
-from svc.actors.checks import findings, hosts, installation, link_host_visit, schedule, worker_database
+from svc.actors.checks import (
+    findings, hosts, installation, link_host_visit, schedule, worker_database, working_token,
+)  # fmt: skip
 from svc.actors.checks.account_state import STATE_AFTER
 from svc.actors.checks.findings import Finding
 from svc.actors.sync import configuration, routes
-from svc.clock import day_of, iso
-from svc.edge import analytics, tokens, zones
+from svc.clock import iso
 from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError, StoreUnavailable
 from svc.model import SERVING
 from svc.store import account_health, accounts, states
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# During an incident, Cloudflare may refuse valid tokens for minutes or hours. A token is therefore considered `revoked`
-# only if it fails this many checks in a row, over at least `_REVOKED_AFTER_MS`.
-_REVOKED_AFTER_CHECKS = 3
-_REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
 # The extent of a check. A "thorough" check also covers parts that rarely change. An "asked" check is a thorough check
 # that a user requested. It also sends a request to the link host, and counts the configuration rows in the Worker's
@@ -131,7 +128,7 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
         return timers.repeat_at
     timers.repeat_at = trio.current_time() + schedule.while_refused_s(context.config.timing)
     try:
-        problems = await _token(context, context.access(account), account)
+        problems = await working_token.check(context, context.access(account), account)
         if not problems:
             await operations.begin(context, "install", account.id, lambda effect: effect)
             return trio.current_time()
@@ -140,7 +137,7 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
     except ServiceError as error:
         log.info("install not repeated", extra={"account": account.id, "code": error.code})
         return timers.repeat_at
-    note = await _confirm_refusal(context, account, problems[0].to_note())
+    note = await working_token.confirm_refusal(context, account, problems[0].to_note())
     if note.code != "token_refused":
         await context.store.run(states.move(account.id, (account.state,), account.state, note, context.clock()))
     return timers.repeat_at
@@ -222,7 +219,7 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
     with trio.move_on_after(context.config.edge.settling_in_connect_s):
         try:
             access = context.access(account)
-            problems = await _token(context, access, account)
+            problems = await working_token.check(context, access, account)
             if not problems:
                 problems = (await installation.script(context, access, account))[0]
                 problems += await installation.database(access, account)
@@ -266,25 +263,10 @@ async def _find_problems(
     context: Context, access: Access, account: Account, timers: Timers, depth: Depth
 ) -> list[Finding]:
     """Run all checks and return their findings. Raises EdgeUnavailable or EdgeRefused."""
-    problems = await _token(context, access, account)
+    problems = await working_token.check(context, access, account)
     if not problems:
         problems = await _all_but_token(context, access, account, timers, depth)
     return problems
-
-
-async def _token(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check that the working token is valid. Raises EdgeUnavailable."""
-    if account.token_expires_at is not None and context.clock() >= account.token_expires_at:
-        return [Finding("token_expired", "revoked", {"at": iso(account.token_expires_at)})]
-    try:
-        status = await tokens.verify(access)
-    except EdgeRefused as error:
-        return [findings.refused("token", "is accepted", error)]
-    if account.token_refused_at is not None:
-        await context.store.run(account_health.token_accepted(account.id))
-    if status.status != "active":
-        return [Finding("token_inactive", "revoked", {"status": status.status})]
-    return []
 
 
 async def _all_but_token(
@@ -325,7 +307,7 @@ async def _all_but_token(
     check_hosts = partial(hosts.check_hosts, context, access, account)
     problems += await _check_part(check_hosts, "routes", "Workers Routes: Edit")
     if depth != "usual":
-        problems += await _check_part(partial(_check_other_permissions, context, access, account), "token", "")
+        problems += await _check_part(partial(working_token.check_permissions, context, access, account), "token", "")
     if depth == "asked":
         problems += await link_host_visit.visit_now(context, account.id)
     return _without_duplicates(problems)
@@ -345,28 +327,6 @@ async def _check_part(
         return [findings.refused(subject, expected, error, permission)]
     except EdgeUnavailable as error:
         return [findings.unknown(subject, expected, error)]
-
-
-async def _check_other_permissions(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the permissions of the working token that no other part of the health check uses."""
-    today = day_of(context.clock())
-    database_id = account.database_id or ""
-    calls: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
-        ("Zone: Read", partial(hosts.check_zones_are_seen, context, access, account)),
-        ("Account Settings: Read", partial(zones.account_name, access)),
-        ("Account Analytics: Read", partial(analytics.database_days, access, database_id, today, today)),
-    )
-    problems = []
-    for permission, call in calls:
-        try:
-            await call()
-        except EdgeRefused as error:
-            if error.code == "permission_error":  # other refusals are not caused by the token
-                problems.append(findings.refused("token", f"has the permission {permission}", error, permission))
-        except EdgeUnavailable as error:
-            log.info("permissions unknown", extra={"account": account.id, "from": permission, "why": error.message})
-            break
-    return problems
 
 
 def _not_installed(account: Account, problems: Sequence[Finding]) -> list[Finding]:
@@ -400,7 +360,7 @@ async def _record_findings(context: Context, account: Account, problems: Sequenc
         if account.state not in SERVING:
             await context.store.run(states.move(account.id, (account.state,), "ready", None, context.clock()))
         return
-    note = await _confirm_refusal(context, account, worst.to_note())
+    note = await working_token.confirm_refusal(context, account, worst.to_note())
     state = STATE_AFTER[note.code]
     if (account.state, account.error) != (state, note):
         log.warning("account unhealthy", extra={"account": account.id, "code": note.code})
@@ -411,19 +371,6 @@ def _most_severe(problems: Sequence[Finding]) -> Finding | None:
     """Return the most severe finding that changes the account's state and requires action by the user, or None."""
     severe = [problem for problem in problems if problem.code in STATE_AFTER and not problem.is_repairable]
     return min(severe, key=lambda problem: _MOST_SEVERE_FIRST.index(problem.code), default=None)
-
-
-async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) -> ErrorNote:
-    """Return `note`, or the error `revoked` if Cloudflare has refused the token often enough and for long enough.
-
-    The limits are `_REVOKED_AFTER_CHECKS` and `_REVOKED_AFTER_MS`.
-    """
-    if note.code != "token_refused":
-        return note
-    refused_at, checks = await context.store.run(account_health.token_refused(account.id, context.clock()))
-    if checks < _REVOKED_AFTER_CHECKS or context.clock() - refused_at < _REVOKED_AFTER_MS:
-        return note
-    return ErrorNote("revoked", "Cloudflare has refused the working token for more than an hour.")
 
 
 async def _repair(context: Context, account: Account, problems: Sequence[Finding]) -> dict[About, Finding]:

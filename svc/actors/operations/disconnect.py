@@ -279,16 +279,16 @@ class _Removal:
 
         Raises ServiceError if the token does not work. If the token is known to be invalid, `revoke_token` is cleared.
         """
-        account, now = self.account, self.context.clock()
-        if account.token_expires_at is not None and now >= account.token_expires_at:
-            self.revoke_token = None
-            raise EdgeRefused("revoked", "The working token has expired.")
+        account = self.account
         access = self.context.access(account).awaited()
         if account.installed_at is None:  # the token may be new, or it may never have worked
             access = access.settling(self.context.config.edge.settling_in_connect_s)
         try:
             status = await tokens.verify(access)
         except EdgeRefused as error:
+            if account.token_expires_at is not None and self.context.clock() >= account.token_expires_at:
+                self.revoke_token = None
+                raise EdgeRefused("revoked", "The working token has expired.") from error
             # Cloudflare sometimes refuses valid tokens, so the token counts as invalid only after an hour of refusals.
             if error.code == "token_refused" and account.state == "revoked":
                 self.revoke_token = None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from edge_worker.harness.service import eventually
-from svc.clock import DAY_MS
+from svc.clock import DAY_MS, iso
 from svc.config import TimingConfig
-from svc.errors import ErrorNote
-from svc.store import account_health, account_schedule
+from svc.store import account_health, account_schedule, working_tokens
 from svc.store.tx import sql
+from tests.actors.checks.test_health_check import CustomerApi
 from tests.store.direct_changes import set_account_state
 
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
@@ -34,6 +34,14 @@ async def installed(service):
 
 def ends_at(account_id, at):
     yield sql("update accounts set token_expires_at = $2 where id = $1", account_id, at)
+
+
+async def check(service):
+    """Request a health check, and return the account as the API shows it afterwards."""
+    response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
+    assert response.status == 200, response.raw
+    await service.idle()
+    return await service.shown()
 
 
 @pytest.mark.rule("A25")
@@ -69,10 +77,11 @@ async def test_expiry_is_noticed_on_time_without_a_health_check(place):
         service.supervisor.wake(account.edge_account_id)
         await service.idle()
         await shows(service, "ready", "token_expires_soon")
+        await CustomerApi(service).expire_token()
         # move the clock past the due time; the duty must run although nothing else happens
         service.clock.advance_s(1.5)
         ended = await shows(service, "revoked")
-        assert ended.error == ErrorNote("revoked", "The working token has expired.")
+        assert (ended.error.code, ended.error.finding["kind"]) == ("revoked", "token_expired")
 
 
 @pytest.mark.rule("A25")
@@ -86,6 +95,7 @@ async def test_expiry_while_the_service_is_down_is_noticed_at_the_next_start(pla
     place.clock.advance_s(2)
     async with place.running() as service:
         await shows(service, "ready", "token_expires_soon")
+        await CustomerApi(service).expire_token()
         place.clock.advance_s(1)
         await shows(service, "revoked")
 
@@ -99,9 +109,86 @@ async def test_account_without_a_worker_is_warned_and_revoked_as_well(service):
     await service.store.run(ends_at(account.id, service.clock() + DAY_MS))
     service.supervisor.wake(account.edge_account_id)
     await shows(service, "connected", "token_expires_soon")
+    await CustomerApi(service).expire_token()
     service.clock.now_ms += DAY_MS
     service.supervisor.wake(account.edge_account_id)
     await shows(service, "revoked")
+
+
+@pytest.mark.rule("A25")
+async def test_account_stays_ready_if_the_user_has_extended_the_expiry(service):
+    account = await installed(service)
+    extended_to = account.token_expires_at
+    await service.store.run(ends_at(account.id, service.clock() + 1000))
+    service.supervisor.wake(account.edge_account_id)
+    await shows(service, "ready", "token_expires_soon")
+    service.clock.advance_s(1)
+
+    async def reads_the_expiry():
+        return (await service.account()).token_expires_at == extended_to or None
+
+    await eventually(reads_the_expiry)
+    await service.idle()
+    await shows(service, "ready")
+
+
+@pytest.mark.rule("A25")
+async def test_health_check_reads_a_changed_expiry(service):
+    account = await installed(service)
+    customer_api = CustomerApi(service)
+    soon_at = service.clock() // 1000 * 1000 + 10 * DAY_MS
+    await customer_api.edit_token(expires_on=iso(soon_at))
+    shown = await check(service)
+    assert (shown["error"], shown["token"]["expires_at"]) == ({"warnings": ["token_expires_soon"]}, iso(soon_at))
+
+    later_at = soon_at + DAY_MS
+    await customer_api.edit_token(expires_on=iso(later_at))
+    shown = await check(service)
+    assert (shown["error"], shown["token"]["expires_at"]) == ({"warnings": ["token_expires_soon"]}, iso(later_at))
+
+    await customer_api.edit_token(expires_on=None)
+    shown = await check(service)
+    assert (shown["state"], shown["error"]) == ("ready", None)
+    assert shown["token"] == {"name": account.token_name, "expires_at": "9999-12-31T23:59:59.000Z"}
+
+
+@pytest.mark.rule("A25")
+async def test_account_recovers_if_the_user_extends_an_expired_token(service):
+    account = await installed(service)
+    await CustomerApi(service).expire_token()
+    assert (await check(service))["state"] == "revoked"
+    await CustomerApi(service).edit_token(expires_on=iso(service.clock() + 100 * DAY_MS))
+    shown = await check(service)
+    assert (shown["state"], shown["error"]) == ("ready", None)
+    assert (await service.account()).token_id == account.token_id
+
+
+@pytest.mark.rule("A25")
+async def test_expiry_is_recorded_only_after_cloudflare_confirms_it(place, caplog):
+    place.timing |= {"health_every_s": 86_400, "recheck_s": 0.1}
+    async with place.running() as service:
+        account = await installed(service)
+        await service.store.run(ends_at(account.id, service.clock() + 1000))
+        await CustomerApi(service).expire_token()
+        await service.emulator.fault("drop_before", "*/tokens/verify", times=None)
+        with caplog.at_level("INFO", "svc.actors.checks.expiry"):
+            service.clock.advance_s(1)
+            service.supervisor.wake(account.edge_account_id)
+
+            async def asked():
+                return any(record.message == "expiry unknown" for record in caplog.records) or None
+
+            await eventually(asked)
+        assert (await service.account()).state == "ready"
+        await service.emulator.clear_faults()
+        await shows(service, "revoked")
+
+
+@pytest.mark.rule("A25")
+async def test_expiry_of_a_replaced_token_is_not_stored(service):
+    account = await installed(service)
+    await service.store.run(working_tokens.set_expiry(account.id, "another token", 1, service.clock()))
+    assert (await service.account()).token_expires_at == account.token_expires_at
 
 
 @pytest.mark.rule("A25")

@@ -9,7 +9,7 @@ import trio
 
 from edge_worker.emulator.api.permissions import group_named
 from edge_worker.harness.service import eventually
-from svc.clock import day_of, day_text
+from svc.clock import day_of, day_text, iso
 from svc.finding import ENGLISH, sentence
 from svc.german.findings import GERMAN_FINDINGS
 from svc.store import account_health
@@ -51,7 +51,7 @@ class CustomerApi:
         return path, {route["pattern"]: route for route in await self.call("GET", path)}
 
     async def edit_token(self, *, without=(), **changed):
-        """Remove permissions from the working token, or change its `status`."""
+        """Remove permissions from the working token, or change its `status` or `expires_on`."""
         token_id = (await self.service.account()).token_id
         token = (await self.service.held())["tokens"][token_id]
         gone = {group_named(name).id for name in without}
@@ -59,8 +59,14 @@ class CustomerApi:
             {**policy, "permission_groups": [one for one in policy["permission_groups"] if one["id"] not in gone]}
             for policy in token["policies"]
         ]
-        body = {"name": token["name"], "policies": policies, **changed}
+        body = {"name": token["name"], "expires_on": iso(token["expires_at"]), "policies": policies, **changed}
         await self.call("PUT", f"{self.account}/tokens/{token_id}", json=body)
+
+    async def expire_token(self):
+        """Let the working token expire."""
+        now = await self.service.emulator.clock(0)
+        await self.edit_token(expires_on=iso(now + 60_000))
+        await self.service.emulator.clock(120)
 
     async def delete_routes(self):
         path, found = await self.routes()

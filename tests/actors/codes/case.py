@@ -262,12 +262,6 @@ class Case:
         for token_id in [token["id"] for token in held if token["name"] in names]:
             await self.customer_api.call("DELETE", f"{self.customer_api.account}/tokens/{token_id}")
 
-    async def set_token(self, **changed: Any) -> None:
-        """Edit the working token as the customer."""
-        token = (await self.service.held())["tokens"][(await self.service.account()).token_id]
-        body = {"name": token["name"], "policies": token["policies"], "status": token["status"], **changed}
-        await self.customer_api.call("PUT", f"{self.customer_api.account}/tokens/{token['id']}", json=body)
-
     async def resources(self) -> Resources:
         """Count the service's resources in the emulator."""
         held = await self.service.held()

@@ -369,7 +369,7 @@ async def a_token_that_expires_soon(case: Case) -> None:
 @row("revoked", "account.error", state="revoked", timing=QUICK)
 async def a_token_that_is_disabled(case: Case) -> None:
     await case.installed()
-    await case.set_token(status="disabled")
+    await case.customer_api.edit_token(status="disabled")
     await case.expect_error()
     assert (await case.post("/install")).code == "account_not_ready"
     refused = await case.put_link_host(f"go.{case.zone}")
@@ -409,17 +409,17 @@ async def a_valid_token_that_is_refused_for_a_while(case: Case) -> None:
 async def a_permission_that_is_restored(case: Case) -> None:
     await case.installed()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
-    await remove_permission(case, "D1 Write")
+    await case.customer_api.edit_token(without=("D1 Write",))
     await case.expect_error()
     assert (await case.post("/check")).body["findings"][0]["remedy"]
     await case.expect_error()
-    await case.set_token(policies=policies)
+    await case.customer_api.edit_token(policies=policies)
 
 
 @row("permission_error", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
 async def a_lost_permission_and_a_renewal(case: Case) -> None:
     await case.installed()
-    await remove_permission(case, "Workers Scripts Write")
+    await case.customer_api.edit_token(without=("Workers Scripts Write",))
     await case.expect_error()
     await case.install("connected")
     await case.expect_error(state="connected")
@@ -435,13 +435,13 @@ async def a_zone_that_the_token_no_longer_sees(case: Case) -> None:
     await case.installed()
     await case.active_site()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
-    await remove_permission(case, "Zone Read")
+    await case.customer_api.edit_token(without=("Zone Read",))
     await case.start()  # restart the service, because the first health check after a start is thorough
     await case.expect_error()
     refused = await case.put_link_host(f"go.{case.zone}")
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "permission_error")
     await case.expect_error()
-    await case.set_token(policies=policies)
+    await case.customer_api.edit_token(policies=policies)
 
 
 @row("permission_error", "response", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
@@ -454,15 +454,6 @@ async def a_request_that_needs_a_lost_permission(case: Case) -> None:
     refused = await case.add_site(case.zone)
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "permission_error")
     await case.emulator.clear_faults()
-
-
-async def remove_permission(case: Case, name: str) -> None:
-    """Remove a permission from the working token as the customer."""
-    policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
-    for policy in policies:
-        groups = policy["permission_groups"]
-        policy["permission_groups"] = [group for group in groups if group["id"] != group_named(name).id]
-    await case.set_token(policies=policies)
 
 
 async def replace_key_file(case: Case) -> None:

@@ -17,6 +17,7 @@ from svc.clock import iso
 from svc.ids import new_id
 from svc.store import disconnects, operations
 from svc.store.tx import sql
+from tests.actors.checks.test_health_check import CustomerApi
 from tests.actors.conftest import NEVER_S
 
 # One engine is sufficient, because Cloudflare behaves in the same way with both engines.
@@ -260,6 +261,28 @@ async def test_with_an_invalid_token_everything_remains_and_is_named(service, zo
 @pytest.mark.rule("A17", "A25")
 async def test_expired_token_is_not_named(service):
     await service.ready()
+    await CustomerApi(service).expire_token()
+    response = await disconnect(service)
+    assert response["revoke_token"] is None
+    assert len(response["left"]) == 2
+
+
+@pytest.mark.rule("A17", "A25")
+async def test_token_that_the_user_has_extended_is_used(service):
+    await service.ready()
+    token = (await service.account()).token_name
+    await service.store.run(set_expiry(service.clock() - 1))
+    response = await disconnect(service)
+    assert (response["left"], response["revoke_token"]) == ([], token)
+    await assert_cloudflare_is_empty(service)
+
+
+@pytest.mark.rule("A17", "A25")
+async def test_refused_token_is_not_named_after_its_stored_expiry(service):
+    await service.ready()
+    account = await service.account()
+    path = f"/accounts/{service.customer.account_id}/tokens/{account.token_id}"
+    await service.as_platform("DELETE", path, await root_token(service))
     await service.store.run(set_expiry(service.clock() - 1))
     response = await disconnect(service)
     assert response["revoke_token"] is None

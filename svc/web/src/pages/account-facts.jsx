@@ -54,7 +54,7 @@ export function Installed({ account: { edge_account_id, edge, token, push, locat
         {token && (
           <Fact name={words.token}>
             <code>{token.name}</code>
-            {` · ${words.tokenEnds(longDay(token.expires_at))}`}
+            {!token.expires_at.startsWith("9999") && ` · ${words.tokenEnds(longDay(token.expires_at))}`}
           </Fact>
         )}
         <Fact name={words.report}>
