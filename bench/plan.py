@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench.figures import Row
 from bench.runtime import BUNDLE
 from edge_worker.harness.installed import CHROME, DAY_MS, LINK_HOST, MINUTE_MS, InstalledWorker, open_installed_worker
-from svc.model import Link, Retention
+from svc.model import Link, WorkerSettings
 from svc.worker.config_rows import raise_version, rows_of, write_statements
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ async def import_usage() -> AsyncIterator[Row]:
                 Link(f"lnk_{n}", "acc", 1, f"code{n}", f"https://a.example/{n}", (), "active", version, 0)
                 for n in range(first, first + A_VERSION)
             ]
-            statements = [*write_statements(rows_of([], links, None, Retention(), 0)), raise_version(version)]
+            statements = [*write_statements(rows_of([], links, None, WorkerSettings(), 0)), raise_version(version)]
             for start in range(0, len(statements), STATEMENTS_A_CALL):
                 batch = [
                     {"sql": sql, "params": params} for sql, params in statements[start : start + STATEMENTS_A_CALL]

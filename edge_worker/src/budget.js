@@ -6,7 +6,13 @@
  */
 
 /** Rows that an account can write per day (Cloudflare docs: D1 pricing, free plan; enforced since 2026-09-01). */
-export const ROWS_PER_DAY = 100_000;
+const FREE_ROWS_PER_DAY = 100_000;
+
+/**
+ * Paid plans have no daily limit. They include 50 million written rows per month, and Cloudflare bills further rows
+ * (Cloudflare docs: D1 pricing). In a month of 31 days, this number uses 93% of the included rows.
+ */
+const PAID_ROWS_PER_DAY = 1_500_000;
 
 /** Levels 1, 2 and 3 begin at these shares of the rows per day. */
 const SHARES = [0.6, 0.8, 0.9];
@@ -23,13 +29,22 @@ const MONTHS_SHARE = 0.5;
  */
 const WINDOWS_MS = [1_500, 5_000, 12_000, 20_000];
 
-/** @param {number} rows rows written today @returns {number} level 0 to 3 */
-export function levelOf(rows) {
-  return SHARES.filter((share) => rows >= share * ROWS_PER_DAY).length;
+/**
+ * @typedef {import("./settings.js").Settings} Settings
+ * @param {Settings} settings @returns {number} the rows that the Worker may write per day
+ */
+const rowsPerDay = ({ paid }) => (paid ? PAID_ROWS_PER_DAY : FREE_ROWS_PER_DAY);
+
+/** @param {number} rows rows written today @param {Settings} settings @returns {number} level 0 to 3 */
+export function levelOf(rows, settings) {
+  return SHARES.filter((share) => rows >= share * rowsPerDay(settings)).length;
 }
 
-/** @param {number} rows rows written today @returns {boolean} true if a step of a month may be written */
-export const mayAddMonths = (rows) => rows < MONTHS_SHARE * ROWS_PER_DAY;
+/**
+ * @param {number} rows rows written today @param {Settings} settings
+ * @returns {boolean} true if a step of a month may be written
+ */
+export const mayAddMonths = (rows, settings) => rows < MONTHS_SHARE * rowsPerDay(settings);
 
 /** @param {number} level @returns {number} ms to buffer events before a write */
 export const windowMs = (level) => WINDOWS_MS[Math.min(level, WINDOWS_MS.length - 1)] ?? 0;

@@ -19,12 +19,13 @@ import {
   waitingStatement,
 } from "./event_pages.js";
 import { mergeDay } from "./fold.js";
-import { deleteExpired, expiredStatements, isNearlyFull, readExpired } from "./kept_days.js";
+import { deleteExpired, isNearlyFull, oldestStatement, readExpired } from "./kept_days.js";
 import { addLate, addPushed, clearLedger } from "./ledger.js";
 import { readStep } from "./months.js";
 import { PARTS_KEPT_MS, clearStatements, partStatements } from "./outbox.js";
 import { MAX_PARTS, PUSH_CHARS, afterPush, ownSecond, pushBody, pushDue, send } from "./push.js";
 import { dayStatements, hourStatements } from "./rows.js";
+import { settingsOf } from "./settings.js";
 import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
@@ -57,6 +58,7 @@ const OVERDUE_MS = 10 * MINUTE_MS;
  * @property {string} text the state as stored
  * @property {State} state the parsed state
  * @property {number} schema of the database
+ * @property {import("./settings.js").Settings} settings of the account
  * @property {import("./event_pages.js").Waiting} waiting unsorted rows
  * @property {number} pages number of pages that are not folded yet
  */
@@ -111,13 +113,14 @@ export function isOverdue({ cronAt, firstAt }, tickedAt, now) {
 async function begin(db, now) {
   const [meta, waits, waitingPages] = await db.batch([
     db.prepare(
-      "select state.value, schema.value as schema from meta as state left join meta as schema " +
-        "on schema.key = 'schema' where state.key = 'state'",
+      "select state.value, schema.value as schema, config.body as settings from meta as state " +
+        "left join meta as schema on schema.key = 'schema' left join config on config.key = 'days_kept' " +
+        "where state.key = 'state'",
     ),
     waitingStatement(db, now, today(now), firstIdAt(hourToClose(now) * HOUR_MS + HOUR_GRACE_MS)),
     db.prepare("select count(*) as n from event_page"),
   ]);
-  const found = /** @type {{value: string, schema: number | null} | undefined} */ (meta?.results[0]);
+  const found = /** @type {{value: string, schema: number | null, settings: unknown} | undefined} */ (meta?.results[0]);
   const text = String(found?.value ?? "{}");
   const waiting = readWaiting(waits?.results[0]);
   const pages = Number(/** @type {{n: number} | undefined} */ (waitingPages?.results[0])?.n ?? 0);
@@ -125,7 +128,8 @@ async function begin(db, now) {
   // written.
   const first = Math.min(now, minuteOf(waiting.first) - MINUTE_MS);
   const schema = found?.schema ?? vocabulary.schema;
-  return { db, now, text, state: readState(text, now, first), schema, waiting, pages };
+  const settings = settingsOf(found?.settings);
+  return { db, now, text, state: readState(text, now, first), schema, settings, waiting, pages };
 }
 
 /**
@@ -137,7 +141,7 @@ async function begin(db, now) {
 async function advance(run, next, statements) {
   next.ran_at = run.now;
   // The first write of a new day resets the level.
-  if (next.written.day !== run.state.written.day) next.level = levelOf(next.written.rows);
+  if (next.written.day !== run.state.written.day) next.level = levelOf(next.written.rows, run.settings);
   const text = await commit(run.db, run.text, next, statements);
   if (text === null) return false;
   run.text = text;
@@ -146,8 +150,8 @@ async function advance(run, next, statements) {
 }
 
 /** @param {Run} run @returns {number} the current level of the write budget */
-function currentLevel({ state, waiting, now }) {
-  return levelOf(addWritten(state, waiting.writes, now).rows);
+function currentLevel({ state, settings, waiting, now }) {
+  return levelOf(addWritten(state, waiting.writes, now).rows, settings);
 }
 
 /**
@@ -301,18 +305,18 @@ async function refuseHours(run, until) {
 
 /** @param {Run} run @param {number} day */
 async function closeDay(run, day) {
-  const { db, now, state } = run;
-  const [counts, givenUp, setting, oldest] = await db.batch([
+  const { db, now, state, settings } = run;
+  const [counts, givenUp, oldest] = await db.batch([
     db.prepare("select count(distinct target) as targets, count(*) as hours from hour where day = ?").bind(day),
     db.prepare("select count(*) as n from outbox where made_at < ?").bind(now - PARTS_KEPT_MS),
-    ...expiredStatements(db, day),
+    oldestStatement(db, day),
   ]);
   const { targets = 0, hours: rows = 0 } = /** @type {{targets?: number, hours?: number}} */ (counts?.results[0] ?? {});
   const hours = state.dirty.filter((hour) => Math.floor(hour / 24) === day).map((hour) => hour % 24);
   const closing = { day, hours, refused: [], last: 23, final: true, targets };
   const parts = targets === 0 ? [] : partStatements(db, closing, state.next_part, now);
   const gone = Number(/** @type {{n: number} | undefined} */ (givenUp?.results[0])?.n ?? 0);
-  const expired = readExpired(setting, oldest, day, state, isNearlyFull(Number(counts?.meta.size_after)));
+  const expired = readExpired(settings, oldest, day, state, isNearlyFull(Number(counts?.meta.size_after)));
   const next = {
     ...state,
     day,
@@ -341,11 +345,11 @@ async function closeDay(run, day) {
  * @param {Run} run
  */
 async function recordRun(run) {
-  const { db, now, state, waiting } = run;
+  const { db, now, state, settings, waiting } = run;
   const level = currentLevel(run);
   const isIdle = now - state.ran_at >= RAN_EVERY_MS;
   if (level === state.level && !isIdle) return;
-  const mayAdd = isIdle && mayAddMonths(addWritten(state, waiting.writes, now).rows);
+  const mayAdd = isIdle && mayAddMonths(addWritten(state, waiting.writes, now).rows, settings);
   const step = mayAdd ? await readStep(db, state) : null;
   const { months = state.months, rows = 0, statements = [] } = step ?? {};
   await advance(run, { ...state, level, months, written: addWritten(state, rows + 1, now) }, statements);

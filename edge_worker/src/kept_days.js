@@ -1,22 +1,11 @@
 /**
- * Retention of the tables `day` and `month`: the account's setting, which the service writes to `config`, and the rows
- * to delete when a day is closed. A day is deleted when it is older than the setting and its month has been added up.
+ * Retention of the tables `day` and `month`: the rows to delete when a day is closed. A day is deleted when it is older
+ * than the account's setting and its month has been added up.
  */
 
 import { addedUntil, withoutDays, withoutMonths } from "./months.js";
+import { MAX_DAYS, MIN_DAYS } from "./settings.js";
 import { monthOf } from "./time.js";
-
-/**
- * Maximum number of days to keep. A report on the last 30 days needs 30 of them. The others allow for differences
- * between the clocks of the Worker and the service.
- */
-const MAX_DAYS = 35;
-const MIN_DAYS = 14;
-/**
- * The smallest number of months that an account can keep, not counting the current month. By default, months are kept
- * permanently.
- */
-const MIN_MONTHS = 6;
 
 /**
  * A day that is this much older than MAX_DAYS is deleted even if its month has not been added up. Otherwise, the
@@ -56,47 +45,19 @@ const OLDEST =
 /** @param {number} size of the database in bytes @returns {boolean} true if days must not wait for their month */
 export const isNearlyFull = (size) => NEARLY_FULL.some(([from = 0, to = 0]) => size >= from && size <= to);
 
-/**
- * @param {unknown} body of the row in `config`
- * @returns {{days: number, months: number}} the numbers of days and of past months to keep
- */
-export function retentionOf(body) {
-  // An invalid setting must not delete data early, so the defaults are the maximum.
-  const { days = MAX_DAYS, months = Infinity } = parsed(body);
-  return { days: Math.min(MAX_DAYS, Math.max(MIN_DAYS, days)), months: Math.max(MIN_MONTHS, months) };
-}
-
-/** @param {unknown} body @returns {{days?: number, months?: number}} only valid integers */
-function parsed(body) {
-  if (typeof body !== "string") return {};
-  try {
-    const fields = Object.entries(/** @type {unknown} */ (JSON.parse(body)) ?? {});
-    return Object.fromEntries(fields.filter(([, value]) => Number.isSafeInteger(value)));
-  } catch {
-    return {};
-  }
-}
+/** @param {D1Database} db @param {number} day epoch day that is closed */
+export const oldestStatement = (db, day) => db.prepare(OLDEST).bind(day - MIN_DAYS);
 
 /**
- * @param {D1Database} db @param {number} day epoch day that is closed
- * @returns {[D1PreparedStatement, D1PreparedStatement]} for `readExpired`
- */
-export const expiredStatements = (db, day) => [
-  db.prepare("select body from config where key = 'days_kept'"),
-  db.prepare(OLDEST).bind(day - MIN_DAYS),
-];
-
-/**
- * @param {D1Result | undefined} setting @param {D1Result | undefined} oldest results of `expiredStatements`
+ * @param {import("./settings.js").Settings} kept
+ * @param {D1Result | undefined} oldest result of `oldestStatement`
  * @param {number} day epoch day that is closed
  * @param {{kept_from: number, months: import("./months.js").MonthState}} state kept_from: the first day that has not
  *   been deleted yet
  * @param {boolean} full true if the database is nearly full, so that days do not wait for their month
  * @returns {Expired}
  */
-export function readExpired(setting, oldest, day, { kept_from, months }, full) {
-  const [row] = /** @type {{body: unknown}[]} */ (setting?.results ?? []);
-  const kept = retentionOf(row?.body);
+export function readExpired(kept, oldest, day, { kept_from, months }, full) {
   const firstKept = day - kept.days;
   const firstWaiting = full ? firstKept : Math.max(addedUntil(months), day - MAX_DAYS - MAX_WAIT_DAYS);
   const end = Math.min(firstKept, firstWaiting);

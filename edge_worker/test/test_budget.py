@@ -63,6 +63,23 @@ async def test_hours_are_omitted_first_then_detail_and_daily_totals_stay_exact(
 
 
 @pytest.mark.rule("W5")
+async def test_account_with_a_paid_plan_has_a_larger_budget(worker: InstalledWorker) -> None:
+    now = await worker.clock(0)
+    await worker.configure({"days_kept": {"days": 35, "plan": "paid"}})
+    await worker.cron(now)
+    await send_views(worker, 10, 5)
+    await use_up(worker, 95_000)
+    await worker.cron(now + MINUTE_MS)
+    assert (await worker.state())["level"] == 0
+    await worker.cron(next_hour(now) + 10 * MINUTE_MS)
+    await worker.crons_until_quiet(next_hour(now) + 11 * MINUTE_MS)
+    assert (worker.receiver.refused_hours, list(worker.receiver.hours.values())) == ([], [(10, 0, 5)])
+    await use_up(worker, 950_000)
+    await worker.cron(next_hour(now) + 30 * MINUTE_MS)
+    assert (await worker.state())["level"] == 1
+
+
+@pytest.mark.rule("W5")
 @pytest.mark.rule("R7")
 async def test_events_folded_with_the_end_of_the_previous_day_have_hours(worker: InstalledWorker) -> None:
     now = await worker.clock(0)

@@ -42,8 +42,9 @@ class AccountChange(Body):
     )
     plan: EdgePlan | None = Field(
         None,
-        description="The account's Workers plan at Cloudflare. `advice` compares usage with the limits of this plan."
-        " The service cannot read the plan from Cloudflare, so set it here.",
+        description="The account's Workers plan at Cloudflare. `advice` compares usage with the limits of this plan,"
+        " and on the paid plan, the Worker may write more rows per day. The service cannot read the plan from"
+        " Cloudflare, so set it here.",
     )
     days_kept: DaysKept | None = Field(
         None,
@@ -202,9 +203,9 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
         "edge_account_id": account.edge_account_id,
         "name": account.name,
         "location": account.location,
-        "plan": account.plan,
-        "days_kept": account.retention.days,
-        "months_kept": account.retention.months,
+        "plan": account.settings.plan,
+        "days_kept": account.settings.days,
+        "months_kept": account.settings.months,
         "state": account.state,
         "token": None
         if account.token_name is None or account.token_expires_at is None

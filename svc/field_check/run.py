@@ -21,7 +21,7 @@ from svc.errors import EdgeError, EdgeRefused, ServiceError
 from svc.field_check.table import QUESTIONS, Row, format_table
 from svc.field_check.trace import SETTLING_S, Trace, TraceFile, remove, token_name, with_install
 from svc.ids import new_id, new_secret, new_site_path, new_subdomain
-from svc.model import Retention, Site, site_pattern
+from svc.model import Site, WorkerSettings, site_pattern
 from svc.worker import config_rows, counts
 from svc.worker.bundle import load_bundle
 
@@ -366,7 +366,7 @@ class _Run:
     async def _count_a_view(self, zone_id: str, host: str) -> None:
         access = self._works()
         site = self._site(zone_id, host)
-        rows = config_rows.rows_of([site], [], None, Retention(), 0)
+        rows = config_rows.rows_of([site], [], None, WorkerSettings(), 0)
         statements = [*config_rows.write_statements(rows), config_rows.raise_version(site.version)]
         await d1.query(access, self.database_id, statements)
         pattern = site_pattern(host, site.path)

@@ -20,7 +20,7 @@ from svc.model.accounts import (
     Jurisdiction,
     Location,
     MonthsKept,
-    Retention,
+    WorkerSettings,
 )
 from svc.model.advice import Advice, AdviceLevel, Figure, Measured, Metric, Suggestion, Unread
 from svc.model.disabled import MAX_REASON_CHARS, Disabled

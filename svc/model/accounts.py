@@ -42,8 +42,8 @@ Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
 
-# The limits of the settings in Retention. A Worker without these settings keeps the maximum number of days, and keeps
-# monthly sums permanently.
+# The limits of the numbers in WorkerSettings. A Worker without these settings keeps the maximum number of days, and
+# keeps monthly sums permanently.
 MIN_DAYS_KEPT, MAX_DAYS_KEPT = 14, 35
 MIN_MONTHS_KEPT, MAX_MONTHS_KEPT = 6, 1_200
 MonthsKept = int | Literal["forever"]
@@ -56,16 +56,19 @@ SERVING: tuple[AccountState, ...] = ("ready", "no_connection")
 
 
 @dataclass(frozen=True)
-class Retention:
-    """The time for which an account's Worker keeps daily breakdowns (in days) and monthly sums (in months).
+class WorkerSettings:
+    """The settings of an account that its Worker needs.
 
-    `months` does not include the current month. `version`: the configuration version that last changed one of the
-    numbers. 0 means that they were never changed, so the Worker has no row for them.
+    `days`, `months`: for how many days the Worker keeps daily breakdowns, and for how many months, not counting the
+    current one, it keeps monthly sums. `plan`: determines how many rows the Worker may write per day. `version`: the
+    configuration version that last changed one of the settings. 0 means that they were never changed, so the Worker has
+    no row for them.
     """
 
     days: int = MAX_DAYS_KEPT
     months: MonthsKept = "forever"
     version: int = 0
+    plan: EdgePlan = "free"
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,6 @@ class Account:
     user_id: int
     edge_account_id: str
     name: str
-    plan: EdgePlan
     state: AccountState
     token_id: str | None
     token_name: str | None
@@ -113,8 +115,8 @@ class Account:
     installed_at: int | None
     install_id: str | None  # the operation that uploaded the running Worker
     heard_at: int | None  # when the Worker last reported, or was installed
-    retention: Retention
-    config_version: int  # newest version of the sites, links, link host and retention
+    settings: WorkerSettings
+    config_version: int  # newest version of the sites, links, link host and settings
     synced_version: int  # version in the Worker's database
     asked_version: int  # highest version that the service has tried to write to the Worker's database
     restored_as_of: int | None  # end of the totals in a restored store; None if no Worker data has to be read back
@@ -139,8 +141,8 @@ class Account:
         size = self.advice.metrics.get("size")
         is_growing = size is not None and size.forecast is not None
         has_more_months = self.advice.at - self.created_at > _MORE_MONTHS_MS
-        fewer_days = self.retention.days > MIN_DAYS_KEPT
-        fewer_months = has_more_months and self.retention.months != MIN_MONTHS_KEPT
+        fewer_days = self.settings.days > MIN_DAYS_KEPT
+        fewer_months = has_more_months and self.settings.months != MIN_MONTHS_KEPT
         if fewer_months and (is_growing or not fewer_days):
             return "shorter_month_retention"
         return "shorter_hourly_retention" if fewer_days else None

@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.errors import CATALOGUE, Conflict, NotFound
-from svc.model import Account, Retention, WorkerPush
+from svc.model import Account, WorkerPush, WorkerSettings
 from svc.store import states
 from svc.store.advice import advice_from_json
 from svc.store.link_hosts import LINK_HOST_COLUMNS, link_host_of
 from svc.store.locks import lock_account
-from svc.store.tx import UNCHANGED, Changed, Row, Tx, from_json, from_json_as, note_from_json, sql
+from svc.store.tx import UNCHANGED, Row, Tx, from_json, from_json_as, note_from_json, sql
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -85,30 +86,32 @@ def change_account(
 ) -> Tx[Account]:
     """Change the fields that are not None, and return the account. Raises NotFound if it does not exist.
 
-    A change of the plan deletes the advice and makes new advice due immediately. A change of `days_kept` or
-    `months_kept` increments the configuration version, so the next sync writes the new values to the Worker's database.
+    A change of `plan`, `days_kept` or `months_kept` increments the configuration version, so the next sync writes the
+    new values to the Worker's database. A change of the plan also deletes the advice, and makes new advice due
+    immediately.
     """
     account = present((yield from locked(account_id)))
-    before = account.retention
-    days = before.days if days_kept is None else days_kept
-    months = before.months if months_kept is None else months_kept
-    keeps_retention = (days, months) == (before.days, before.months)
-    if name in (None, account.name) and plan in (None, account.plan) and keeps_retention:
+    before = account.settings
+    after = replace(
+        before,
+        days=before.days if days_kept is None else days_kept,
+        months=before.months if months_kept is None else months_kept,
+        plan=before.plan if plan is None else plan,
+    )
+    if name in (None, account.name) and after == before:
         yield UNCHANGED
     if name is not None:
         yield sql("update accounts set name = $2 where id = $1", account_id, name)
-    if plan is not None and plan != account.plan:
-        yield sql(
-            "update accounts set plan = $2, advice = null, advice_due_at = $3 where id = $1", account_id, plan, now
-        )
-        yield Changed(account.edge_account_id)
-    if not keeps_retention:
+    if after.plan != before.plan:
+        yield sql("update accounts set advice = null, advice_due_at = $2 where id = $1", account_id, now)
+    if after != before:
         version = yield from bump_version(account_id)
         yield sql(
-            "update accounts set days_kept = $2, months_kept = $3, days_kept_version = $4 where id = $1",
+            "update accounts set days_kept = $2, months_kept = $3, plan = $4, settings_version = $5 where id = $1",
             account_id,
-            days,
-            None if months == "forever" else months,
+            after.days,
+            None if after.months == "forever" else after.months,
+            after.plan,
             version,
         )
     return present((yield from account_by_id(account_id)))
@@ -153,7 +156,6 @@ def _account(row: Row) -> Account:
         user_id=row["user_id"],
         edge_account_id=row["edge_account_id"],
         name=row["name"],
-        plan=row["plan"],
         state=row["state"],
         token_id=row["token_id"],
         token_name=row["token_name"],
@@ -178,7 +180,9 @@ def _account(row: Row) -> Account:
         installed_at=row["installed_at"],
         install_id=row["install_id"],
         heard_at=row["heard_at"],
-        retention=Retention(row["days_kept"], row["months_kept"] or "forever", row["days_kept_version"]),
+        settings=WorkerSettings(
+            row["days_kept"], row["months_kept"] or "forever", row["settings_version"], row["plan"]
+        ),
         config_version=row["config_version"],
         synced_version=row["synced_version"],
         asked_version=row["asked_version"],

@@ -46,7 +46,7 @@ def synced_rows(account_id: str) -> Tx[Synced | None]:
     if not account["synced"]:
         return None
     count = versions = 0
-    for text in (_HOST_ROWS, _DAYS_KEPT_ROWS, _LINK_ROWS, _SITE_ROWS, _RETIRING_ROWS):
+    for text in (_HOST_ROWS, _SETTINGS_ROWS, _LINK_ROWS, _SITE_ROWS, _RETIRING_ROWS):
         [row] = yield sql(
             f"select count(*) as n, cast(coalesce(sum(version), 0) as bigint) as versions from ({text}) as kept",  # noqa: S608  # texts of this file
             account_id,
@@ -64,7 +64,7 @@ def synced_rows(account_id: str) -> Tx[Synced | None]:
 
 
 _HOST_ROWS = "select version from link_hosts where account_id = $1 and config_error is null"
-_DAYS_KEPT_ROWS = "select days_kept_version as version from accounts where id = $1 and days_kept_version > 0"
+_SETTINGS_ROWS = "select settings_version as version from accounts where id = $1 and settings_version > 0"
 _LINK_ROWS = (
     "select version from links"
     " where account_id = $1 and state = 'active' and config_error is null and disabled_at is null"
@@ -179,5 +179,5 @@ def raise_above_worker(account_id: str, worker_version: int) -> Tx[int]:
     version = int(rows[0]["config_version"])
     for table in _VERSIONED:
         yield sql(f"update {table} set version = $2 where account_id = $1", account_id, version)  # noqa: S608  # as above
-    yield sql("update accounts set days_kept_version = $2 where id = $1 and days_kept_version > 0", account_id, version)
+    yield sql("update accounts set settings_version = $2 where id = $1 and settings_version > 0", account_id, version)
     return version

@@ -3,7 +3,7 @@
 Every change that must be synced to the account's Worker increments the version.
 
 Incrementing the version also wakes the account's actor. Transactions that change sites, links, the link host or the
-retention therefore do not need to wake the actor separately.
+account's settings therefore do not need to wake the actor separately.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import Link, LinkHost, Retention, Rule, Site
+    from svc.model import Link, LinkHost, Rule, Site, WorkerSettings
 
 # The maximum number of rows in one statement. Each row has 3 parameters, and D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
@@ -39,7 +39,7 @@ class ConfigRow(NamedTuple):
 
 
 def rows_of(
-    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, retention: Retention, after_version: int
+    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, settings: WorkerSettings, after_version: int
 ) -> list[ConfigRow]:
     """Return the rows that update the Worker from `after_version` to the given configuration, oldest first.
 
@@ -51,7 +51,7 @@ def rows_of(
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []
     for row in sorted(
-        _rows(sites, links, host, retention, after_version), key=lambda row: (row.version, row.body is not None)
+        _rows(sites, links, host, settings, after_version), key=lambda row: (row.version, row.body is not None)
     ):
         older = newest.get(row.key)
         if older is not None and older.body is None and older.version < row.version and row.body is not None:
@@ -100,13 +100,13 @@ def target_of(row: ConfigRow) -> str | None:
 
 
 def _rows(
-    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, retention: Retention, after_version: int
+    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, settings: WorkerSettings, after_version: int
 ) -> list[ConfigRow]:
     rows: list[ConfigRow] = []
     if host is not None and host.version > after_version:
         rows.append(ConfigRow(_HOST_KEY, host.version, _body({"host": host.host, **host.fallbacks()})))
-    if retention.version > after_version:  # never true for version 0 (never changed)
-        rows.append(ConfigRow("days_kept", retention.version, _body(_retention_fields(retention))))
+    if settings.version > after_version:  # never true for version 0 (never changed)
+        rows.append(ConfigRow("days_kept", settings.version, _body(_settings_fields(settings))))
     rows += [
         ConfigRow(f"link:{link.code}", link.version, _body(_link_fields(link) if _is_served(link) else None))
         for link in links
@@ -147,10 +147,11 @@ def _site_fields(site: Site) -> dict[str, object]:
     return {**fields, **{name: value for name, value in settings.items() if value}}
 
 
-def _retention_fields(retention: Retention) -> dict[str, object]:
-    # Workers that do not know the field keep months permanently.
-    months = {} if retention.months == "forever" else {"months": retention.months}
-    return {"days": retention.days, **months}
+def _settings_fields(settings: WorkerSettings) -> dict[str, object]:
+    # A Worker that does not know a field uses its default.
+    months = {} if settings.months == "forever" else {"months": settings.months}
+    plan = {} if settings.plan == "free" else {"plan": settings.plan}
+    return {"days": settings.days, **months, **plan}
 
 
 def _link_fields(link: Link) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.errors import ErrorNote
-from svc.model import Link, Retention
+from svc.model import Link, WorkerSettings
 from svc.store import accounts, links, sites, syncs
 from svc.store.links import add_links, changed_links
 from svc.store.tx import Tx, sql
@@ -63,12 +63,12 @@ async def test_overtake_gives_the_configuration_a_version_above_the_workers(stor
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}
     # the retention was never changed, so the Worker has no row for it
-    assert account.retention == Retention(35, version=0)
+    assert account.settings == WorkerSettings(35, version=0)
     # this repeats the previous call, which raised the version to 41
     assert await store.run(syncs.raise_above_worker(account_id, 40)) == 42
     await store.run(accounts.change_account(account_id, START_MS, days_kept=20))
     assert await store.run(syncs.raise_above_worker(account_id, 50)) == 51
-    assert (await store.read(account_of(account_id))).retention == Retention(20, version=51)
+    assert (await store.read(account_of(account_id))).settings == WorkerSettings(20, version=51)
 
 
 def retire(site_id: str, path: str) -> Tx[None]:
@@ -112,7 +112,7 @@ async def test_expected_worker_table_matches_a_complete_sync(store):
     all_sites = await store.read(sites.changed_sites(account_id, 0))
     all_links = [one for one in await store.read(links.changed_links(account_id, 0)) if one.id != bad]
     account = await store.read(account_of(account_id))
-    rows = rows_of(all_sites, all_links, account.link_host, account.retention, 0)
+    rows = rows_of(all_sites, all_links, account.link_host, account.settings, 0)
     rows = [row for row in rows if row.body is not None]
     assert len(rows) == 2 + 2 + 2 * 2
     expected = syncs.Synced(len(rows), sum(row.version for row in rows), ("link:bad",))

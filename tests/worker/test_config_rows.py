@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.model import EndedPath, Link, LinkHost, Parameter, Retention, Retiring, Rule, Site, SiteChange, Variant
+from svc.model import EndedPath, Link, LinkHost, Parameter, Retiring, Rule, Site, SiteChange, Variant, WorkerSettings
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import raise_version, rows_of, write_statements
 
@@ -44,7 +44,7 @@ def site(
 
 
 HOST = LinkHost("go.example", "zone", "active", "r", None, 1)
-DEFAULT = Retention()
+DEFAULT = WorkerSettings()
 
 
 def test_rules_are_written_without_absent_conditions():
@@ -182,16 +182,18 @@ def test_link_host_is_written_only_if_newer():
     }
 
 
-def test_retention_is_written_only_if_changed_and_newer():
+def test_settings_are_written_only_if_changed_and_newer():
     assert rows_of([], [], None, DEFAULT, 0) == []
-    kept = Retention(14, version=6)
+    kept = WorkerSettings(14, version=6)
     assert rows_of([], [], None, kept, 6) == []
     assert rows_of([], [], None, kept, 5) == [("days_kept", 6, '{"days":14}')]
-    # Workers of the previous version ignore the number of months.
-    months = Retention(35, 12, version=6)
+    # Earlier versions of the Worker ignore the number of months and the plan.
+    months = WorkerSettings(35, 12, version=6)
     assert rows_of([], [], None, months, 5) == [("days_kept", 6, '{"days":35,"months":12}')]
+    paid = WorkerSettings(version=6, plan="paid")
+    assert rows_of([], [], None, paid, 5) == [("days_kept", 6, '{"days":35,"plan":"paid"}')]
     # To return to the default, a row must replace the previous row.
-    assert rows_of([], [], None, Retention(35, version=7), 6) == [("days_kept", 7, '{"days":35}')]
+    assert rows_of([], [], None, WorkerSettings(35, version=7), 6) == [("days_kept", 7, '{"days":35}')]
 
 
 def test_rows_are_ordered_oldest_first():

@@ -19,7 +19,7 @@ import pytest
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.tools.node import node_command
 from svc.config import ConfigError
-from svc.model import Device, Link, Parameter, Retention, Rule, Variant
+from svc.model import Device, Link, Parameter, Rule, Variant, WorkerSettings
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import rows_of as config_rows_of
 from svc.worker.explain import Click
@@ -222,7 +222,7 @@ def explained_by_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, A
     """Return the Worker's results for these clicks, from one Node process."""
     sent = []
     for link, click in cases:
-        [row] = config_rows_of([], [link], None, Retention(), 0)
+        [row] = config_rows_of([], [link], None, WorkerSettings(), 0)
         sent.append(
             {
                 "link": json.loads(row.body or ""),

@@ -16,12 +16,17 @@ import trio
 
 from svc.actors import operations
 from svc.actors.checks import (
-    findings, hosts, installation, link_host_visit, schedule, worker_database, working_token,
+    findings,
+    hosts,
+    installation,
+    link_host_visit,
+    schedule,
+    worker_database,
+    working_token,
 )  # fmt: skip
 from svc.actors.checks.account_state import STATE_AFTER
 from svc.actors.checks.findings import Finding
 from svc.actors.sync import configuration, routes
-from svc.clock import iso
 from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError, StoreUnavailable
 from svc.model import SERVING
 from svc.store import account_health, accounts, states

@@ -202,7 +202,7 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
     if refused is None:
         return  # a sync is still due; if rows are missing afterwards, the next health check finds them
     rows = await trio.to_thread.run_sync(
-        config_rows.rows_of, all_sites, all_links, account.link_host, account.retention, 0
+        config_rows.rows_of, all_sites, all_links, account.link_host, account.settings, 0
     )
     wanted = {row.key: row for row in rows if row.body is not None}
     existing = await worker_config.versions(access, account.database_id)

@@ -28,7 +28,7 @@ class _State(BaseModel):
 
 def first_kept(account: Account, today: int) -> int | None:
     """Return the oldest month that the account keeps, or None if it keeps all months. `today`: epoch day."""
-    kept = account.retention.months
+    kept = account.settings.months
     return None if kept == "forever" else month_of(today) - kept
 
 

@@ -57,7 +57,7 @@ async def advise_when_due(context: Context, account: Account, timers: Timers) ->
     if now >= due_at or due_at - now > 2 * DAY_MS:
         advice = await _UsageReader(context, account, now).advice()
         due_at = now + _RETRY_MS if advice.unavailable else time_of_day_after(account.edge_account_id, now)
-        await context.store.run(keep_advice(account.id, advice, account.plan, due_at))
+        await context.store.run(keep_advice(account.id, advice, account.settings.plan, due_at))
     return trio.current_time() + (due_at - now) / 1000
 
 
@@ -78,11 +78,11 @@ class _UsageReader:
         """Read the usage and return the advice. Parts that cannot be read are omitted."""
         await self._read()
         account = self._account
-        return advise(self._figures, self._size_bytes, account.plan, day_of(account.created_at), self._now)
+        return advise(self._figures, self._size_bytes, account.settings.plan, day_of(account.created_at), self._now)
 
     async def _read(self) -> None:
         parts: list[Callable[[Access], Awaitable[None]]] = [self._read_size, self._read_databases]
-        if "requests" in LIMITS[self._account.plan]:
+        if "requests" in LIMITS[self._account.settings.plan]:
             parts.append(self._read_requests)
         try:
             access = self._context.access(self._account)

@@ -1,4 +1,5 @@
-"""The configuration sync. It writes changes to sites, links, the link host and retention to the Worker's database.
+"""The configuration sync. It writes changes to sites, links, the link host and the account's settings to the Worker's
+database.
 
 Every change increments the account's configuration version. A sync first reads the version in the Worker's database, to
 detect whether the store has lost commits (`recovery`). It then writes the rows that are newer than this version, oldest
@@ -102,7 +103,7 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
     changed_links = await context.store.read(links.changed_links(account.id, account.synced_version))
     changed_sites = await context.store.read(sites.changed_sites(account.id, account.synced_version))
     rows = config_rows.rows_of(
-        changed_sites, changed_links, account.link_host, account.retention, account.synced_version
+        changed_sites, changed_links, account.link_host, account.settings, account.synced_version
     )
     await context.store.run(syncs.begin_sync(account.id, version))
     refused = await _write_all(access, database_id, rows, version)

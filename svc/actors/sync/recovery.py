@@ -81,7 +81,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
 async def _remove_unknown(context: Context, access: Access, account: Account, database_id: str, version: int) -> None:
     all_sites = await context.store.read(sites.changed_sites(account.id, 0))
     all_links = await context.store.read(links.changed_links(account.id, 0))
-    known = {row.key for row in config_rows.rows_of(all_sites, all_links, account.link_host, account.retention, 0)}
+    known = {row.key for row in config_rows.rows_of(all_sites, all_links, account.link_host, account.settings, 0)}
     there = await worker_config.versions(access, database_id)
     unknown = [ConfigRow(key, version, None) for key in there if key not in known]
     await worker_config.write(access, database_id, unknown)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from edge_worker.emulator.api.permissions import group_named
 from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_PERMISSIONS
 from tests.actors.codes.case import A_TOKEN, INSTALLED, NOTHING, row

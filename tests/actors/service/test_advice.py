@@ -160,7 +160,7 @@ async def test_clock_that_was_briefly_years_ahead_does_not_stop_the_advice(advis
     now = advised_service.clock()
     then = now + 3_000 * DAY_MS
     account = await advised_service.account()
-    await advised_service.store.run(keep_advice(account.id, Advice(then, "ok"), account.plan, then + DAY_MS))
+    await advised_service.store.run(keep_advice(account.id, Advice(then, "ok"), account.settings.plan, then + DAY_MS))
     assert (await advised(advised_service))["at"] == iso(now)
 
 

@@ -205,7 +205,7 @@ async def test_email_about_the_size_suggests_a_setting_that_can_be_lowered(quiet
 async def set_advice_and_run(service, advice):
     """Store this advice for the account, and run its duties a while later."""
     account = await service.account()
-    await service.store.run(keep_advice(account.id, advice, account.plan, due_at=service.clock() + DAY_MS))
+    await service.store.run(keep_advice(account.id, advice, account.settings.plan, due_at=service.clock() + DAY_MS))
     await set_state_and_run(service, "ready")
 
 

@@ -69,7 +69,7 @@ async def days_kept_row(service):
 
 
 @pytest.mark.rule("W5")
-async def test_changed_retention_is_written_immediately_and_unchanged_retention_is_not(service, account_id):
+async def test_changed_settings_are_written_immediately_and_unchanged_settings_are_not(service, account_id):
     async def change(**body):
         response = await service.call("PATCH", f"/v1/accounts/{account_id}", body)
         assert response.status == 200, response.raw
@@ -83,7 +83,7 @@ async def test_changed_retention_is_written_immediately_and_unchanged_retention_
     version = await change(days_kept=14)
     assert version == begin + 1
     assert await days_kept_row(service) == (version, '{"days":14}')
-    assert await change(days_kept=14, plan="paid") == version
+    assert await change(days_kept=14, plan="free") == version
     assert await change(days_kept=35) == version + 1
     assert await days_kept_row(service) == (version + 1, '{"days":35}')
     assert await change(months_kept=9, days_kept=35) == version + 2
@@ -91,6 +91,10 @@ async def test_changed_retention_is_written_immediately_and_unchanged_retention_
     assert await change(months_kept=9) == version + 2
     assert await change(months_kept="forever") == version + 3
     assert await days_kept_row(service) == (version + 3, '{"days":35}')
+    assert await change(plan="paid") == version + 4
+    assert await days_kept_row(service) == (version + 4, '{"days":35,"plan":"paid"}')
+    assert await change(plan="free") == version + 5
+    assert await days_kept_row(service) == (version + 5, '{"days":35}')
 
 
 @pytest.mark.rule("L1")

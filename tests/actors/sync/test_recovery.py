@@ -12,7 +12,7 @@ from edge_worker.harness.service import eventually
 from svc.actors.sync import recovery
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
 from svc.ids import digest
-from svc.model import Counts, Retention
+from svc.model import Counts, WorkerSettings
 from svc.store import open_store, syncs, totals, worker_keys
 from svc.worker.pushed import PushedPart
 from tests.actors.conftest import Place
@@ -323,7 +323,8 @@ async def test_retention_of_a_restored_store_replaces_the_workers(original, tmp_
 
         await eventually(together)
         account = await service.account()
-        assert account.retention == (Retention() if before is None else Retention(14, version=account.config_version))
+        version = account.config_version
+        assert account.settings == (WorkerSettings() if before is None else WorkerSettings(14, version=version))
         [row] = await Worker(service, account.database_id).sql("select body from config where key = 'days_kept'")
         assert row["body"] == (None if before is None else '{"days":14}')
 

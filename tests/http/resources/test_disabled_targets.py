@@ -175,9 +175,9 @@ async def test_disabled_targets_leave_the_configuration_and_return_to_it(world: 
 
 
 def _kept() -> Any:
-    from svc.model import Retention
+    from svc.model import WorkerSettings
 
-    return Retention()
+    return WorkerSettings()
 
 
 def _account_row(account_id: str) -> Any:

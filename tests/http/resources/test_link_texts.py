@@ -73,7 +73,7 @@ async def test_change_of_texts_causes_no_sync(world):
     assert await version_of(world, account) == version
     stored = await world.store.read(links.get_link(user.id, link["id"]))
     [plain], [with_texts] = (
-        rows_of([], [each], None, account.retention, version)
+        rows_of([], [each], None, account.settings, version)
         for each in (stored, replace(stored, title="x", tags=("x",)))
     )
     assert plain == with_texts

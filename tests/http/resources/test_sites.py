@@ -12,7 +12,7 @@ import trio
 
 from svc.api.cursors import cursor_of
 from svc.clock import day_of
-from svc.model import Retention
+from svc.model import WorkerSettings
 from svc.store import accounts, sites, states, syncs, totals
 from svc.worker.config_rows import rows_of
 from svc.worker.pushed import PushedPart
@@ -309,7 +309,7 @@ async def test_visitors_to_exclude_are_limited_to_the_largest_lists(world):
     assert {name: site[name] for name in largest} == largest
     stored = await world.store.read(sites.get_site(user.id, site["id"]))
     without = replace(stored, excluded_networks=(), excluded_countries=(), excluded_asns=())
-    [row], [small] = (rows_of([one], [], None, Retention(), 0) for one in (stored, without))
+    [row], [small] = (rows_of([one], [], None, WorkerSettings(), 0) for one in (stored, without))
     assert len(row.body or "") - len(small.body or "") < 2_000
 
 

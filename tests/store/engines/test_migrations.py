@@ -67,6 +67,7 @@ DIGESTS = {
     "0025-deleted-links.sql": "7474505e0d32ade641f2112ede9631980550625e39b6c13ca70a18309335744d",
     "0026-link-periods.sql": "56437d84268f699f63e1c32e402100c58525f4dd6ce0b1c43d07d670efb3cef0",
     "0027-link-targets-until.sql": "7376d4bd2acdf8017df1e6fa8dc1c17116150fd25038f9c0545067dee5cb73b8",
+    "0028-settings-version.sql": "4adf144da27393eff2eaac6ce4c6b5f12a8e606ad43fbf42ed328d220e8e21db",
 }
 
 # Tables of released schemas whose rows a migration moved to other tables. Other tests cover these migrations.
@@ -355,7 +356,7 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
             assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
         # Workers keep days and months for the same time as before the migration, so they need no configuration row for
         # the retention.
-        days = await store.read(_one("select distinct days_kept, months_kept, days_kept_version from accounts"))
+        days = await store.read(_one("select distinct days_kept, months_kept, settings_version from accounts"))
         assert [tuple(row.values()) for row in days] == [(35, None, 0)]
         # Existing users have not chosen a language, and queued emails have no language.
         for table in ("users", "outbox"):

@@ -167,7 +167,8 @@ const account = {
       shorter_month_retention: "Weniger Monate aufbewahren",
     },
     choose: "Cloudflare-Tarif",
-    chooseHint: "Cloudflare nennt dem Dienst Ihren Tarif nicht. Wählen Sie ihn hier aus.",
+    chooseHint:
+      "Cloudflare nennt dem Dienst Ihren Tarif nicht. Wählen Sie ihn hier aus. Wählen Sie Paid nur, wenn das Konto einen kostenpflichtigen Workers-Tarif hat. Sonst kann der Worker das Tageslimit des kostenlosen Tarifs überschreiten, und Aufrufe gehen verloren.",
     free: "Free",
     paid: "Paid",
     asked: (ago) => `Abgefragt ${ago}.`,

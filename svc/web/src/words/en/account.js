@@ -156,7 +156,8 @@ export default {
       "Only the database is near or over its limit. Keep breakdowns for fewer months to make the database smaller.",
     keepFewer: { shorter_hourly_retention: "Keep fewer days", shorter_month_retention: "Keep fewer months" },
     choose: "Cloudflare plan",
-    chooseHint: "Cloudflare does not report your plan, so select it here.",
+    chooseHint:
+      "Cloudflare does not report your plan, so select it here. Select Paid only if the account has a paid Workers plan. Otherwise, the Worker can exceed the free plan's daily limit, and views are lost.",
     free: "Free",
     paid: "Paid",
     asked: (/** @type {string} */ ago) => `Checked ${ago}.`,
