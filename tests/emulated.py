@@ -50,7 +50,10 @@ async def _started(command: list[str]) -> tuple[trio.Process | Fork, bytes]:
 
 @asynccontextmanager
 async def fresh(running: Running) -> AsyncIterator[Emulator]:
-    """Reset the emulator: default behavior, no accounts, no faults, no logs. Yield the client for its control API."""
+    """Reset the emulator: default behavior, real time, no accounts, no faults, no logs.
+
+    Yield the client for its control API.
+    """
     ready, pid = running
     async with local_client(timeout=30) as client:
         emulator = Emulator(ready, client, pid)

@@ -100,7 +100,10 @@ class Emulator:
         return str(response["zone_id"])
 
     async def reset(self, **settings: float | str) -> None:
-        """Delete all accounts, faults and logs, and set the failure settings: see control.FailureSettingsCall."""
+        """Delete all accounts, faults and logs, and set the real time and these failure settings.
+
+        `settings`: see control.FailureSettingsCall.
+        """
         await self.call("POST", "/reset", settings)
 
     async def delete_zone(self, account_id: str, name: str) -> None:

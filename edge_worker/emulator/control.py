@@ -478,7 +478,10 @@ async def set_failure_settings() -> Response:
 
 @routes.post("/reset")
 async def reset() -> Response:
-    """Delete all accounts, faults and logs, and set the failure settings. Running Workers stop at the next upload."""
+    """Delete all accounts, faults and logs, and set the failure settings and the real time.
+
+    Running Workers stop at the next upload.
+    """
     call, here = await read(FailureSettingsCall), platform()
     _set_failure_settings(here, call)
     databases = [uuid for account in here.world.accounts.values() for uuid in account.databases]
@@ -486,6 +489,7 @@ async def reset() -> Response:
         here.world.accounts, here.windows, here.uploads, here.cron_runs, here.requests, here.egress, here.faults,
     ):  # fmt: skip
         emptied.clear()
+    here.world.offset_s = 0
     here.runtime.watch_d1 = False
     await here.runtime.update()
     for database in databases:

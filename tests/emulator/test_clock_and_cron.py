@@ -33,6 +33,17 @@ async def test_clock_moves_for_scripts_immediately_and_after_an_upload(emulator:
     assert 0 <= back - began < 20_000
 
 
+async def test_reset_restores_the_real_time(emulator: Emulator) -> None:
+    async def now() -> int:
+        customer = await emulator.create_account()
+        return int((await emulator.account(customer.account_id))["created_at"])
+
+    await emulator.clock(3 * DAY_S)
+    moved = await now()
+    await emulator.reset()
+    assert moved - await now() > DAY_S * 1000
+
+
 async def test_date_behaves_normally(emulator: Emulator, api: Api) -> None:
     code = """export default { fetch() {
       class Mine extends Date {}
