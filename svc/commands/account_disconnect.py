@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from svc import remaining_resource
 from svc.addresses import LONGEST_EMAIL
 from svc.commands.arguments import add_command
 from svc.commands.confirmation import confirms
@@ -35,7 +36,7 @@ _CHECKED = 1_000
 
 _WAITS: Mapping[WaitReason, str] = {
     "unreachable": "Cloudflare does not respond",
-    "daily_limit": "the account has used up today's free quota of database rows",
+    "daily_limit": remaining_resource.ENGLISH.whys["daily_limit"],
     "operation_in_progress": "another operation is running",
     "internal": "the service failed; its log has the details",
 }

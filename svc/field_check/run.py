@@ -142,6 +142,7 @@ class _Run:
         self.trace = Trace(f"svc-field-check-{secrets.token_hex(4)}")
         self.working: Access | None = None
         self.working_token = SecretStr("")
+        self.working_expires_at = 0
         self.database_id = ""
 
     async def run_all(self) -> None:
@@ -166,6 +167,7 @@ class _Run:
         if not await self._make_working_token():
             return
         await self._ask_age()
+        await self._ask_expiry()
         await self._ask_permission()
         await self._ask_foreign_zone()
         await self._ask_subdomain()
@@ -209,6 +211,7 @@ class _Run:
         self.found.record("0.1", "with all permissions" if same else "with fewer permissions")
         self.found.record("job token", "yes" if same else "no")
         self.working_token = made.value
+        self.working_expires_at = made.expires_at
         self.working = self._access(made).settling(SETTLING_S)
         return same
 
@@ -236,6 +239,14 @@ class _Run:
             await trio.sleep(_POLL_S)
         detail = f"after {waited_s:.1f} s" + (f", before that {', '.join(sorted(set(refusals)))}" if refusals else "")
         self.found.record("0.5 age", "within a minute", detail)
+
+    async def _ask_expiry(self) -> None:
+        self.show("read the expiry of the working token (0.12)")
+        status = await tokens.verify(self._works())
+        if status.expires_at is None:
+            self.found.record("0.12", "not reported")
+        else:
+            self.found.record("0.12", "readable" if status.expires_at == self.working_expires_at else "another time")
 
     async def _ask_permission(self) -> None:
         self.show("list the databases with a token that lacks the D1 permission (0.5)")

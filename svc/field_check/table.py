@@ -98,6 +98,11 @@ QUESTIONS: dict[str, Question] = {
         "the import of page views from Web Analytics",
         ("readable",),
     ),
+    "0.12": Question(
+        "Can the working token read its own expiry?",
+        "the warning before the token expires",
+        ("readable",),
+    ),
     "job token": Question("Does the working token have the requested permissions?", "connecting", ("yes",)),
     "job worker": Question(
         "Are database, Worker and cron trigger created, and workers.dev disabled?", "installing", ("yes",)

@@ -35,7 +35,7 @@ ROUTES = "/zones/*/workers/routes"
 DATABASES = "*/d1/database"
 # The number of lines that the command prints before the table if the account has a zone and the run does not use up the
 # day's quota.
-STEPS = 19
+STEPS = 20
 # The steps at which the process is killed. `make test` uses a random sample.
 KILLED_AT = range(1, STEPS + 1) if EVERYTHING else sorted(random.Random(SEED).sample(range(1, STEPS + 1), 3))
 
