@@ -53,6 +53,8 @@ _WAITING_LONGEST = "edge_worker/test/"
 # Only two processes run the tests in this folder. In each process, these tests share a browser and two services. They
 # run without other tests in between, because the process closes the browser before any other test.
 _BROWSER, _WITH_BROWSER = "tests/web/", 2
+# `make test-all` multiplies the time limits of all tests by this number, because tests with all cases take longer.
+_MORE_TIME = 4
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -85,6 +87,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         ordered += [*first, *shown, *spread(between, working[:part])]
         del browser[: len(shown)], working[:part]
     items[:] = ordered
+    for item in items if EVERYTHING else ():
+        marker = item.get_closest_marker("timeout")
+        limit_s = float(marker.args[0] if marker else item.config.getini("timeout"))
+        item.add_marker(pytest.mark.timeout(_MORE_TIME * limit_s), append=False)
 
 
 def spread(few: Sequence[T], many: Sequence[T]) -> Iterator[T]:

@@ -22,35 +22,33 @@ from tests.journeys.mortal import open_mortal_service
 pytestmark = pytest.mark.timeout(1_800)
 
 _PATIENCE_S = 5
+
+
+def _drawn() -> list[tuple[Operation, str]]:
+    """Return the operations and the failures of their calls in `make test`. Each operation and each failure occurs."""
+    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
+    names = itertools.cycle(chance.sample(sorted(FAULTS), len(FAULTS)))
+    operations = itertools.cycle(chance.sample(OPERATIONS, len(OPERATIONS)))
+    return list(itertools.islice(zip(operations, names, strict=True), max(len(FAULTS), len(OPERATIONS))))
+
+
 # In `make test`, all operations share one platform and one store.
-_WALKS = [[operation] for operation in OPERATIONS] if EVERYTHING else [OPERATIONS]
+_EVERY = [[(operation, name)] for operation in OPERATIONS for name in sorted(FAULTS)]
+_WALKS = {f"{walk[0][0].name}-{walk[0][1]}": walk for walk in _EVERY} if EVERYTHING else {"some": _drawn()}
 
 
 @pytest.mark.rule("A7", "A12", "A20")
-@pytest.mark.parametrize("operations", _WALKS, ids=lambda walk: walk[0].name if EVERYTHING else "some")
-async def test_failure_of_any_call_can_be_recovered(world: World, operations: Sequence[Operation]) -> None:
-    chance = random.Random(SEED)  # seeded, so that a run can be reproduced; it is not used for secrets
+@pytest.mark.parametrize("walk", _WALKS.values(), ids=_WALKS)
+async def test_failure_of_any_call_can_be_recovered(world: World, walk: Sequence[tuple[Operation, str]]) -> None:
+    chance = random.Random(SEED)
     async with open_mortal_service(world.folder, {**world.settings, "SVC_EDGE_TIMEOUT_S": "2"}) as service:
         service.headers = world.headers
-        drawn = _drawn(chance)
-        for operation in operations:
-            for name in sorted(FAULTS) if EVERYTHING else drawn[operation.name]:
-                calls = Draws(chance, operation.calls)
-                for call in calls:
-                    print(f"{operation.name}, {name} at call {call}")
-                    calls.existed = await _fails_call(world, service, operation, name, call)
+        for operation, name in walk:
+            calls = Draws(chance, operation.calls)
+            for call in calls:
+                print(f"{operation.name}, {name} at call {call}")
+                calls.existed = await _fails_call(world, service, operation, name, call)
     world.check_secrets()
-
-
-def _drawn(chance: random.Random) -> dict[str, list[str]]:
-    """Return the kinds of failures for each operation in `make test`. Each operation and each kind occurs."""
-    count = max(len(FAULTS), len(OPERATIONS))
-    names = itertools.cycle(chance.sample(sorted(FAULTS), len(FAULTS)))
-    operations = itertools.cycle(chance.sample(OPERATIONS, len(OPERATIONS)))
-    drawn: dict[str, list[str]] = {operation.name: [] for operation in OPERATIONS}
-    for operation, name in itertools.islice(zip(operations, names, strict=True), count):
-        drawn[operation.name].append(name)
-    return drawn
 
 
 async def _fails_call(world: World, service: Service, operation: Operation, name: str, call: int) -> bool:
