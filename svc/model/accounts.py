@@ -128,6 +128,10 @@ class Account:
     link_host: LinkHost | None
     created_at: int
 
+    def token_expired_at(self, now: int) -> int | None:
+        """Return the stored expiry of the working token if it has passed, otherwise None (all times in epoch ms)."""
+        return None if self.token_expires_at is None or now < self.token_expires_at else self.token_expires_at
+
     @property
     def suggestion(self) -> Suggestion | None:
         """The setting to change so that the database becomes smaller; None if the advice does not suggest this.

@@ -23,7 +23,7 @@ from svc.actors.checks import (
     schedule,
     worker_database,
     working_token,
-)  # fmt: skip
+)
 from svc.actors.checks.account_state import STATE_AFTER
 from svc.actors.checks.findings import Finding
 from svc.actors.sync import configuration, routes

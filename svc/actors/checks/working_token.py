@@ -38,8 +38,9 @@ async def check(context: Context, access: Access, account: Account) -> list[Find
     try:
         status = await tokens.verify(access)
     except EdgeRefused as error:
-        if account.token_expires_at is not None and context.clock() >= account.token_expires_at:
-            return [Finding("token_expired", "revoked", {"at": iso(account.token_expires_at)})]
+        expired_at = account.token_expired_at(context.clock())
+        if expired_at is not None:
+            return [_expired(expired_at)]
         return [findings.refused("token", "is accepted", error)]
     if account.token_refused_at is not None:
         await context.store.run(account_health.token_accepted(account.id))
@@ -48,10 +49,14 @@ async def check(context: Context, access: Access, account: Account) -> list[Find
         now = context.clock()
         await context.store.run(working_tokens.set_expiry(account.id, account.token_id, expires_at, now))
     if status.status == "expired":
-        return [Finding("token_expired", "revoked", {"at": iso(expires_at)})]
+        return [_expired(expires_at)]
     if status.status != "active":
         return [Finding("token_inactive", "revoked", {"status": status.status})]
     return []
+
+
+def _expired(at: int) -> Finding:
+    return Finding("token_expired", "revoked", {"at": iso(at)})
 
 
 async def confirm_refusal(context: Context, account: Account, note: ErrorNote) -> ErrorNote:

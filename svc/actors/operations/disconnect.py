@@ -286,7 +286,7 @@ class _Removal:
         try:
             status = await tokens.verify(access)
         except EdgeRefused as error:
-            if account.token_expires_at is not None and self.context.clock() >= account.token_expires_at:
+            if account.token_expired_at(self.context.clock()) is not None:
                 self.revoke_token = None
                 raise EdgeRefused("revoked", "The working token has expired.") from error
             # Cloudflare sometimes refuses valid tokens, so the token counts as invalid only after an hour of refusals.

@@ -9,7 +9,7 @@ from svc.clock import DAY_MS, iso
 from svc.config import TimingConfig
 from svc.store import account_health, account_schedule, working_tokens
 from svc.store.tx import sql
-from tests.actors.checks.test_health_check import CustomerApi
+from tests.actors.checks.test_health_check import CustomerApi, check
 from tests.store.direct_changes import set_account_state
 
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
@@ -36,10 +36,9 @@ def ends_at(account_id, at):
     yield sql("update accounts set token_expires_at = $2 where id = $1", account_id, at)
 
 
-async def check(service):
+async def shown_after_check(service):
     """Request a health check, and return the account as the API shows it afterwards."""
-    response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
-    assert response.status == 200, response.raw
+    await check(service)
     await service.idle()
     return await service.shown()
 
@@ -138,16 +137,16 @@ async def test_health_check_reads_a_changed_expiry(service):
     customer_api = CustomerApi(service)
     soon_at = service.clock() // 1000 * 1000 + 10 * DAY_MS
     await customer_api.edit_token(expires_on=iso(soon_at))
-    shown = await check(service)
+    shown = await shown_after_check(service)
     assert (shown["error"], shown["token"]["expires_at"]) == ({"warnings": ["token_expires_soon"]}, iso(soon_at))
 
     later_at = soon_at + DAY_MS
     await customer_api.edit_token(expires_on=iso(later_at))
-    shown = await check(service)
+    shown = await shown_after_check(service)
     assert (shown["error"], shown["token"]["expires_at"]) == ({"warnings": ["token_expires_soon"]}, iso(later_at))
 
     await customer_api.edit_token(expires_on=None)
-    shown = await check(service)
+    shown = await shown_after_check(service)
     assert (shown["state"], shown["error"]) == ("ready", None)
     assert shown["token"] == {"name": account.token_name, "expires_at": "9999-12-31T23:59:59.000Z"}
 
@@ -156,9 +155,9 @@ async def test_health_check_reads_a_changed_expiry(service):
 async def test_account_recovers_if_the_user_extends_an_expired_token(service):
     account = await installed(service)
     await CustomerApi(service).expire_token()
-    assert (await check(service))["state"] == "revoked"
+    assert (await shown_after_check(service))["state"] == "revoked"
     await CustomerApi(service).edit_token(expires_on=iso(service.clock() + 100 * DAY_MS))
-    shown = await check(service)
+    shown = await shown_after_check(service)
     assert (shown["state"], shown["error"]) == ("ready", None)
     assert (await service.account()).token_id == account.token_id
 

@@ -11,6 +11,7 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually
 from svc.actors.duty import Timers
 from svc.actors.sync import routes
+from tests.actors.checks.test_health_check import check
 from tests.actors.test_due import nothing_to_sync
 
 SERVER = {"name": "blog", "proxied": True}  # by default, the record's content is a public IP address
@@ -109,12 +110,6 @@ async def site_with_warnings(service, state, *expected):
         return site if found == (state, None, list(expected)) else None
 
     return await eventually(poll)
-
-
-async def check(service):
-    response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
-    assert response.status == 200, response.raw
-    return response.body["findings"]
 
 
 @pytest.mark.rule("S1", "S3")
