@@ -108,6 +108,20 @@ def cancel_change(user_id: int, now: int) -> Tx[None]:
         yield UNCHANGED
 
 
+def end_requests(user_id: int, *, but: str | None = None) -> Tx[None]:
+    """End the pending changes, except those that this session requested.
+
+    Use this after the user sets a new password, because whoever knew the previous one may have requested the change.
+    The links in the emails to the old address stay valid.
+    """
+    yield sql(
+        "update email_changes set expires_at = created_at"
+        " where user_id = $1 and confirmed_at is null and session_id <> $2",
+        user_id,
+        but or "",
+    )
+
+
 def add_token(change_id: str, purpose: Purpose, digest: str) -> Tx[None]:
     """Store the token for a link in an email. Tokens in earlier emails about the same change stay valid."""
     yield sql(

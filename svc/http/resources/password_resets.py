@@ -17,7 +17,7 @@ from svc.http.serving.cookies import DEVICE_COOKIE, Cookies
 from svc.http.serving.responses import to_response
 from svc.ids import digest, new_secret
 from svc.security.password_policy import password_problem_for_user
-from svc.store import devices, outbox, users
+from svc.store import devices, email_changes, outbox, users
 
 if TYPE_CHECKING:
     from quart import Response
@@ -88,6 +88,7 @@ def _reset_password(
         fault = password_problem_for_user(user.email, chosen)
         if fault is not None:
             raise Invalid([Issue("password", fault, "weak_password")])
+        yield from email_changes.end_requests(user.id)
         yield from devices.remember_device(user.id, device, now)
         yield from outbox.post_password_changed(user, now, language)
     return user

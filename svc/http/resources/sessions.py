@@ -11,7 +11,7 @@ from svc.errors import Forbidden, Invalid, Issue, NotFound
 from svc.http.serving.cookies import SIGNED_OUT
 from svc.limits import SlidingLimit
 from svc.security.password_policy import password_problem_for_user
-from svc.store import devices, outbox, sessions, users
+from svc.store import devices, email_changes, outbox, sessions, users
 
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery
@@ -96,6 +96,7 @@ def _change_password(user_id: int, session_id: str, verified: str, new_hash: str
     yield from users.set_password_hash(user_id, new_hash)
     yield from devices.forget_devices(user_id, but=(yield from sessions.device_of(session_id)))
     yield from sessions.end_sessions(user_id, but=session_id)
+    yield from email_changes.end_requests(user_id, but=session_id)
 
 
 def _with_notice(change: Tx[None], user: User, now: int, language: Language | None) -> Tx[None]:

@@ -285,6 +285,36 @@ async def test_change_cannot_be_reverted_after_a_week(world):
     assert (await sign_in(world, address=NEW)).status == 200
 
 
+async def test_new_password_ends_a_change_that_another_session_requested(world):
+    thief = await a_session(world)
+    to_confirm, to_revert = await requested(world, thief)
+    owner = bearer_of(await sign_in(world))
+    passwords = {"old": PASSWORD, "new": NEXT_PASSWORD}
+    assert (await world.call("POST", "/v1/me/password", passwords, headers=owner)).status == 200
+    assert await pending(world, owner) is None
+    assert (await use(world, to_confirm)).code == "invalid_request"
+    assert await address_of(world, owner) == EMAIL
+    assert (await revert(world, to_revert, "a third password of mine")).status == 200
+
+
+async def test_new_password_keeps_a_change_that_the_same_session_requested(world):
+    session = await a_session(world)
+    to_confirm, _ = await requested(world, session)
+    passwords = {"old": PASSWORD, "new": NEXT_PASSWORD}
+    assert (await world.call("POST", "/v1/me/password", passwords, headers=session)).status == 200
+    assert (await use(world, to_confirm)).status == 200
+    assert await address_of(world, session) == NEW
+
+
+async def test_password_reset_ends_a_requested_change(world):
+    to_confirm, _ = await requested(world, await a_session(world))
+    await world.call("POST", "/auth/password-reset", {"email": EMAIL})
+    reset = {"token": await token_of(world, "reset"), "password": NEXT_PASSWORD}
+    assert (await world.call("POST", "/auth/password-reset/confirm", reset)).status == 200
+    assert (await use(world, to_confirm)).code == "invalid_request"
+    assert await address_of(world, bearer_of(await sign_in(world, NEXT_PASSWORD))) == EMAIL
+
+
 async def test_disabled_user_cannot_confirm(world):
     session = await a_session(world)
     token, _ = await requested(world, session)
