@@ -112,14 +112,16 @@ def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[T
     ]
 
 
-def known_targets(target_ids: Sequence[str]) -> Tx[set[str]]:
-    """Return the ids that belong to a site or link in this service, including deleted sites and links."""
+def known_targets(user_id: int, target_ids: Sequence[str]) -> Tx[set[str]]:
+    """Return the ids that belong to a site or link of the user, including deleted sites and links."""
     known: set[str] = set()
     for first in range(0, len(target_ids), 1_000):
         ids = target_ids[first : first + 1_000]
-        listed = placeholders(len(ids))
+        listed = placeholders(len(ids), first=2)
         rows = yield sql(
-            f"select id from sites where id in ({listed}) union all select id from links where id in ({listed})",  # noqa: S608  # placeholders only
+            f"select id from sites where user_id = $1 and id in ({listed})"  # noqa: S608  # placeholders only
+            f" union all select id from links where user_id = $1 and id in ({listed})",
+            user_id,
             *ids,
         )
         known.update(row["id"] for row in rows)

@@ -151,11 +151,12 @@ def import_target(
     """Import the days that the file has under this target's name. Without `apply`, only compare them with the store.
 
     A file can have days of several targets with the same name, such as a site in two accounts. Days of another target
-    that exists in this service are skipped, because they are stored for that target. `days_of`: the days by the
+    of the same user are skipped, because they are stored for that target. `days_of`: the days by the
     target's id in the file ("" without ids). `estimates`: the days whose counts are estimates. Raises NotFound if the
     account is no longer connected.
     """
-    known = yield from known_targets([target_id for target_id in days_of if target_id not in {"", target.id}])
+    others = [target_id for target_id in days_of if target_id not in {"", target.id}]
+    known = yield from known_targets(target.user_id, others)
     days: dict[int, Counts] = {}
     for of_target, of_file in days_of.items():
         for day, counts in () if of_target in known else of_file.items():

@@ -144,6 +144,14 @@ async def test_days_of_several_sites_with_one_host_are_summed(store, account, si
     assert lines[-1] == "  3 targets in the file have this name; their daily totals were added up"
 
 
+async def test_days_of_a_site_of_another_user_are_added(store, account, site, run_import):
+    """The site may have moved from a Cloudflare account that the other user connected earlier."""
+    foreign = await store.run(a_site(await store.run(an_account())))
+    [done] = (await run_import(OWN + own_row(account, HOST, 3, 5, target=foreign))).done
+    assert await days_of(store, site) == {day(3): 5}
+    assert (done.compared.added, done.elsewhere) == ((TODAY - 3,), 0)
+
+
 async def test_ambiguous_target_stops_import_before_any_write(store, account, site, run_import):
     own = OWN + own_row(account, HOST, 1, 5)
     plain = f"day,views\n{day(1)},5\n"
