@@ -78,7 +78,7 @@ class ImportedTotals(ResponseBody):
     breakdown_months: Count = Field(
         description="The number of months whose breakdowns were imported, or would be imported. This number includes"
         " only months before the month in which the site was added, and only months that the account's `months_kept`"
-        " covers."
+        " covers. Unless `replace` is true, it excludes months with days that are counted in `different`."
     )
     unchanged: Count = Field(description="The number of days that already had the same numbers from an earlier import.")
     different: Count = Field(

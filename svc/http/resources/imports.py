@@ -24,6 +24,8 @@ from svc.store.tx import UNCHANGED
 from svc.worker.imported_months import encode_month
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from svc.actors.requests.web_analytics import WebViews
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
@@ -59,8 +61,23 @@ class Imports:
         if body.file is not None:
             uploaded = await self._read(body.file, body.website, target)
             rows: dict[int, str] = {}
-            if body.breakdowns:  # use a thread, because each month takes up to 3 ms of CPU time
-                rows = await trio.to_thread.run_sync(self._month_rows, uploaded, site, account, limiter=self._reading)
+            if body.breakdowns and uploaded.months:
+                kept: set[int] = set()
+                if not body.replace:
+                    stored = await self._context.store.read(
+                        import_target(
+                            target,
+                            uploaded.days_of,
+                            estimates=uploaded.estimates,
+                            replace=False,
+                            apply=False,
+                            now=self._context.clock(),
+                        )
+                    )
+                    kept = {month_of(day) for day in stored.compared.other}
+                make_rows = partial(self._month_rows, uploaded, site, account, kept)
+                # Use a thread, because each month takes up to 3 ms of CPU time.
+                rows = await trio.to_thread.run_sync(make_rows, limiter=self._reading)
             if rows and not body.dry_run:
                 # These rows are written first, because they can be written again if the import is repeated.
                 store_months = partial(imported_months.write, self._context, account.id, site.id, rows)
@@ -92,10 +109,11 @@ class Imports:
         except CannotWrite as error:
             raise StoreUnavailable("The service cannot write temporary files.") from error
 
-    def _month_rows(self, uploaded: Uploaded, site: Site, account: Account) -> dict[int, str]:
+    def _month_rows(self, uploaded: Uploaded, site: Site, account: Account, kept: Set[int]) -> dict[int, str]:
         """Return the rows of the months whose breakdowns are imported, by month.
 
-        The month in which the site was added is left out, because the Worker adds up this month itself.
+        The month in which the site was added is left out, because the Worker adds up this month itself. `kept`: the
+        months that keep the numbers of an earlier import for some of their days, and therefore also its breakdowns.
         """
         end = month_of(day_of(site.created_at))
         first = imported_months.first_kept(account, day_of(self._context.clock())) or 0
@@ -103,7 +121,7 @@ class Imports:
         rows: dict[int, str] = {}
         for month, lists in uploaded.months.items():
             in_month = [day for day in range(first_day_of(month), first_day_of(month + 1)) if day in days]
-            if in_month and first <= month < end:
+            if in_month and first <= month < end and month not in kept:
                 total = sum((days[day] for day in in_month), Counts())
                 rows[month] = encode_month(in_month[0], total, lists, self._context.bundle.site_month)
         return rows

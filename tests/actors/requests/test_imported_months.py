@@ -102,6 +102,18 @@ async def test_repeated_import_writes_the_same_rows_and_can_correct_them(service
     assert [row["pages"] for row in (await rows(service)).values()] == [{"/b": 5}]
 
 
+async def test_month_keeps_its_breakdowns_if_its_days_are_not_replaced(service, site):
+    first, later = months_ago(service, 3), months_ago(service, 2)
+    await imported(service, site, file=export({first: ("/a", 5)}))
+    other = export({first: ("/b", 9), later: ("/b", 4)})
+    for options in ({"dry_run": True}, {}):
+        result = await imported(service, site, file=other, **options)
+        assert (result["added"], result["different"], result["breakdown_months"]) == (1, 1, 1)
+    assert [row["pages"] for row in (await rows(service)).values()] == [{"/a": 5}, {"/b": 4}]
+    assert (await imported(service, site, file=other, replace=True))["breakdown_months"] == 2
+    assert [row["pages"] for row in (await rows(service)).values()] == [{"/b": 9}, {"/b": 4}]
+
+
 async def test_name_that_resembles_an_attack_is_imported(service, site):
     first = months_ago(service, 1)
     page = "/etc/passwd/../../../<script>"
