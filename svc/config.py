@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from svc import addresses
+from svc.clock import DAY_MS, day_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -353,6 +354,10 @@ class TimingConfig(_Section):
     hours_kept_days: HourDays = 40
     drain_s: Seconds = 10
     crash_backoff_s: Seconds = 1
+
+    def hours_from(self, now: int) -> int:
+        """Return the first day whose hours are all stored. Some hours of the day before may already be deleted."""
+        return day_of(now - int(self.hours_kept_days * DAY_MS)) + 1
 
 
 class Config(_Section):

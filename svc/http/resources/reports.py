@@ -48,7 +48,7 @@ class Reports:
         self._store = deps.context.store
         self._supervisor = deps.supervisor
         self._clock = deps.context.clock
-        self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
+        self._timing = deps.context.config.timing
         endpoints.read(api.SITE, self.site)
         endpoints.read(api.FIRST_VIEW, self.first_view)
         endpoints.read(api.LINK, self.link)
@@ -126,8 +126,7 @@ class Reports:
     ) -> Asked:
         """Return the days of a report with their stored counts. Raises the errors of `asked_report`."""
         now = self._clock()
-        # Some hours of the day before `hours_from` may already have been deleted.
-        hours_from = day_of(now - self._hours_kept_ms) + 1
+        hours_from = self._timing.hours_from(now)
         return await self._store.read(asked_report(read.query, target_id, account, created_at, now, hours_from))
 
     async def _live(

@@ -19,7 +19,6 @@ from svc.actors.requests.live_reads import Unavailable
 from svc.api import shared as api
 from svc.api.endpoint import ID_PREFIXES
 from svc.api.reports import Counts
-from svc.clock import DAY_MS, day_of
 from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError, StoreUnavailable, Unauthorized
 from svc.http.resources import badge
 from svc.http.resources.report import site_report
@@ -66,7 +65,7 @@ class SharedPages:
         self._web = deps.web
         self._supervisor = deps.supervisor
         self._passwords = passwords
-        self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
+        self._timing = deps.context.config.timing
         self._lookups = ShareLookups(self._store, self._clock)
         self._list_reads = SlidingLimit(1, window_s=LISTS_S)  # by share, target and days
         self._user_reads = SlidingLimit(LIST_READS_PER_MINUTE)  # by user id
@@ -111,7 +110,8 @@ class SharedPages:
             found = await self._with_site(found, read.part_id)
         query = _allowed(read.query, share)
         if isinstance(found.target, Account):
-            shown = await self._store.read(_account_report(found, query, self._clock(), self._hours_from()))
+            now = self._clock()
+            shown = await self._store.read(_account_report(found, query, now, self._timing.hours_from(now)))
         else:
             shown = await self._target_report(found, found.target, query)
         return Response(shown.to_bytes(), headers=_NO_INDEX, content_type="application/json")
@@ -165,7 +165,8 @@ class SharedPages:
         """Return the number of views that a badge shows. Raises Invalid if the share does not offer the period."""
         given = {} if asked.period is None else {"period": asked.period}
         query = _allowed(api.SharedReportQuery.model_validate(given), found.share)
-        return await self._store.read(_views(found, query, self._clock(), self._hours_from()))
+        now = self._clock()
+        return await self._store.read(_views(found, query, now, self._timing.hours_from(now)))
 
     async def _find(self, secret: str, request: RequestInfo) -> AvailableShare:
         """Return the share with this secret.
@@ -199,8 +200,10 @@ class SharedPages:
         """Return the report of a site or link, with totals from the store. Raises Invalid."""
         if not query.is_extended:  # a query with `by` also gets the fields that the specification does not have
             query = query.model_copy(update={"by": "hour" if query.period == "today" else "day"})
+        now = self._clock()
+        hours_from = self._timing.hours_from(now)
         asked = await self._store.read(
-            asked_report(query, target.id, found.account, target.created_at, self._clock(), self._hours_from())
+            asked_report(query, target.id, found.account, target.created_at, now, hours_from)
         )
         lists = await self._lists(found, asked)
         report = site_report(asked.span, asked.stored, lists.live, lists.unavailable, query.limit, asked.compared)
@@ -239,10 +242,6 @@ class SharedPages:
         else:
             waits_s.append(own.reset_s)
         return _Lists(unavailable=live.reason, again_at=now + 1000 * max(waits_s, default=60))
-
-    def _hours_from(self) -> int:
-        """Return the first day whose hours are all stored."""
-        return day_of(self._clock() - self._hours_kept_ms) + 1
 
     def _is_signed_in(self, share: Share, authorization: str | None) -> bool:
         try:

@@ -30,7 +30,7 @@ class Tags:
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
-        self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
+        self._timing = deps.context.config.timing
         endpoints.read(api.LIST, self.list)
         endpoints.read(api.REPORT, self.report)
 
@@ -56,7 +56,7 @@ class Tags:
         """
         which = LinkFilter(read.caller.user.id, edge_accounts=read.caller.edge_accounts, tag=read.id)
         now = self._clock()
-        hours_from = day_of(now - self._hours_kept_ms) + 1
+        hours_from = self._timing.hours_from(now)
         return api.OneTagReport(report=await self._store.read(_report(which, read.id, read.query, now, hours_from)))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from svc.api import totals as api
 from svc.api.endpoint import JSON_TYPE
-from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
+from svc.clock import DAY_MS, HOUR_MS, day_text, iso
 from svc.errors import Invalid, Issue
 from svc.http.serving.responses import Streamed, accepted
 from svc.http.serving.visible import readable_link, readable_site
@@ -28,7 +28,7 @@ class Totals:
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
-        self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
+        self._timing = deps.context.config.timing
         endpoints.read(api.SITE, self.site)
         endpoints.read(api.LINK, self.link)
 
@@ -58,8 +58,8 @@ class Totals:
         Raises Invalid if the hours of a day are no longer stored, or if `to` is before `from`.
         """
         earliest = FIRST_DAY
-        if query.by == "hour":  # some hours of the day before `earliest` may be deleted
-            earliest = day_of(self._clock() - self._hours_kept_ms) + 1
+        if query.by == "hour":
+            earliest = self._timing.hours_from(self._clock())
         first = earliest if query.from_ is None else query.from_
         last = LAST_DAY if query.to is None else query.to
         for name, day in (("from", first), ("to", last)):
