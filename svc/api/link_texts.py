@@ -40,12 +40,18 @@ def parse_tag(value: str) -> str:
     """Return the normalized tag. Raises Wrong if the tag is not valid."""
     if not value:
         raise Wrong("must not be empty", "too_short", 1)
+    if len(value) > MAX_TAG_CHARS:  # checked first, because the pattern takes quadratic time
+        raise _too_long()
     if re.fullmatch(TAG_PATTERN, value) is None or value.endswith("\n"):
         raise Wrong("must have a letter, digit or symbol, and no commas, slashes or control characters", "wrong_form")
     tag = link_texts.normalize_tag(value)
     if len(tag) > MAX_TAG_CHARS:
-        raise Wrong(f"must have at most {MAX_TAG_CHARS} characters", "too_long", MAX_TAG_CHARS)
+        raise _too_long()
     return tag
+
+
+def _too_long() -> Wrong:
+    return Wrong(f"must have at most {MAX_TAG_CHARS} characters", "too_long", MAX_TAG_CHARS)
 
 
 def _tags(values: tuple[str, ...]) -> tuple[str, ...]:

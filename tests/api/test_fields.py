@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edge_worker.tools.node import node_command
 from svc.api import fields
+from svc.api.link_texts import parse_tag
 from svc.api.links import NewLink
 from svc.api.shape import parse_body
 from svc.errors import Invalid
@@ -281,3 +282,9 @@ def test_excluded_path_is_encoded_as_by_a_browser():
     wanted = [read[0].removeprefix(origin) for read in parsed_by_node([origin + text for text in pasted])]
     assert kept == wanted
     assert all(matches_published(PATH, text) and PATH.validate_python(text) == text for text in kept)
+
+
+def test_long_tag_is_refused_before_the_slower_check_of_its_characters():
+    with pytest.raises(fields.Wrong) as refused:
+        parse_tag("a" * 20_000 + ",")
+    assert refused.value.code == "too_long"
