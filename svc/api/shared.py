@@ -170,7 +170,7 @@ SIGN_IN = Endpoint(
     addition=True,
     action="nothing",
     summary="Get a token for a share with a password",
-    description="The token expires after 12 hours, or when the password of the share is changed. The number of wrong"
+    description="The token expires after 12 hours, or when the password of the share is changed. The number of"
     f" passwords per network is limited. {_WRONG}",
     access="anybody",
     body=SharePassword,

@@ -1,7 +1,8 @@
 """Password checks: at sign-in, and before actions that require more than a session.
 
-All wrong passwords are counted here. Each attempt is counted before the check, so that parallel attempts cannot exceed
-the limit. If the password is correct, the attempt is removed from the count.
+All wrong passwords are counted here. Each attempt is counted immediately before its check, so that parallel attempts
+cannot exceed the limit. If the password is correct, the attempt is removed from the count. Attempts that wait for their
+check are not counted yet, so several people can enter the same correct password at the same time.
 """
 
 from __future__ import annotations
@@ -30,19 +31,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The maximum number of hashes that are computed at the same time. Each argon2id hash takes 50 ms of a core and 64 MiB.
+# The default for the maximum number of hashes that are computed at the same time. Each argon2id hash takes 50 ms of a
+# core and 64 MiB.
 _CONCURRENT_HASHES = 2
 
 
 class PasswordCheck:
     """Checks and hashes passwords. Limits the number of wrong attempts and of concurrent hashes."""
 
-    def __init__(self, store: Store, clock: Clock, wrong_per_hour: int, auth_events: AuthEvents) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        wrong_per_hour: int,
+        auth_events: AuthEvents,
+        concurrent_hashes: int = _CONCURRENT_HASHES,
+    ) -> None:
         self._store = store
         self._auth_events = auth_events
         self._clock = clock
         self._wrong = SlidingLimit(wrong_per_hour, window_s=3600)
-        self._hashing = trio.CapacityLimiter(_CONCURRENT_HASHES)
+        self._slots = trio.CapacityLimiter(concurrent_hashes)
+        self._threads = trio.CapacityLimiter(concurrent_hashes)
 
     async def check(self, user: User, password: SecretStr, client: IpAddress | None) -> str:
         """Check the password of a user who is signed in, and return its stored hash.
@@ -81,18 +91,22 @@ class PasswordCheck:
         limit. Guessing therefore cannot fill the store. Raises ServiceError with the code rate_limited after too many
         wrong attempts.
         """
-        verdict = admit(self._wrong, counted_as, self._clock())
-        matches = await self._in_thread(verify_password, stored, password.get_secret_value())
+        async with self._slots:
+            verdict = admit(self._wrong, counted_as, self._clock())
+            matches = await self._in_thread(verify_password, stored, password.get_secret_value())
+            if matches:
+                self._wrong.give_back(counted_as)
         if matches:
-            self._wrong.give_back(counted_as)
-        elif verdict.remaining in (0, self._wrong.quota - 1):
+            return True
+        if verdict.remaining in (0, self._wrong.quota - 1):
             outcome: Code = "invalid_password" if verdict.remaining else "rate_limited"
             await self._store.run(self._auth_events.wrong_password(user, via, client, outcome))
-        return matches
+        return False
 
     async def hash(self, password: SecretStr) -> str:
         """Return the password hash to store."""
-        return await self._in_thread(hash_password, password.get_secret_value())
+        async with self._slots:
+            return await self._in_thread(hash_password, password.get_secret_value())
 
     async def digest(self, body: bytes, name: str) -> str:
         """Return a digest of a body that contains a password.
@@ -101,7 +115,8 @@ class PasswordCheck:
 
         `name`: identifies the request and is part of the digest.
         """
-        return await self._in_thread(slow_digest, body, name.encode())
+        async with self._slots:
+            return await self._in_thread(slow_digest, body, name.encode())
 
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
-        return await trio.to_thread.run_sync(work, *arguments, limiter=self._hashing)
+        return await trio.to_thread.run_sync(work, *arguments, limiter=self._threads)

@@ -21,6 +21,8 @@ from svc.api.endpoint import ID_PREFIXES
 from svc.api.reports import Counts
 from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError, StoreUnavailable, Unauthorized
 from svc.http.resources import badge
+from svc.http.resources.auth_limits import NetworkLimit
+from svc.http.resources.password_check import PasswordCheck
 from svc.http.resources.report import site_report
 from svc.http.resources.reports import asked_report, asked_span
 from svc.http.resources.share_lookups import ShareLookups
@@ -34,7 +36,7 @@ from svc.model import Counts as Sum
 from svc.store import shares, totals
 
 if TYPE_CHECKING:
-    from svc.http.resources.password_check import PasswordCheck
+    from svc.http.resources.auth_events import AuthEvents
     from svc.http.resources.reports import Asked
     from svc.http.resources.spans import Span
     from svc.http.serving.deps import Deps
@@ -52,6 +54,8 @@ LISTS_S = 300
 LIST_READS_PER_MINUTE = 10
 VIEWER_TOKEN_S = 12 * 3600
 BADGE_S = 600
+# The maximum number of passwords from a client's own network per minute, correct or wrong, for all shares.
+_PASSWORDS_PER_MINUTE = 60
 _NO_INDEX = {"X-Robots-Tag": "noindex"}
 _LABELS = {"site": "views", "link": "clicks", "account": "views"}
 
@@ -59,12 +63,15 @@ _LABELS = {"site": "views", "link": "clicks", "account": "views"}
 class SharedPages:
     """The handlers of /s/{secret}."""
 
-    def __init__(self, deps: Deps, endpoints: Endpoints, passwords: PasswordCheck) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints, auth_events: AuthEvents) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
         self._web = deps.web
         self._supervisor = deps.supervisor
-        self._passwords = passwords
+        # Viewers who enter passwords wait only for each other, so that they cannot delay users who sign in.
+        wrong_per_hour = deps.context.config.limits.wrong_passwords_per_hour
+        self._passwords = PasswordCheck(self._store, self._clock, wrong_per_hour, auth_events, concurrent_hashes=1)
+        self._password_tries = NetworkLimit(_PASSWORDS_PER_MINUTE)
         self._timing = deps.context.config.timing
         self._lookups = ShareLookups(self._store, self._clock)
         self._list_reads = SlidingLimit(1, window_s=LISTS_S)  # by share, target and days
@@ -73,7 +80,7 @@ class SharedPages:
         endpoints.public(api.REPORT, self.report)
         endpoints.public(api.SITE_PAGE, self.page)
         endpoints.public(api.SITE_REPORT, self.report)
-        endpoints.form(api.SIGN_IN, self.sign_in)
+        endpoints.form(api.SIGN_IN, self.sign_in, self._count_password)
         endpoints.public(api.BADGE, self.badge)
 
     async def page(self, read: PublicRead[api.PageQuery]) -> Response:
@@ -116,10 +123,13 @@ class SharedPages:
             shown = await self._target_report(found, found.target, query)
         return Response(shown.to_bytes(), headers=_NO_INDEX, content_type="application/json")
 
+    def _count_password(self, request: RequestInfo) -> None:
+        self._password_tries.count(request.client, self._clock())
+
     async def sign_in(self, form: Form[api.SharePassword]) -> Response:
         """Return a token for a viewer who has entered the password.
 
-        Raises the errors of `_find`, Forbidden if the password is wrong, or RateLimited after too many wrong passwords.
+        Raises the errors of `_find`, Forbidden if the password is wrong, or RateLimited after too many passwords.
         """
         found = await self._find(form.id, form.request)
         share, expires_at = found.share, self._clock() + VIEWER_TOKEN_S * 1000

@@ -93,7 +93,7 @@ def create_app(deps: Deps) -> QuartTrio:
     Me(deps, endpoints, passwords)
     Sessions(deps, endpoints, passwords)
     Shares(deps, endpoints, passwords)
-    SharedPages(deps, endpoints, passwords)
+    SharedPages(deps, endpoints, auth_events)
     Push(deps, endpoints, bodies)
     resources = (
         Probes, PublicIdentity, Events, Keys, Accounts, Zones, AccountOperations, HealthChecks, LinkHosts, Sites,

@@ -55,6 +55,13 @@ async def test_concurrent_wrong_passwords_are_limited_per_user(store, clock):
     await check.check(user, RIGHT, None)
 
 
+async def test_concurrent_correct_passwords_all_pass(store, clock):
+    user, check = await a_user(store, clock), check_of(store, clock, 3)
+    async with trio.open_nursery() as nursery:
+        for _ in range(12):
+            nursery.start_soon(check.check, user, RIGHT, None)
+
+
 async def test_guesses_at_sign_in_do_not_count_against_a_signed_in_user(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 1)
     assert not await check.is_correct("address of ann", "", WRONG, None, via="nobody", client=None)

@@ -292,6 +292,37 @@ async def test_wrong_passwords_are_limited_per_share_and_network_and_not_logged_
 
 
 @pytest.mark.rule("Y13")
+async def test_number_of_passwords_per_network_is_limited(sharer):
+    share = await sharer.share()  # without a password, so that the test needs no CPU time for hashes
+    for _ in range(60):
+        assert (await sharer.sign_in(share, PASSWORD)).status == 200
+    is_error(await sharer.sign_in(share, PASSWORD), 429, "rate_limited")
+    assert (await sharer.sign_in(share, PASSWORD, client="203.0.113.1")).status == 200
+
+
+@pytest.mark.rule("Y13")
+async def test_many_viewers_can_sign_in_at_once_and_do_not_delay_users(sharer):
+    share = await sharer.share(password=PASSWORD)
+    statuses: list[int] = []
+    one_is_done = trio.Event()
+
+    async def view() -> None:
+        statuses.append((await sharer.sign_in(share, PASSWORD)).status)
+        one_is_done.set()
+
+    viewers = sharer.world.config.limits.wrong_passwords_per_hour + 4
+    async with trio.open_nursery() as nursery:
+        for _ in range(viewers):
+            nursery.start_soon(view)
+        await one_is_done.wait()
+        passwords = {"old": "a wrong password", "new": "another password"}
+        refused = await sharer.world.call("POST", "/v1/me/password", passwords, headers=sharer.session)
+        is_error(refused, 403, "invalid_password")
+        assert len(statuses) < viewers / 2
+    assert statuses == [200] * viewers
+
+
+@pytest.mark.rule("Y13")
 async def test_password_form_rejects_other_origins(sharer):
     share = await sharer.share(password=PASSWORD)
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
