@@ -66,14 +66,14 @@ class Group(ResponseBody):
 class SiteGroup(Group):
     """The summed counts of all sites, and the first sites in the requested order."""
 
-    entries: tuple[SiteEntry, ...]
+    entries: tuple[SiteEntry, ...] = Field(description="Empty for API keys without the `sites` scope.")
 
 
 class LinkGroup(Group):
     """The summed counts of all links, and the first links in the requested order."""
 
     broken: Count = Field(description="The number of links with `broken_targets`.")
-    entries: tuple[LinkEntry, ...]
+    entries: tuple[LinkEntry, ...] = Field(description="Empty for API keys without the `links` scope.")
 
 
 class Overview(ResponseBody):

@@ -125,6 +125,7 @@ _SCOPES = (
     "An API key needs the `sites` scope for a share of a site, `links` for a share of a link, and both scopes for a"
     " share of an account."
 )
+_READABLE = "because anyone with the URL can read the counts."
 _EXAMPLE = {"name": "Shop", "periods": ["7d", "30d"], "lists": True}
 
 LIST_OF_SITE = Endpoint(
@@ -147,6 +148,7 @@ ADD_TO_SITE = Endpoint(
     description="The response contains the URL of a public page. The share ends when the site is deleted. While the"
     " site or its user is disabled, the page is not available.",
     scopes=("sites",),
+    scopes_text=f"An API key needs both scopes, `sites` and `reports`, {_READABLE}",
     body=NewShare,
     response=OneShare,
     status=201,
@@ -173,6 +175,7 @@ ADD_TO_LINK = Endpoint(
     description="The response contains the URL of a public page. The share ends when the link is deleted. While the"
     " link or its user is disabled, the page is not available.",
     scopes=("links",),
+    scopes_text=f"An API key needs both scopes, `links` and `reports`, {_READABLE}",
     body=NewShare,
     response=OneShare,
     status=201,
@@ -199,7 +202,7 @@ ADD_TO_ACCOUNT = Endpoint(
     description="The response contains the URL of a public page, which lists the account's sites with their totals,"
     " and shows the report of each site. The share ends when the account is disconnected.",
     scopes=("sites", "links"),
-    scopes_text="An API key needs both scopes, `sites` and `links`.",
+    scopes_text=f"An API key needs the scopes `sites`, `links` and `reports`, {_READABLE}",
     body=NewShare,
     response=OneShare,
     status=201,
@@ -215,7 +218,7 @@ CHANGE = Endpoint(
     summary="Change a share",
     description="The URL stays the same. A body that changes nothing is accepted.",
     scopes=("sites", "links"),
-    scopes_text=_SCOPES,
+    scopes_text=f"{_SCOPES} It also needs `reports`, {_READABLE}",
     body=ShareChange,
     response=OneShare,
     example={"lists": False},

@@ -84,24 +84,27 @@ POST   /v1/notes                           sites          | 201     201 scope   
 PATCH  /v1/notes/{note_id}                 sites          | 200     200 scope   404     404      200
 DELETE /v1/notes/{note_id}                 sites          | 200     200 scope   404     404      200
 GET    /v1/sites/{site_id}/shares          reports        | 200     200 scope   404     404      200
-POST   /v1/sites/{site_id}/shares          sites          | 201     201 scope   404     404      201
+POST   /v1/sites/{site_id}/shares          sites          | 201     scope scope 404     404      201
 GET    /v1/links/{link_id}/shares          reports        | 200     200 scope   404     404      200
-POST   /v1/links/{link_id}/shares          links          | 201     201 scope   404     404      201
+POST   /v1/links/{link_id}/shares          links          | 201     scope scope 404     404      201
 GET    /v1/accounts/{account_id}/shares    reports        | 200     200 scope   404     404      200
-POST   /v1/accounts/{account_id}/shares    sites+links    | 201     201 scope   404     404      201
-PATCH  /v1/shares/{share_id}               sites          | 200     200 scope   404     404      200
+POST   /v1/accounts/{account_id}/shares    sites+links    | 201     scope scope 404     404      201
+PATCH  /v1/shares/{share_id}               sites          | 200     scope scope 404     404      200
 DELETE /v1/shares/{share_id}               sites          | 200     200 scope   404     404      200
 POST   /v1/links/{link_id}/totals          links          | 200     200 scope   404     404      200
 GET    /v1/overview                        reports        | 200     200 scope   200     200      200
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
-# The additional scope that a request needs if its path, query or body contains this text. Email reports and lists that
-# are sorted by clicks need the `reports` scope, because they reveal counts.
+# The additional scope that a request needs if its path, query or body contains this text. Email reports, shares and
+# lists that are sorted by clicks need the `reports` scope, because they reveal counts.
 ALSO: dict[str, tuple[str, Scope]] = {
     "GET /v1/links": ("order=clicks", "reports"),
     "PUT /v1/sites/{site_id}/mailings": ("mailings", "reports"),
     "PUT /v1/accounts/{account_id}/mailings": ("mailings", "reports"),
+    "POST /v1/sites/{site_id}/shares": ("shares", "reports"),
+    "POST /v1/links/{link_id}/shares": ("shares", "reports"),
+    "POST /v1/accounts/{account_id}/shares": ("shares", "reports"),
 }
 # The necessary scope depends on the target of the note or share. The table has the scope for a site.
 OF_TARGET = (

@@ -53,7 +53,8 @@ def _overview(caller: Caller, query: api.OverviewQuery, now: int) -> Tx[api.OneO
 
 def _sites(caller: Caller, query: api.OverviewQuery, days: overview.Days, own: dict[str, Account]) -> Tx[api.SiteGroup]:
     group = yield from overview.group("sites", caller.user.id, caller.edge_accounts, days, query.order, query.sites)
-    sites = yield from overview.sites_by_id([entry.id for entry in group.entries])
+    entries = group.entries if caller.has_any_scope("sites") else ()
+    sites = yield from overview.sites_by_id([entry.id for entry in entries])
     return api.SiteGroup(
         number=group.number,
         totals=_shown(group.counts),
@@ -65,14 +66,15 @@ def _sites(caller: Caller, query: api.OverviewQuery, days: overview.Days, own: d
                 totals_before=_if_any(entry.before),
                 series_30d=entry.series,
             )
-            for entry in group.entries
+            for entry in entries
         ),
     )
 
 
 def _links(caller: Caller, query: api.OverviewQuery, days: overview.Days, own: dict[str, Account]) -> Tx[api.LinkGroup]:
     group = yield from overview.group("links", caller.user.id, caller.edge_accounts, days, query.order, query.links)
-    found = yield from overview.links_by_id([entry.id for entry in group.entries])
+    entries = group.entries if caller.has_any_scope("links") else ()
+    found = yield from overview.links_by_id([entry.id for entry in entries])
     links = {link.id: link for link in (yield from broken_targets.with_broken_targets(list(found.values())))}
     return api.LinkGroup(
         number=group.number,
@@ -86,7 +88,7 @@ def _links(caller: Caller, query: api.OverviewQuery, days: overview.Days, own: d
                 totals_before=_if_any(entry.before),
                 series_30d=entry.series,
             )
-            for entry in group.entries
+            for entry in entries
         ),
     )
 

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from svc.model import Account, FormerAccount, TargetKind
     from svc.store.idempotency import StoredResponse
 
-# The scopes that an API key needs to create, change and delete a share, by kind of target. It needs all of them.
+# The scopes that an API key needs to create, change and delete a share, by kind of target. It needs all of them. To
+# create or change a share, it also needs the `reports` scope, because anyone with the URL can read the counts.
 _SCOPES: Mapping[TargetKind, tuple[Scope, ...]] = {
     "site": ("sites",),
     "link": ("links",),
@@ -86,21 +87,23 @@ class Shares:
     async def add_to_site(self, write: Write[api.NewShare]) -> StoredResponse:
         """Share the counts of a site."""
         _, account = await visible_site(self._store, write.caller, write.id)
+        _require_scopes(write.caller, "site", "reports")
         return await self._add(write, "site", account)
 
     async def add_to_link(self, write: Write[api.NewShare]) -> StoredResponse:
         """Share the counts of a link."""
         _, account = await visible_link(self._store, write.caller, write.id)
+        _require_scopes(write.caller, "link", "reports")
         return await self._add(write, "link", account)
 
     async def add_to_account(self, write: Write[api.NewShare]) -> StoredResponse:
         """Share the totals of all sites of an account."""
-        _require_scopes(write.caller, "account")
+        _require_scopes(write.caller, "account", "reports")
         return await self._add(write, "account", await visible_account(self._store, write.caller, write.id))
 
     async def change(self, write: Write[api.ShareChange]) -> StoredResponse:
         """Change a share."""
-        account = await self._account_of(write.caller, write.id)
+        account = await self._account_of(write.caller, write.id, "reports")
         body = write.body
         self._check_end(body.until)
         changes = body.changes()
@@ -142,13 +145,13 @@ class Shares:
         found = await self._store.peek(shares.list_shares(target))
         return api.ShareList(shares=tuple(api.Share.from_model(each, self._url_of(each)) for each in found))
 
-    async def _account_of(self, caller: Caller, share_id: str) -> Account | FormerAccount:
-        """Return the account of a share, after checking that the caller may change the share.
+    async def _account_of(self, caller: Caller, share_id: str, *also: Scope) -> Account | FormerAccount:
+        """Return the account of a share, after checking that the caller has its scopes and the scopes `also`.
 
         Raises NotFound or Forbidden (code scope_required).
         """
         share, account = await readable_share(self._store, caller, share_id)
-        _require_scopes(caller, share.target_kind)
+        _require_scopes(caller, share.target_kind, *also)
         return account
 
     def _check_end(self, until: int | None) -> None:
@@ -174,12 +177,12 @@ class Shares:
         return replace(response, body=to_json(body))
 
 
-def _require_scopes(caller: Caller, kind: TargetKind) -> None:
-    """Check that the caller has all scopes for shares of this kind of target.
+def _require_scopes(caller: Caller, kind: TargetKind, *also: Scope) -> None:
+    """Check that the caller has all scopes for shares of this kind of target, and the scopes `also`.
 
     Raises Forbidden with the code scope_required.
     """
-    for scope in _SCOPES[kind]:
+    for scope in (*_SCOPES[kind], *also):
         require(caller, (scope,), session_only=False)
 
 

@@ -202,13 +202,17 @@ async def test_overview_has_only_what_the_caller_can_see(place):
         await place.push(
             account, 0, {target: (3, 0, 2) for own in place.targets[account.id].values() for target in own}, hours=1
         )
-    key = await place.world.key(place.user, "reports", allow_accounts=(one.edge_account_id,))
+    key = await place.world.key(place.user, "reports", "sites", "links", allow_accounts=(one.edge_account_id,))
     limited = await place.overview(headers=key)
     assert [entry["site"]["account_id"] for entry in limited["sites"]["entries"]] == [one.id]
     assert [entry["link"]["account_id"] for entry in limited["links"]["entries"]] == [one.id]
     assert (limited["sites"]["number"], limited["links"]["totals"]["views"]) == (1, 3)
     stranger = await place.world.session(await place.world.user())
     assert (await place.overview(headers=stranger))["sites"]["number"] == 0
+    for noun, hidden in (("sites", "links"), ("links", "sites")):
+        shown = await place.overview(headers=await place.world.key(place.user, "reports", noun))
+        assert (len(shown[noun]["entries"]), shown[hidden]["entries"]) == (2, [])
+        assert shown[hidden]["totals"]["views"] == 6
     no_reports = await place.world.key(place.user, "links", "sites")
     assert (await place.world.call("GET", "/v1/overview", headers=no_reports)).code == "scope_required"
 
