@@ -34,8 +34,11 @@ class SlidingLimit:
         self._most_names = most_names
         self._counted: OrderedDict[str, list[int]] = OrderedDict()  # least recently used first
 
-    def count(self, name: str, now: int) -> Verdict:
-        """Count a request from `name` at `now` (epoch ms), if it is within the limit."""
+    def count(self, name: str, now: int, keep: int = 0) -> Verdict:
+        """Count a request from `name` at `now` (epoch ms), unless it would use one of the last `keep` slots.
+
+        These slots are reserved for other requests from the same name, which pass a lower `keep`.
+        """
         self._forget_idle(now)
         times = self._counted.setdefault(name, [])
         self._counted.move_to_end(name)
@@ -44,12 +47,13 @@ class SlidingLimit:
         if times and times[-1] > now:  # the clock was set back; start a new window instead of rejecting for an hour
             times.clear()
         del times[: bisect_right(times, now - self.window_s * 1000)]
-        allowed = len(times) < self.quota
+        quota = self.quota - keep
+        allowed = len(times) < quota
         if allowed:
             times.append(now)
-        first = times[max(0, len(times) - self.quota)]  # a slot becomes free when this request is older than the window
+        first = times[max(0, len(times) - quota)]  # a slot becomes free when this request is older than the window
         wait_ms = first + self.window_s * 1000 - now
-        return Verdict(allowed, max(0, self.quota - len(times)), -(-wait_ms // 1000))
+        return Verdict(allowed, max(0, quota - len(times)), -(-wait_ms // 1000))
 
     def give_back(self, name: str) -> None:
         """Remove the last counted request of `name` from its count."""

@@ -90,3 +90,13 @@ def test_thirty_reads_per_minute_and_user():
     assert not reads.count("1", 59_999).allowed
     assert reads.count("2", 59_999).allowed
     assert reads.count("1", 60_000).allowed
+
+
+def test_reserved_slots_are_only_for_requests_without_keep():
+    limit = SlidingLimit(3)
+    assert [limit.count("a", at, keep=1).allowed for at in (0, 10_000, 20_000)] == [True, True, False]
+    assert limit.count("a", 20_000).allowed
+    # `keep` reserves one slot. A request with `keep` is allowed only after two earlier requests have left the window.
+    assert limit.count("a", 20_001, keep=1).reset_s == 50
+    assert not limit.count("a", 60_000, keep=1).allowed
+    assert limit.count("a", 70_000, keep=1).allowed
