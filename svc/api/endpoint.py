@@ -80,6 +80,7 @@ class Endpoint(Generic[B, Q]):
     body: type[B] | None = None
     codes: tuple[Code, ...] = ()
     media_types: tuple[str, ...] = (JSON_TYPE,)
+    error_pages: tuple[int, ...] = ()  # the statuses of errors for which browsers get a page instead of JSON
     cookies: bool = False
     signs_out: bool = False
     leaving: bool = False

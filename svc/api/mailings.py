@@ -168,6 +168,7 @@ PAGE = Endpoint(
     access="anybody",
     response=None,
     media_types=(HTML_TYPE,),
+    error_pages=(404,),
     codes=("rate_limited",),
 )
 CONFIRM = Endpoint(
@@ -180,6 +181,7 @@ CONFIRM = Endpoint(
     access="anybody",
     response=None,
     media_types=(HTML_TYPE,),
+    error_pages=(404,),
     codes=("rate_limited",),
 )
 UNSUBSCRIBE = Endpoint(
@@ -193,6 +195,7 @@ UNSUBSCRIBE = Endpoint(
     access="anybody",
     response=None,
     media_types=(HTML_TYPE,),
+    error_pages=(404,),
     codes=("rate_limited",),
 )
 

@@ -270,10 +270,7 @@ def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error
         headers["WWW-Authenticate"] = _header("WWW-Authenticate")
     if endpoint.changes:
         headers["Idempotent-Replayed"] = _header("Idempotent-Replayed")
-    # Without a credential, browsers get a page instead of the error object.
-    page: Json = {}
-    if status == HTTPStatus.NOT_FOUND and endpoint.media_types == (HTML_TYPE,) and endpoint.access == "anybody":
-        page = {HTML_TYPE: {"schema": {"type": "string"}}}
+    page: Json = {HTML_TYPE: {"schema": {"type": "string"}}} if status in endpoint.error_pages else {}
     only_these = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
     return {
         "description": " ".join(f"`{code}`: {CATALOGUE[code].message}" for code in codes),

@@ -118,6 +118,7 @@ PAGE = Endpoint(
     query=PageQuery,
     response=None,
     media_types=(HTML_TYPE,),
+    error_pages=(404, 429, 503),
     codes=("rate_limited",),
 )
 REPORT = Endpoint(
@@ -147,6 +148,7 @@ SITE_PAGE = Endpoint(
     query=PageQuery,
     response=None,
     media_types=(HTML_TYPE,),
+    error_pages=(404, 429, 503),
     codes=("rate_limited",),
 )
 SITE_REPORT = Endpoint(

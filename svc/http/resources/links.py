@@ -100,11 +100,11 @@ class Links:
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
         """Return the links' current ranking by clicks, from the cache if the cached ranking is up to date.
 
-        If the list depends on titles or tags, the cached ranking is not used, because changes of titles and tags do not
-        change the version of the cached data.
+        If the list depends on titles, tags or broken targets, the cached ranking is not used, because their changes do
+        not change the version of the cached data.
         """
         as_of = await self._context.store.read(_depends_on(which, today))
-        kept = None if which.has_texts else self._rankings.current(which, as_of)
+        kept = None if which.has_texts or which.broken else self._rankings.current(which, as_of)
         if kept is not None:
             return kept
         as_of, link_ids = await self._context.store.read(_ranked(which, today))
@@ -168,17 +168,9 @@ def _around(
 
 
 def _depends_on(which: LinkFilter, today: int) -> Tx[Hashable]:
-    """Return a value that changes whenever the ranking may change.
-
-    It consists of the day, the number of links with broken targets, and the accounts' versions and last pushes.
-    """
+    """Return the day, and the accounts' versions and last pushes, on which the ranking depends."""
     own = yield from accounts.list_accounts(which.user_id)
-    broken = (yield from broken_targets.count_links(which.user_id)) if which.broken else 0
-    return (
-        today,
-        broken,
-        tuple((account.id, account.config_version, account.push and account.push.at) for account in own),
-    )
+    return today, tuple((account.id, account.config_version, account.push and account.push.at) for account in own)
 
 
 def _ranked(which: LinkFilter, today: int) -> Tx[tuple[Hashable, list[str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -11,13 +11,16 @@ import trio
 from svc.actors.requests.links import CODE_ALPHABET, new_code
 from svc.model import RESERVED_CODES
 from svc.qr.svg import draw_svg
-from svc.store import accounts, link_hosts, link_lists, links, moderation, syncs, totals
+from svc.store import accounts, link_hosts, link_lists, links, moderation, syncs, target_checks, totals
 from svc.store.tx import sql
 from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
 from tests.store.makers import a_broken_target
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
 
 LIVE_AT = START_MS + 60_000  # epoch ms; after this time, every isolate serves the synced configuration
 NOW = "2026-11-21T04:00:00.000Z"
@@ -660,6 +663,31 @@ async def test_broken_targets_are_shown_until_the_target_changes(world):
     assert "broken_targets" not in (await world.call("GET", path, headers=session)).body["link"]
     for query in ("", "broken=true", "broken=true&order=clicks"):
         assert await listed(query) == []
+
+
+def recovered(url: str) -> Tx[None]:
+    """Record a request for the URL of a link target that succeeded."""
+    check = target_checks.Check(target_checks.target_digest(url), url, START_MS)
+    yield sql("update target_checks set due_at = $2 where digest = $1", check.digest, START_MS)
+    assert (yield from target_checks.claim(check, START_MS))
+    yield from target_checks.record(check, START_MS, None, START_MS)
+
+
+@pytest.mark.rule("Y18")
+async def test_list_of_broken_links_is_current_if_another_link_breaks_and_one_recovers(world):
+    _, session, account = await world.ready()
+    urls = ["https://example.org/first", "https://example.org/second"]
+    first, second = [await add(world, session, account, url=url) for url in urls]
+
+    async def listed() -> list[str]:
+        response = await world.call("GET", "/v1/links?broken=true&order=clicks", headers=session)
+        return [each["id"] for each in response.body["links"]]
+
+    await world.store.run(a_broken_target(urls[0]))
+    assert await listed() == [first["id"]]
+    await world.store.run(recovered(urls[0]))
+    await world.store.run(a_broken_target(urls[1]))
+    assert await listed() == [second["id"]]
 
 
 async def shown(world, headers, link):
