@@ -62,7 +62,8 @@ DUTIES: tuple[Duty, ...] = (
 )
 # Duties that a new request can interrupt without any loss of work. They start again after the request.
 _INTERRUPTIBLE: tuple[Duty, ...] = (
-    expiry.expire_when_due, health_check.check_when_due, link_host_visit.visit_when_due, advice.advise_when_due,
+    expiry.expire_when_due, health_check.check_when_due, health_check.repeat_install_when_due,
+    link_host_visit.visit_when_due, advice.advise_when_due,
 )  # fmt: skip
 
 
@@ -268,6 +269,8 @@ class AccountActor:
                 # The account was deleted or never existed. Its old timers must not apply if it is connected later.
                 self.timers = Timers(trio.current_time())
                 return math.inf
+            if len(self.mailbox):
+                return trio.current_time()  # serve the queued requests before the remaining duties
             self._check_scope = trio.CancelScope()
             began_at = time.monotonic()
             with self._check_scope if duty in _INTERRUPTIBLE else nullcontext(), log_context(account=account.id):
@@ -276,8 +279,6 @@ class AccountActor:
                     return math.inf
                 next_due = min(next_due, due)
             self._context.metrics.observe(DUTY_SECONDS, time.monotonic() - began_at, duty_label(duty))
-            if len(self.mailbox):
-                return trio.current_time()  # serve the queued requests before the remaining duties
         return next_due
 
     async def _serve(self, ask: Ask[object]) -> None:

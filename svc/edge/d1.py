@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from svc.edge.responses import Id, Moment, Shape
+from svc.errors import EdgeUnavailable
 from svc.model import Jurisdiction
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ async def create(access: Access, name: str, location: Location | None = None) ->
 async def query(
     access: Access, database_id: str, statements: Sequence[tuple[str, Sequence[Parameter]]]
 ) -> list[StatementResult]:
-    """Run statements as one batch. All statements must be idempotent.
+    """Run statements as one batch. All statements must be idempotent. Returns one result per statement.
 
     Cloudflare does not document whether a batch sent to the REST API is one transaction. The API passes parameters to
     SQLite as text, so statements must use CAST where the type matters. In addition to EdgeRefused and EdgeUnavailable,
@@ -117,6 +118,8 @@ async def query(
     results = await access.call(
         list[_Result], "POST", f"{_path(access)}/{database_id}/query", body={"batch": batch}, repeatable=True
     )
+    if len(results) != len(statements):
+        raise EdgeUnavailable("Cloudflare's response does not have one result per statement.")
     return [
         StatementResult(list(result.results), result.meta.rows_read, result.meta.rows_written) for result in results
     ]

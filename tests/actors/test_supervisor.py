@@ -7,6 +7,7 @@ order, so no result depends on the duration of a step.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -23,7 +24,9 @@ from tests.store.makers import an_account
 from tests.store.table import Late
 
 if TYPE_CHECKING:
+    from svc.actors.account import AccountActor
     from svc.model import Account
+    from svc.store.tx import Store, Tx
 
 A, B = "a" * 32, "b" * 32
 
@@ -220,6 +223,57 @@ async def test_change_while_the_duties_run_is_not_missed(context):
         runs.released.set()
         await idle(supervisor)
     assert runs.count == 2
+
+
+class StoreWithHook:
+    """A store that calls `after_read` after each read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.after_read = trio.lowlevel.checkpoint
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def read(self, tx: Tx[Any]) -> Any:
+        value = await self._store.read(tx)
+        await self.after_read()
+        return value
+
+
+async def test_request_that_arrives_between_two_duties_comes_before_the_second(context):
+    store = StoreWithHook(context.store)
+    actors: list[AccountActor] = []
+    order: list[str] = []
+    await context.store.run(an_account(edge_account_id=A))
+
+    async def request() -> None:
+        order.append("request")
+
+    async def send_request() -> None:
+        store.after_read = trio.lowlevel.checkpoint
+        nursery.start_soon(actors[0].ask, request)
+        while not len(actors[0].mailbox):
+            await trio.lowlevel.checkpoint()
+
+    async def first(_context: Any, _account: Any, _timers: Any) -> float:
+        if actors and not order:
+            store.after_read = send_request
+        order.append("first")
+        return math.inf
+
+    async def second(_context: Any, _account: Any, _timers: Any) -> float:
+        order.append("second")
+        return math.inf
+
+    with_hook = replace(context, store=cast("Store", store))
+    async with trio.open_nursery() as nursery, open_supervisor(with_hook, (first, second)) as supervisor:
+        await idle(supervisor)
+        order.clear()
+        actors.append(supervisor.account(A))
+        actors[0].wake()
+        await idle(supervisor)
+    assert order == ["first", "request", "first", "second"]
 
 
 async def test_change_wakes_its_account_and_no_other(context):

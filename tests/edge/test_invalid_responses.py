@@ -89,6 +89,13 @@ async def test_oversized_response_is_aborted() -> None:
             await d1.query(access, "db1", [("select 1", [])])
 
 
+@pytest.mark.parametrize("results", [[], [{"results": [], "meta": {}}] * 2])
+async def test_response_of_a_database_without_one_result_per_statement_is_a_failure(results: list[object]) -> None:
+    async with open_scripted_server([response(results)], retries=0) as (access, _):
+        with pytest.raises(EdgeUnavailable, match="one result per statement"):
+            await d1.query(access, "db1", [("select 1", [])])
+
+
 @pytest.mark.parametrize(
     "half", [b'HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{"success":', b"\r\n\r\n", b"junk\r\n\r\n"]
 )

@@ -137,6 +137,9 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
         if not problems:
             await operations.begin(context, "install", account.id, lambda effect: effect)
             return trio.current_time()
+    except trio.Cancelled:  # a request interrupted the check
+        timers.repeat_at = trio.current_time()
+        raise
     except StoreUnavailable:
         raise
     except ServiceError as error:

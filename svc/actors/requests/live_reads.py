@@ -248,13 +248,9 @@ class LiveReads:
 async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: Access, database_id: str) -> Found:
     """Run the statements on a database in one call. Return the rows of each statement.
 
-    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily. Raises ValueError
-    if the response does not match the statements.
+    Raises EdgeRefused if Cloudflare refuses a call, or EdgeUnavailable if a call fails temporarily.
     """
-    results = await d1.query(access, database_id, statements)
-    if len(results) != len(statements):
-        raise ValueError("the response does not have one result per statement")
-    return [result.rows for result in results]
+    return [result.rows for result in await d1.query(access, database_id, statements)]
 
 
 def _count(results: Found, days: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from svc.actors.backoff import backoff_s
 from svc.actors.checks import account_state
 from svc.actors.sync import recovery
 from svc.clock import DAY_MS
@@ -75,11 +76,11 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
         context.metrics.count(SYNC_FAILURES)
         await account_state.record_refusal(context, account, error)
-        wait_s = min(_LONGEST_WAIT_S, context.config.timing.sync_retry_s * 2**timers.sync_failures)
+        timers.sync_failures += 1
+        wait_s = backoff_s(timers.sync_failures, context.config.timing.sync_retry_s, _LONGEST_WAIT_S)
         if isinstance(error, EdgeUnavailable):
             wait_s = max(wait_s, error.retry_after_s or 0)
         log.info("sync delayed", extra={"account": account.id, "why": error.message, "wait_s": wait_s})
-        timers.sync_failures += 1
         timers.sync_at = trio.current_time() + wait_s
         return timers.sync_at
     timers.sync_failures = 0

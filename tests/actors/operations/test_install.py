@@ -10,6 +10,7 @@ import pytest
 from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_PERMISSIONS
 from svc.errors import CATALOGUE
+from tests.actors.conftest import NEVER_S
 
 pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
@@ -82,6 +83,22 @@ async def test_install_stopped_by_a_refused_token_continues_once_the_token_is_ac
 
         await eventually(well)
         assert (await service.shown())["error"] is None
+
+
+@pytest.mark.rule("A10", "A12")
+async def test_request_does_not_wait_for_the_check_whether_the_token_is_accepted(place):
+    place.timing["health_every_s"] = 0.2
+    place.edge |= {"timeout_s": NEVER_S, "connect_s": NEVER_S}
+    async with place.running() as service:
+        await service.ready()
+        await service.emulator.fault("refuse", "*", status=401, code=1000, times=None)
+        await install_again(service, "connected")
+        await service.emulator.clear_faults()
+        await service.emulator.fault("hold", "*", method="GET")
+        await service.emulator.faulted()
+        path = f"/v1/accounts/{(await service.account()).id}/install"
+        assert (await service.call("POST", path)).status == 202
+        await service.emulator.clear_faults()
 
 
 @pytest.mark.rule("A12", "A25")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 import trio
 
 from edge_worker.harness.sampling import EVERYTHING
 from edge_worker.harness.service import eventually
+from svc.actors.duty import Timers
+from svc.actors.sync.configuration import sync_when_due
+from svc.store.versions import bump_version
 
 LINKS = 1_000 if EVERYTHING else 100
 SCRIPT = "/workers/scripts/svc-edge"
@@ -66,6 +70,15 @@ async def days_kept_row(service):
     """Return the row `days_kept` in the Worker's database as (version, body), or None if there is none."""
     rows = await config_rows(service, "key = 'days_kept'")
     return (int(rows[0]["version"]), rows[0]["body"]) if rows else None
+
+
+async def test_sync_that_has_failed_for_days_is_repeated(service, account_id):
+    await service.emulator.fault("refuse", "*/query", status=503, times=None)
+    await service.store.run(bump_version(account_id))
+    timers = Timers(0, sync_failures=2_000)
+    due = await sync_when_due(service.context, await service.account(), timers)
+    assert (math.isfinite(due), timers.sync_failures) == (True, 2_001)
+    await service.emulator.clear_faults()
 
 
 @pytest.mark.rule("W5")
