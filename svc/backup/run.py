@@ -218,13 +218,12 @@ def _unpack_and_verify(file: Path, store: Path) -> VerifiedBackup:
     for mark, (what, program) in _PACKED_FORMATS.items():
         if start.startswith(mark):
             raise BadBackup(f"it is {what}; unpack it first, for example with `{program} FILE | svc verify -`")
-    if start.startswith(_SQLITE):
-        shutil.copyfile(file, store)
-        store.chmod(0o600)
-        manifest, key = None, None
-    else:
-        manifest, key = archive.unpack(file, store)
+    manifest, key = None, None
     try:
+        if start.startswith(_SQLITE):
+            sqlite_file.copy_unused(file, store)
+        else:
+            manifest, key = archive.unpack(file, store)
         contents = sqlite_file.contents(store)
         keys = None if key is None else keys_of(key)
     except NotAStore as error:

@@ -142,6 +142,21 @@ def test_remaining_log_is_not_applied_to_the_restored_store(tmp_path):
         assert kept.execute("select count(*) from users where email like 'late%'").fetchone() == (200,)
 
 
+def test_restored_plain_store_has_the_commits_in_its_log(tmp_path):
+    config = config_of(tmp_path / "here")
+    add_user(config, "old@example.com")
+    run.backup(config, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
+    die_without_closing(tmp_path / "here")
+    _, aside = run.restore(config, tmp_path / "backup.tar", START_MS, replace=True)
+    assert aside is not None
+    files = {path: path.read_bytes() for path in (Path(aside), Path(f"{aside}-wal"))}
+    assert run.verify(Path(aside)).contents.rows["users"] == 201
+    run.restore(config, Path(aside), START_MS + 1, replace=True)
+    assert len(emails_of(config)) == 201
+    assert "changed@example.com" in emails_of(config)
+    assert {path: path.read_bytes() for path in files} == files  # the commands only read the store
+
+
 def killed_restores(folder, *arguments):
     """Return the results of `tests.backup.mortal`. The old store has rows, some of them only in SQLite's log."""
     old = config_of(folder / "old")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -14,6 +15,7 @@ from svc.config import ConfigError
 from svc.store.engines.migrate import migrations, pending
 from svc.store.engines.sqlite.connection import connect
 from svc.store.engines.sqlite.opening import migrate
+from svc.store.engines.sqlite.place import LOGS, beside
 from svc.store.engines.sqlite.statements import change
 from svc.store.engines.sqlite.tables import check_tables, columns_by_table, make_tables, schema_version
 from svc.store.sealed_secrets import COLUMNS
@@ -54,6 +56,28 @@ def copy(path: Path, target: Path) -> None:
         sync(target)
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"The store {path} cannot be copied: {error}") from error
+
+
+def copy_unused(path: Path, target: Path) -> None:
+    """Copy the file of a SQLite store that no program uses into the new file `target` (mode 0600).
+
+    If a program was killed while it used the store, its last commits are only in SQLite's log next to the file. The
+    copy contains these commits. The store itself is only read, so it may be on a read-only disk or damaged. Raises
+    OSError if a file cannot be copied, and NotAStore if the log cannot be applied.
+    """
+    _create(target)
+    shutil.copyfile(path, target)
+    path = path.resolve()  # SQLite's log is next to the file, not next to a symbolic link to the file
+    logs = [log for log in LOGS if beside(path, log).exists()]
+    for log in logs:
+        shutil.copyfile(beside(path, log), beside(target, log))
+    if logs:
+        try:
+            with contextlib.closing(_opened(target, "rw")) as file:
+                file.execute("pragma journal_mode = delete")  # applies the log and deletes it
+        except sqlite3.Error as error:
+            raise NotAStore(f"its write-ahead log or its journal cannot be applied: {error}") from error
+    sync(target)
 
 
 def contents(path: Path) -> Contents:

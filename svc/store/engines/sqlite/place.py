@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# The suffixes of the files in which SQLite keeps changes that are not in the database file, or not completely.
+LOGS = ("-wal", "-journal")
 # The suffixes of the database and of SQLite's other files. All of them must be renamed together, because SQLite would
 # apply an old write-ahead log to the new database.
-_FILES = ("", "-wal", "-shm", "-journal")
+_FILES = ("", "-shm", *LOGS)
 _READY = ".restored-"
 _ASIDE = ".before-restore-"
 
