@@ -9,7 +9,8 @@ The program uses only one thread, so that the steps are the same in each run.
 For each run, the program prints these results as JSON:
 
 - the step
-- the store that a command or a service found directly after the kill, or null if the second restore came first
+- the store that a service, a backup or a command found directly after the kill, or null if the second restore came
+  first
 - the store after a second restore
 - all stores that were moved aside
 - the remaining files
@@ -89,17 +90,24 @@ class KilledRestores:
     def kill_at(self, step: int, number: int) -> dict[str, Any]:
         """Kill a restore at this step and return the result.
 
-        `number`: the number of the run, which determines how the store is opened after the kill.
+        `number`: the number of the run, which determines what happens first after the kill (see `_found`).
         """
         with self._prepared() as config:
             killed = _in_child(lambda: _restore_until(step, partial(self._restore, config, NOW)))
-            open_first = number % 3  # 0: open the store as a service; 1: open it as a command; 2: do not open it
-            found = self._name_of(config, serving=open_first == 0) if open_first < 2 else None
+            found = self._found(config, first=number % 4)
             _in_child(partial(self._restore, config, NOW + 1))
             after = self._name_of(config)
             left = [path.name for path in self._place.iterdir() if ".restor" in path.name]
             aside = [self._name_of(config_of(self._place, store)) for store in self._aside(config)]
         return {"killed": killed, "found": found, "after": after, "aside": aside, "left": left}
+
+    def _found(self, config: Config, first: int) -> str | None:
+        """Return the store found by the first action: 0 start a service, 1 copy the store, 2 run a command, 3 none."""
+        if first == 1:
+            copied = self._place / "copied.db"
+            _in_child(partial(copies.copy, config.store, copied))
+            return self._name_of(config_of(self._place, sqlite_config(self._place, copied.name)))
+        return None if first == 3 else self._name_of(config, serving=first == 0)
 
     @contextmanager
     def _prepared(self) -> Iterator[Config]:

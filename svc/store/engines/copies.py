@@ -26,10 +26,19 @@ _WORK = ".restoring"
 def copy(config: StoreConfig, target: Path) -> None:
     """Copy a consistent snapshot of the store into the new file `target`. A service may be running.
 
+    An interrupted restore is finished first, so that the copy contains the restored store.
+
     Raises ConfigError if there is no store, if a newer version of the program created it, or if it cannot be copied.
     """
     if config.engine == "sqlite":
-        sqlite_file.copy(config.path, target)
+        path = config.path
+        try:
+            if sqlite_place.is_unfinished(path):
+                with sqlite_place.lock(path):
+                    sqlite_place.finish(path)
+        except OSError as error:
+            raise ConfigError(f"The store {path} cannot be copied: {error}") from error
+        sqlite_file.copy(path, target)
     else:
         from svc.store.engines.postgres import place as postgres_place
 
