@@ -249,10 +249,8 @@ def restart_confirmations(now: int) -> Tx[None]:
     Call this after this machine's clock was set, because the time since the first request with a problem is then
     unknown. The targets of links with a period are listed again, because the current list may be based on a wrong time.
     """
-    yield sql(
-        "update links set targets_until = $1 where state = 'active' and (starts_at is not null or ends_at is not null)",
-        now,
-    )
+    # A missing time is 0, or null in rows that an older version stored.
+    yield sql("update links set targets_until = $1 where state = 'active' and (starts_at > 0 or ends_at > 0)", now)
     yield sql(
         "update target_checks set problem = null, failed_at = null, due_at = $1"
         " where problem is not null and broken_at is null",

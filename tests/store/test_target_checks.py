@@ -385,9 +385,11 @@ async def test_targets_are_listed_again_when_a_period_begins_and_ends(store):
         await store.run(listed(now))
         assert not await store.read(target_checks.has_unlisted(now))
         assert [row["url"] for row in await store.read(all_urls())] == [url]
+    await store.run(a_link(account_id, "other"))  # no period
+    await store.run(listed(end + 1))
     # Simulate a clock that was a day ahead.
     await store.run(target_checks.restart_confirmations(start))
-    await store.run(listed(start))
+    assert await store.run(target_checks.list_targets(start, immediately)) == 1
     assert [row["url"] for row in await store.read(all_urls())] == [URL]
 
 
