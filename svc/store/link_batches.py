@@ -18,7 +18,7 @@ from svc.model import MAX_LINK_IDS, MAX_LINKS_SELECTED
 from svc.model.link_texts import MAX_TAGS
 from svc.store.disabled_objects import check_enabled
 from svc.store.links import link_fault, links_of, store_changes, store_deletions
-from svc.store.locks import lock_account
+from svc.store.locks import lock_accounts
 from svc.store.tx import UNCHANGED, Row, Tx, sql, to_json
 from svc.store.versions import bump_version
 
@@ -152,8 +152,7 @@ def _selected(selection: Selection, change: BatchChange) -> Tx[tuple[list[Link],
     """
     rows = yield from _rows(selection, "distinct t.account_id", "t.account_id")
     account_ids = tuple(row["account_id"] for row in rows)
-    for account_id in account_ids:
-        yield from lock_account(account_id)
+    yield from lock_accounts(account_ids)
     accounts = yield sql("select id, edge_account_id from accounts where id = any($1)", account_ids)
     yield from _check_size(selection, change, account_ids)
     columns = _WITH_RULES if change.concerns_worker else _WITHOUT_RULES

@@ -7,7 +7,12 @@ lock before the account's.
 
 from __future__ import annotations
 
-from svc.store.tx import Tx, sql
+from typing import TYPE_CHECKING
+
+from svc.store.tx import Tx, many, sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def lock_user(user_id: int) -> Tx[None]:
@@ -18,3 +23,8 @@ def lock_user(user_id: int) -> Tx[None]:
 def lock_account(account_id: str) -> Tx[None]:
     """Lock the account's row. Use this in a transaction that first reads the account and then changes it."""
     yield sql("update accounts set name = name where id = $1", account_id)
+
+
+def lock_accounts(account_ids: Iterable[str]) -> Tx[None]:
+    """Lock the rows of several accounts, in the order of their ids."""
+    yield many("update accounts set name = name where id = $1", [(each,) for each in sorted(set(account_ids))])

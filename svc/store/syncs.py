@@ -147,10 +147,11 @@ def mark_restored(now: int) -> Tx[int]:
     The service then reads back each Worker's data and performs a health check. Accounts that are still marked from an
     earlier restore stay marked. Returns the number of accounts.
     """
-    rows = yield sql(
-        "update accounts set suspected_at = coalesce(suspected_at, $1), restored_as_of = coalesce(restored_as_of,"
-        " (select as_of from pushed where account_id = accounts.id), 0), last_part = null returning id",
-        now,
+    rows = yield sql("select id from accounts order by id")
+    yield many(
+        "update accounts set suspected_at = coalesce(suspected_at, $2), restored_as_of = coalesce(restored_as_of,"
+        " (select as_of from pushed where account_id = accounts.id), 0), last_part = null where id = $1",
+        [(row["id"], now) for row in rows],
     )
     return len(rows)
 

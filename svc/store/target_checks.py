@@ -19,6 +19,7 @@ from urllib.parse import urldefrag
 
 from svc.clock import DAY_MS
 from svc.store.links import link_of
+from svc.store.locks import lock_accounts
 from svc.store.tx import Tx, many, sql
 
 if TYPE_CHECKING:
@@ -38,9 +39,12 @@ _LATEST_MS = PERIOD_MS + DAY_MS
 # SQL condition: visitors can reach the targets of the link `t`, whose user is `u`.
 _REACHABLE = "t.state = 'active' and t.disabled_at is null and u.disabled_at is null and u.email is not null"
 
+# SQL condition: the link is active and has a period. A missing time is 0, or null in rows that an older version stored.
+_HAS_PERIOD = "state = 'active' and (starts_at > 0 or ends_at > 0)"
 # The links whose rows in `link_targets` must be updated. Each part of the query has its own index. $1: now (epoch ms).
 _UNLISTED = (
-    "select id from links where targets_version <> version union all select id from links where targets_until <= $1"
+    "select id, account_id from links where targets_version <> version"
+    " union all select id, account_id from links where targets_until <= $1"
 )
 
 
@@ -77,13 +81,15 @@ def list_targets(now: int, wait_ms: Callable[[str], int]) -> Tx[int]:
 
     `wait_ms`: maps the digest of a new URL to the time until its first request.
     """
-    # The update locks the links' rows, so a link cannot change before its targets are stored.
-    rows = yield sql(
-        "update links set targets_version = version, targets_until = null"  # noqa: S608  # SQL of this file
-        " where (targets_version <> version or targets_until <= $1)"
-        f" and id in ({_UNLISTED} order by id limit {_LINKS}) returning *",
-        now,
+    unlisted = yield sql(f"{_UNLISTED} order by id limit {_LINKS}", now)
+    yield from lock_accounts(row["account_id"] for row in unlisted)
+    ids = tuple(sorted({row["id"] for row in unlisted}))
+    # The update also locks the rows of links whose account is disconnected, so a link cannot change or be deleted
+    # before its targets are stored.
+    yield many(
+        "update links set targets_version = version, targets_until = null where id = $1", [(each,) for each in ids]
     )
+    rows = yield sql("select * from links where id = any($1) order by id", ids)
     links = [link_of(row) for row in rows]
     changes = [(link.id, link.targets_until(now)) for link in links if link.state == "active"]
     yield many(
@@ -249,8 +255,9 @@ def restart_confirmations(now: int) -> Tx[None]:
     Call this after this machine's clock was set, because the time since the first request with a problem is then
     unknown. The targets of links with a period are listed again, because the current list may be based on a wrong time.
     """
-    # A missing time is 0, or null in rows that an older version stored.
-    yield sql("update links set targets_until = $1 where state = 'active' and (starts_at > 0 or ends_at > 0)", now)
+    rows = yield sql(f"select distinct account_id from links where {_HAS_PERIOD}")  # noqa: S608  # SQL of this file
+    yield from lock_accounts(row["account_id"] for row in rows)
+    yield sql(f"update links set targets_until = $1 where {_HAS_PERIOD}", now)  # noqa: S608  # SQL of this file
     yield sql(
         "update target_checks set problem = null, failed_at = null, due_at = $1"
         " where problem is not null and broken_at is null",

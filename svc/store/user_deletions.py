@@ -15,7 +15,7 @@ from svc.model import DeletionResult
 from svc.store import notifications, outbox
 from svc.store.disconnects import former_of
 from svc.store.locks import lock_user
-from svc.store.tx import from_json, sql, to_json
+from svc.store.tx import from_json, many, sql, to_json
 from svc.store.users import forget_mail_tokens, get_user, is_being_deleted, still_has_password, user_of
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def forget_totals(user_id: int) -> Tx[bool]:
             hours = yield from _delete("hours", "target, at", "target = any($1)", targets)
             days = yield from _delete("days", "target, day", "target = any($1)", targets)
             if max(hours, days) < BATCH:
-                yield sql(f"delete from {table} where id = any($1)", targets)  # noqa: S608  # as above
+                yield many(f"delete from {table} where id = $1", [(target,) for target in targets])  # noqa: S608  # as above
             return True
     return False
 

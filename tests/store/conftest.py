@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from svc.store import open_store
+from tests.databases import postgres_config
 from tests.store.makers import an_account
 from tests.store.table import make_table
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from svc.config import StoreConfig
     from svc.store.tx import Store
 
@@ -19,6 +23,14 @@ async def table(store: Store) -> Store:
     """Return a store with an empty table `t`."""
     await store.run(make_table())
     return store
+
+
+@pytest.fixture
+async def postgres_store(postgres_url: str) -> AsyncIterator[Store]:
+    """Return an empty PostgreSQL store, for tests of concurrent transactions."""
+    with postgres_config(postgres_url) as config:
+        async with open_store(config) as opened:
+            yield opened
 
 
 @pytest.fixture

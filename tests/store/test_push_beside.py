@@ -7,21 +7,20 @@ the lock, the other transaction would already have written the same rows.
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-import trio
 
 from svc.clock import HOUR_MS
 from svc.errors import ErrorNote
 from svc.model import WorkerPush
-from svc.store import accounts, installs, open_store, operations, pushes, renewals, sites, syncs, totals
+from svc.store import accounts, installs, operations, pushes, renewals, sites, syncs, totals
 from svc.store.locks import lock_account
 from svc.store.tx import sql
 from svc.worker.pushed import PushedHour, PushedPart
 from tests.clock import START_MS
-from tests.databases import postgres_config
+from tests.store.interleaving import run_beside
 from tests.store.makers import a_site, an_account, owner_of
 
 if TYPE_CHECKING:
@@ -33,19 +32,11 @@ DAY = START_MS // 86_400_000
 HOUR = START_MS - START_MS % HOUR_MS - HOUR_MS
 
 
-@pytest.fixture
-async def store(postgres_url):
-    with postgres_config(postgres_url) as config:
-        async with open_store(config) as opened:
-            yield opened
-
-
 class Pushed:
     """An account with a Worker that `op_1` installed and that has not pushed yet. Its first push counts a view."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.has_account = threading.Event()
 
     async def begin(self) -> None:
         """Create the account."""
@@ -53,15 +44,10 @@ class Pushed:
         self.site = await self.store.run(a_site(self.id))
         await self.store.run(_installed(self.id))
 
-    def push(self) -> Tx[None]:
-        """Push, and pause in the middle of the transaction until another transaction waits for it."""
-        yield sql("set local deadlock_timeout = '100ms'")
+    def push(self, pause: Tx[None]) -> Tx[None]:
+        """Push, and pause in the middle of the transaction."""
         yield from lock_account(self.id)
-        self.has_account.set()
-        yield sql(
-            "do $$ begin while not exists (select 1 from pg_locks where not granted"
-            " and pg_backend_pid() = any(pg_blocking_pids(pid))) loop perform pg_sleep(0.01); end loop; end $$"
-        )
+        yield from pause
         report = WorkerPush(START_MS, "bundle", install="op_1")
         assert (yield from pushes.record_pushes([(self.id, report)])) == {self.id}
         hour = PushedHour(HOUR, ((self.site, 1, 0, 0),))
@@ -70,11 +56,7 @@ class Pushed:
 
     async def beside(self, other: Tx[None]) -> None:
         """Run the push, and begin the other transaction in the middle of the push."""
-        with trio.fail_after(20):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self.store.run, self.push())
-                await trio.to_thread.run_sync(self.has_account.wait)
-                nursery.start_soon(self.store.run, other)
+        await run_beside(self.store, self.push, partial(self.store.run, other))
 
 
 def _installed(account_id: str) -> Tx[None]:
@@ -85,35 +67,35 @@ def _installed(account_id: str) -> Tx[None]:
 
 
 @pytest.fixture
-async def pushed(store):
-    made = Pushed(store)
+async def pushed(postgres_store):
+    made = Pushed(postgres_store)
     await made.begin()
     return made
 
 
 @pytest.mark.rule("A11", "W3")
-async def test_self_check_succeeds_if_the_worker_reports_while_it_ends(store, pushed):
-    operation = await store.read(operations.running(pushed.id))
+async def test_self_check_succeeds_if_the_worker_reports_while_it_ends(postgres_store, pushed):
+    operation = await postgres_store.read(operations.running(pushed.id))
     await pushed.beside(installs.end_selfcheck(operation, START_MS))
-    latest = await store.read(operations.latest(pushed.id))
-    account = await store.read(accounts.account_by_id(pushed.id))
+    latest = await postgres_store.read(operations.latest(pushed.id))
+    account = await postgres_store.read(accounts.account_by_id(pushed.id))
     assert (latest.id, latest.state, latest.error) == ("op_1", "done", None)
     assert account.warnings == ()
 
 
 @pytest.mark.rule("A11", "W3")
-async def test_self_check_resumed_after_a_renewal_sees_a_concurrent_push(store, pushed):
-    await store.run(operations.pause_selfcheck("op_1"))
-    edge_account_id = (await store.read(accounts.account_by_id(pushed.id))).edge_account_id
-    await store.run(operations.add("op_2", pushed.id, edge_account_id, "renew", "token", START_MS))
+async def test_self_check_resumed_after_a_renewal_sees_a_concurrent_push(postgres_store, pushed):
+    await postgres_store.run(operations.pause_selfcheck("op_1"))
+    edge_account_id = (await postgres_store.read(accounts.account_by_id(pushed.id))).edge_account_id
+    await postgres_store.run(operations.add("op_2", pushed.id, edge_account_id, "renew", "token", START_MS))
     await pushed.beside(renewals.fail_renew(pushed.id, NOTE, START_MS))
-    assert await store.read(operations.running(pushed.id)) is None
+    assert await postgres_store.read(operations.running(pushed.id)) is None
 
 
 @pytest.mark.rule("W3")
-async def test_end_of_a_sync_does_not_block_a_push(store, pushed):
-    await store.run(syncs.end_sync(pushed.id, 0, 0, {pushed.site: NOTE}, LIVE_AT))
-    version = (await store.read(accounts.account_by_id(pushed.id))).config_version
+async def test_end_of_a_sync_does_not_block_a_push(postgres_store, pushed):
+    await postgres_store.run(syncs.end_sync(pushed.id, 0, 0, {pushed.site: NOTE}, LIVE_AT))
+    version = (await postgres_store.read(accounts.account_by_id(pushed.id))).config_version
     await pushed.beside(syncs.end_sync(pushed.id, 0, version, {}, LIVE_AT))
-    site = await store.read(sites.get_site(await store.run(owner_of(pushed.id)), pushed.site))
+    site = await postgres_store.read(sites.get_site(await postgres_store.run(owner_of(pushed.id)), pushed.site))
     assert (site.config_error, site.first_view_at) == (None, START_MS)
