@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, ServiceError, Unauthorized
 from svc.store import accounts, operations, states, users, working_tokens
-from svc.store.locks import lock_user
+from svc.store.locks import lock_account, lock_user
 from svc.store.tx import Tx, sql
 from svc.store.user_limits import limit_of
 
@@ -108,15 +108,19 @@ def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | 
 
 
 def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """Delete a connect operation that cannot succeed, and its account. The events in the audit log are kept.
+    """Delete a connect operation that cannot succeed, and its account with its notes and shares.
 
-    Call this only if no token that the operation created at Cloudflare can still be valid.
+    The events in the audit log are kept. Call this only if no token that the operation created at Cloudflare can still
+    be valid.
     """
+    yield from lock_account(account_id)
     operation = yield from operations.running(account_id)
     if operation is not None:
         yield from operations.fail(operation.id, error, now)
     yield sql("delete from operations where account_id = $1", account_id)
-    yield sql("delete from accounts where id = $1 and sealed_token is null", account_id)
+    if (yield sql("delete from accounts where id = $1 and sealed_token is null returning id", account_id)):
+        yield sql("delete from notes where target = $1", account_id)
+        yield sql("delete from shares where target = $1", account_id)
 
 
 def finish_connect(

@@ -10,10 +10,10 @@ import trio
 from svc.config import LimitsConfig
 from svc.errors import ErrorNote, ServiceError
 from svc.ids import new_id
-from svc.store import connects, operations
+from svc.store import connects, exports, operations
 from svc.store.tx import sql
 from tests.clock import START_MS
-from tests.store.makers import a_user, an_account
+from tests.store.makers import a_note, a_share, a_user, an_account, owner_of
 
 if TYPE_CHECKING:
     from svc.model import Account, Operation
@@ -98,5 +98,10 @@ async def test_attempt_after_a_possibly_valid_token_gets_another_name(store):
 
 async def test_dropped_connect_leaves_no_rows(store):
     account_id = await store.run(an_account(link_host=False))
+    user_id = await store.read(owner_of(account_id))
+    await store.run(a_note(account_id, account_id, "account"))
+    await store.run(a_share(account_id, account_id, "account"))
     await store.run(connects.drop_connect(account_id, ErrorNote("token_check_failed", "It does not work."), START_MS))
     assert await store.read(operations.latest(account_id)) is None
+    assert await store.read(exports.notes_page(user_id, START_MS, None)) == []
+    assert await store.read(exports.shares_page(user_id, START_MS, None)) == []

@@ -68,6 +68,7 @@ DIGESTS = {
     "0026-link-periods.sql": "56437d84268f699f63e1c32e402100c58525f4dd6ce0b1c43d07d670efb3cef0",
     "0027-link-targets-until.sql": "7376d4bd2acdf8017df1e6fa8dc1c17116150fd25038f9c0545067dee5cb73b8",
     "0028-settings-version.sql": "4adf144da27393eff2eaac6ce4c6b5f12a8e606ad43fbf42ed328d220e8e21db",
+    "0029-notes-of-refused-connects.sql": "a98d08ac6f8f17fc84d8b346294eec0572636665026f39c93f40bc82d196f768",
 }
 
 # Tables of released schemas whose rows a migration moved to other tables. Other tests cover these migrations.
@@ -385,19 +386,49 @@ async def test_rollout_by_waves_continues_in_turns(store_config, tmp_path, wave,
         yield sql(member, waiting, None, None)
         return updated, waiting
 
-    known = [step for step in migrations(store_config.engine) if step.number < 4]
-    if store_config.engine == "sqlite":
-        async with open_sqlite(store_config.path, serving=True, known=known) as before:
-            updated, _ = await before.run(by_waves())
-    else:
-        async with open_postgres(store_config.url.get_secret_value(), 2, serving=True, known=known) as earlier:
-            updated, _ = await earlier.run(by_waves())
+    async with opened_with_schema(3, store_config) as before:
+        updated, _ = await before.run(by_waves())
     async with open_store(store_config, serving=True) as store:
         found = await store.read(rollouts.current("new"))
         assert found is not None
         assert (found.state, found.reason, found.spread_from) == ("halted", "failures", spread_from)
         rows = await store.read(_one("select account_id, operation_id, outcome, failures from rollout_accounts"))
         assert [tuple(row.values()) for row in rows] == [(updated, "op_1", None, 0)]
+
+
+@pytest.mark.both_engines
+async def test_notes_and_shares_of_missing_accounts_are_deleted(store_config, tmp_path):
+    store_config = store_config.model_copy(update={"copies": tmp_path / "copies"})
+
+    def notes_and_shares() -> Tx[None]:
+        account_id = yield from _an_older_account("acc_1")
+        [account] = yield sql("select user_id from accounts where id = $1", account_id)
+        yield sql(
+            "insert into former_accounts (id, user_id, edge_account_id, name, disconnected_at, things_left)"
+            " values ('acc_2', $1, 'e', 'Shop', 1, '[]')",
+            account["user_id"],
+        )
+        for each in (account_id, "acc_2", "acc_missing"):
+            yield sql(
+                "insert into notes (id, user_id, account_id, target_kind, target, day, text, created_at)"
+                " values ($1, $2, $1, 'account', $1, 1, 'text', 1)",
+                each,
+                account["user_id"],
+            )
+            yield sql(
+                "insert into shares (id, user_id, account_id, target_kind, target, name, digest, sealed_secret, lists,"
+                " embed, created_at) values ($1, $2, $1, 'account', $1, 'Shop', $1, $3, 0, '[]', 1)",
+                each,
+                account["user_id"],
+                b"sealed",
+            )
+
+    async with opened_with_schema(28, store_config) as before:
+        await before.run(notes_and_shares())
+    async with open_store(store_config, serving=True) as store:
+        for table in ("notes", "shares"):
+            rows = await store.read(_one(f"select account_id from {table} order by account_id"))
+            assert [row["account_id"] for row in rows] == ["acc_1", "acc_2"], table
 
 
 @pytest.mark.both_engines
@@ -408,6 +439,14 @@ async def test_store_whose_tables_are_not_those_of_its_number_is_refused(store_c
         with pytest.raises(ConfigError, match=r"schema \d+, but not its tables \(sites has no path, a column place\)"):
             async with open_store(store_config, serving=serving):
                 pass
+
+
+def opened_with_schema(number: int, config: StoreConfig) -> AbstractAsyncContextManager[Store]:
+    """Create and open a store with this schema."""
+    known = [step for step in migrations(config.engine) if step.number <= number]
+    if config.engine == "sqlite":
+        return open_sqlite(config.path, serving=True, known=known)
+    return open_postgres(config.url.get_secret_value(), 2, serving=True, known=known)
 
 
 def _an_older_account(name: str) -> Tx[str]:
