@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from svc.clock import DAY_MS, HOUR_MS
 from svc.store import outbox
+from svc.store.locks import lock_accounts
 from svc.store.tx import Tx, from_json, placeholders, sql
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def advance(sites: Sequence[WatchedSite]) -> Tx[None]:
     Also record whether the hours arrived in time. They count as late if they cover more than `PUNCTUAL_MS`, or if the
     site has a problem.
     """
+    yield from lock_accounts(site.account_id for site in sites if site.state is None)  # these sites get a row
     groups: dict[tuple[int, int | None, bool], list[str]] = {}
     for site in sites:
         before = None if site.state is None else site.state.checked_until

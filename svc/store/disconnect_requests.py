@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from svc.store.locks import lock_accounts
 from svc.store.tx import Tx, sql
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def request(account_ids: Sequence[str], now: int, *, forced: bool) -> Tx[None]:
 
     A repeated request has no effect, except that it can set `forced`.
     """
+    yield from lock_accounts(account_ids)
     yield sql(
         "insert into disconnect_requests (account_id, requested_at, forced)"
         " select id, cast($2 as bigint), cast($3 as bigint) from accounts where id = any($1)"

@@ -21,7 +21,11 @@ def lock_user(user_id: int) -> Tx[None]:
 
 
 def lock_account(account_id: str) -> Tx[None]:
-    """Lock the account's row. Use this in a transaction that first reads the account and then changes it."""
+    """Lock the account's row.
+
+    Use this in a transaction that first reads the account and then changes it, or that adds a row to the account or to
+    one of its sites or links. The account, site or link is then not deleted before the transaction ends.
+    """
     yield sql("update accounts set name = name where id = $1", account_id)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from svc.clock import day_of
 from svc.errors import Conflict, NotFound
 from svc.model import Language, Mailing
-from svc.store.locks import lock_user
+from svc.store.locks import lock_account, lock_user
 from svc.store.recipients import Wanted, recipient_of, store_recipients
 from svc.store.report_periods import next_due_day
 from svc.store.totals import pushed_as_of
@@ -78,6 +78,7 @@ def put_mailing(user: User, mailing: Mailing, asked: Settings, language: Languag
     Raises NotFound if the account does not exist; Conflict site_not_active if the site has been deleted.
     """
     yield from lock_user(user.id)
+    yield from lock_account(mailing.account_id)
     yield from _check_target(mailing)
     before = yield from get_mailing(user.id, mailing.target)
     if before is None and not (asked.weekly or asked.monthly or asked.alerts or asked.recipients):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, NotFound
 from svc.model import Note
-from svc.store.locks import lock_user
+from svc.store.locks import lock_account, lock_user
 from svc.store.total_pages import FIRST_DAY
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, sql
 
@@ -27,6 +27,7 @@ def add_note(note: Note) -> Tx[Note]:
     the user has no such target, or if it has been deleted with its data.
     """
     yield from lock_user(note.user_id)
+    yield from lock_account(note.account_id)
     if not (yield sql(_TARGET_EXISTS, note.user_id, note.target)):
         raise NotFound
     for condition, value, limit, of in (

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from svc.clock import HOUR_MS
 from svc.model import Rollout
 from svc.store import installs, operations
+from svc.store.locks import lock_account
 from svc.store.tx import Row, Tx, note_from_json, sql
 
 if TYPE_CHECKING:
@@ -273,6 +274,7 @@ def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int)
     )
     if not running:
         return False
+    yield from lock_account(account_id)
     rows = yield sql(
         "insert into rollout_accounts (account_id, operation_id) select a.id, cast($2 as text) from accounts a"
         " where a.id = $1 and (a.edge_bundle <> $3"

@@ -14,7 +14,7 @@ from svc.errors import Conflict, Forbidden, NotFound
 from svc.model import Counts, Share
 from svc.store import accounts, links, sites
 from svc.store.links import LINK_DELETED
-from svc.store.locks import lock_user
+from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, sql, to_json
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def add_share(share: Share, digest: str) -> Tx[Share]:
     if it is a deleted site.
     """
     yield from lock_user(share.user_id)
+    yield from lock_account(share.account_id)
     yield from _check_target(share.user_id, share.target_kind, share.target)
     for condition, value, limit, of in (
         ("target = $1", share.target, MAX_PER_TARGET, "for this object"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from svc.store.tx import sql
+from svc.store.tx import Statement, sql
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,6 +27,20 @@ def slowly(tx: Tx[T], pause: str) -> Tx[T]:
             rows = yield step
             yield sql(pause)
             step = tx.send(rows)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+
+
+def paused_before(text: str, tx: Tx[T], pause: Tx[None]) -> Tx[T]:
+    """Run the transaction, with `pause` before its first statement that begins with `text`."""
+    try:
+        step = next(tx)
+        while not (isinstance(step, Statement) and step.text.startswith(text)):
+            step = tx.send((yield step))
+        yield from pause
+        while True:
+            step = tx.send((yield step))
     except StopIteration as done:
         value: T = done.value
         return value
