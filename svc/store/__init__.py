@@ -2,7 +2,7 @@
 
 engines, schema       the engines, and the migrations
 tx                    the type of transactions, which are generators of statements
-conditions, user_lists, locks, versions, total_pages
+conditions, user_lists, locks, versions, total_pages, batches
                       code that several modules use
 retention             deletions of old rows
 service_state         numbers for the metrics and for `svc check`

@@ -1,9 +1,9 @@
 """Data retention: for each table, a transaction that deletes the rows whose time is `before` (epoch ms) or earlier.
 
-Each transaction deletes at most `BATCH` rows, so that other writers do not have to wait, and returns the number of
-deleted rows. If the number is `BATCH`, more rows may remain. Requests never use expired rows that are not deleted yet,
-because each query checks the expiry. The retention periods and intervals are in `actors/service/housekeeping.py`. Daily
-totals are kept forever.
+The time of a row about a day is the end of the day. Each transaction deletes at most `batches.BATCH` rows, and returns
+the number of deleted rows. If the number is `BATCH`, more rows may remain. Requests never use expired rows that are not
+deleted yet, because each query checks the expiry. The retention periods and intervals are in
+`actors/service/housekeeping.py`. Daily totals are kept forever.
 """
 
 from __future__ import annotations
@@ -11,48 +11,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.clock import day_of
+from svc.store.batches import delete_batch, delete_batch_keys
 from svc.store.tx import sql
 
 if TYPE_CHECKING:
-    from svc.store.tx import Parameter, Row, Tx
-
-# The maximum number of rows per transaction. Deleting them takes about 10 ms.
-BATCH = 1_000
+    from svc.store.tx import Tx
 
 
 def delete_responses(before: int) -> Tx[int]:
     """Delete expired responses for Idempotency-Keys (rule G5)."""
-    return _delete("idempotency", "user_id, method, path, key", "expires_at <= $1", before)
+    return delete_batch("idempotency", "user_id, method, path, key", "expires_at <= $1", before)
 
 
 def delete_sessions(before: int) -> Tx[int]:
     """Delete sign-in sessions whose refresh token has expired."""
-    return _delete("sessions", "id", "refresh_expires_at <= $1", before)
+    return delete_batch("sessions", "id", "refresh_expires_at <= $1", before)
 
 
 def delete_mail_tokens(before: int) -> Tx[int]:
     """Delete expired tokens of links that confirm an address or reset a password."""
-    return _delete("mail_tokens", "digest", "expires_at <= $1", before)
+    return delete_batch("mail_tokens", "digest", "expires_at <= $1", before)
 
 
 def delete_invitations(before: int) -> Tx[int]:
     """Delete expired invitations to sign up."""
-    return _delete("invitations", "id", "expires_at <= $1", before)
+    return delete_batch("invitations", "id", "expires_at <= $1", before)
 
 
 def delete_email_changes(before: int) -> Tx[int]:
     """Delete email address changes that can no longer be reverted."""
-    return _delete("email_changes", "id", "revert_until <= $1", before)
+    return delete_batch("email_changes", "id", "revert_until <= $1", before)
 
 
 def delete_deletion_results(before: int) -> Tx[int]:
     """Delete results of user deletions that no command has read."""
-    return _delete("deletion_results", "digest", "ended_at <= $1", before)
+    return delete_batch("deletion_results", "digest", "ended_at <= $1", before)
 
 
 def delete_devices(before: int) -> Tx[int]:
     """Delete known browsers whose last sign-in was at or before this time."""
-    return _delete("devices", "user_id, digest", "seen_at <= $1", before)
+    return delete_batch("devices", "user_id, digest", "seen_at <= $1", before)
 
 
 def delete_sign_ups(before: int) -> Tx[int]:
@@ -61,7 +59,7 @@ def delete_sign_ups(before: int) -> Tx[int]:
     Such users cannot have accounts. A user who nevertheless has accounts is skipped, so that the batch does not fail.
     Users without an address are also skipped, because they are already being deleted.
     """
-    return _delete(
+    return delete_batch(
         "users",
         "id",
         "email_confirmed = 0 and created_at <= $1 and email is not null"
@@ -73,7 +71,7 @@ def delete_sign_ups(before: int) -> Tx[int]:
 
 def delete_hours(before: int) -> Tx[int]:
     """Delete hourly totals. Reports by hour cover only days whose hours are stored."""
-    return _delete("hours", "target, at", "at <= $1", before)
+    return delete_batch("hours", "target, at", "at <= $1", before)
 
 
 def delete_refused_hours(before: int) -> Tx[int]:
@@ -81,7 +79,7 @@ def delete_refused_hours(before: int) -> Tx[int]:
 
     These records are kept as long as hourly totals.
     """
-    return _delete("refused_hours", "account_id, at", "at <= $1", before)
+    return delete_batch("refused_hours", "account_id, at", "at <= $1", before)
 
 
 def delete_final_days(before: int) -> Tx[int]:
@@ -90,7 +88,7 @@ def delete_final_days(before: int) -> Tx[int]:
     After 37 days, the records are no longer needed: the service accepts no pushes for older days, and reports regard
     these days as complete.
     """
-    return _delete("final_days", "account_id, day", "day < $1", day_of(before))
+    return delete_batch("final_days", "account_id, day", "day < $1", day_of(before))
 
 
 def delete_operations(before: int) -> Tx[int]:
@@ -99,7 +97,7 @@ def delete_operations(before: int) -> Tx[int]:
     An operation is kept if it identifies something at Cloudflare: the account's token, another token that may still be
     valid, or an upload that may have been accepted.
     """
-    return _delete(
+    return delete_batch(
         "operations",
         "id",
         "state <> 'running' and updated_at <= $1 and token_asked_at is null and open_uploads = 0"
@@ -118,7 +116,7 @@ def delete_former_accounts(before: int) -> Tx[int]:
     As long as a former account has sites, links or operations, its row is needed to find all data of a user who is
     being deleted, because some tables have no user id.
     """
-    rows = yield from _delete_rows(
+    rows = yield from delete_batch_keys(
         "former_accounts",
         "id",
         "disconnected_at <= $1 and not exists (select 1 from sites s where s.account_id = former_accounts.id)"
@@ -135,39 +133,19 @@ def delete_former_accounts(before: int) -> Tx[int]:
 
 def delete_events(before: int) -> Tx[int]:
     """Delete events from the audit logs (rule X12). Their numbers are not reused."""
-    return _delete("events", "user_id, number", "at <= $1", before)
+    return delete_batch("events", "user_id, number", "at <= $1", before)
 
 
 def delete_mailing_tokens(before: int) -> Tx[int]:
     """Delete the tokens of links in old emails to recipients of email reports."""
-    return _delete("mailing_tokens", "digest", "created_at <= $1", before)
+    return delete_batch("mailing_tokens", "digest", "created_at <= $1", before)
 
 
 def delete_mailing_requests(before: int) -> Tx[int]:
     """Delete the records of emails that asked recipients to confirm. Limits on these emails use them for one day."""
-    return _delete("mailing_requests", "address", "asked_at <= $1", before)
+    return delete_batch("mailing_requests", "address", "asked_at <= $1", before)
 
 
 def delete_worker_keys(before: int) -> Tx[int]:
     """Delete Worker keys that are no longer accepted (rule W7)."""
-    return _delete("worker_keys", "digest", "valid_until <= $1", before)
-
-
-def _delete(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[int]:
-    """Delete a batch of the rows that meet `condition`. Returns the number of deleted rows."""
-    return len((yield from _delete_rows(table, key, condition, *parameters)))
-
-
-def _delete_rows(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[list[Row]]:
-    """Delete a batch of the rows that meet `condition`. Returns the keys of the deleted rows.
-
-    The statement repeats the condition outside the subquery, because on PostgreSQL, a row may change after the subquery
-    has found it, and only the outer condition is evaluated again. For example, a new response that has replaced an
-    expired response is not deleted.
-    """
-    rows = yield sql(
-        f"delete from {table} where {condition} and ({key}) in"  # noqa: S608  # SQL of this file
-        f" (select {key} from {table} where {condition} limit {BATCH}) returning {key}",
-        *parameters,
-    )
-    return rows
+    return delete_batch("worker_keys", "digest", "valid_until <= $1", before)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Forbidden, Unauthorized
 from svc.model import DeletionResult
-from svc.store import notifications, outbox
+from svc.store import batches, notifications, outbox
 from svc.store.disconnects import former_of
 from svc.store.locks import lock_user
 from svc.store.tx import from_json, many, sql, to_json
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from svc.model import FormerAccount, JsonObject, Language, User
     from svc.store.tx import Tx
 
-# The maximum number of rows that one transaction deletes from a table. Deleting them takes about 10 ms of the writer's
-# time.
-BATCH = 1_000
 # The maximum number of sites or links for which one transaction deletes totals.
 _TARGETS = 50
 
@@ -133,9 +130,9 @@ def forget_totals(user_id: int) -> Tx[bool]:
         rows = yield sql(f"select id from {table} where user_id = $1 limit {_TARGETS}", user_id)  # noqa: S608  # names of this file
         if rows:
             targets = tuple(sorted(row["id"] for row in rows))
-            hours = yield from _delete("hours", "target, at", "target = any($1)", targets)
-            days = yield from _delete("days", "target, day", "target = any($1)", targets)
-            if max(hours, days) < BATCH:
+            hours = yield from batches.delete_batch("hours", "target, at", "target = any($1)", targets)
+            days = yield from batches.delete_batch("days", "target, day", "target = any($1)", targets)
+            if max(hours, days) < batches.BATCH:
                 yield many(f"delete from {table} where id = $1", [(target,) for target in targets])  # noqa: S608  # as above
             return True
     return False
@@ -143,22 +140,22 @@ def forget_totals(user_id: int) -> Tx[bool]:
 
 def forget_notes(user_id: int) -> Tx[bool]:
     """Delete a batch of the user's notes. Returns True if more may remain."""
-    return (yield from _delete("notes", "id", "user_id = $1", user_id)) == BATCH
+    return (yield from _delete_batch("notes", "id", "user_id = $1", user_id))
 
 
 def forget_shares(user_id: int) -> Tx[bool]:
     """Delete a batch of the user's shares. Returns True if more may remain."""
-    return (yield from _delete("shares", "id", "user_id = $1", user_id)) == BATCH
+    return (yield from _delete_batch("shares", "id", "user_id = $1", user_id))
 
 
 def forget_mailings(user_id: int) -> Tx[bool]:
     """Delete a batch of settings for email reports, including the recipients. Returns True if more may remain."""
-    return (yield from _delete("mailings", "target", "user_id = $1", user_id)) == BATCH
+    return (yield from _delete_batch("mailings", "target", "user_id = $1", user_id))
 
 
 def forget_refused_hours(user_id: int) -> Tx[bool]:
     """Delete a batch of the records of hours with refused events. Returns True if more may remain."""
-    return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
+    return (yield from _delete_batch("refused_hours", "account_id, at", _OF_FORMER, user_id))
 
 
 def forget_operations(user_id: int) -> Tx[bool]:
@@ -167,17 +164,17 @@ def forget_operations(user_id: int) -> Tx[bool]:
     These rows are no longer needed, because the outcomes of the disconnects list the resources that may remain at
     Cloudflare.
     """
-    return (yield from _delete("operations", "id", _OF_FORMER, user_id)) == BATCH
+    return (yield from _delete_batch("operations", "id", _OF_FORMER, user_id))
 
 
 def forget_events(user_id: int) -> Tx[bool]:
     """Delete a batch of the user's events. Returns True if more may remain."""
-    return (yield from _delete("events", "user_id, number", "user_id = $1", user_id)) == BATCH
+    return (yield from _delete_batch("events", "user_id, number", "user_id = $1", user_id))
 
 
 def forget_responses(user_id: int) -> Tx[bool]:
     """Delete a batch of the responses stored for Idempotency-Keys. Returns True if more may remain."""
-    return (yield from _delete("idempotency", "user_id, method, path, key", "user_id = $1", user_id)) == BATCH
+    return (yield from _delete_batch("idempotency", "user_id, method, path, key", "user_id = $1", user_id))
 
 
 # The transactions that delete the user's data. They run in this order, each until it returns False. Deleting the user's
@@ -248,10 +245,6 @@ def _has_more(user_id: int) -> Tx[bool]:
     return False
 
 
-def _delete(table: str, key: str, condition: str, parameter: int | tuple[str, ...]) -> Tx[int]:
-    """Delete a batch of the rows that meet `condition`. Returns the number of deleted rows."""
-    rows = yield sql(
-        f"delete from {table} where ({key}) in (select {key} from {table} where {condition} limit {BATCH}) returning 1",  # noqa: S608  # names of this file
-        parameter,
-    )
-    return len(rows)
+def _delete_batch(table: str, key: str, condition: str, user_id: int) -> Tx[bool]:
+    """Delete a batch of the rows that meet `condition`. Returns True if more may remain."""
+    return (yield from batches.delete_batch(table, key, condition, user_id)) == batches.BATCH

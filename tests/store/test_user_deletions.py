@@ -15,6 +15,7 @@ from svc.model import Counts, Key
 from svc.remaining_resource import RemainingResource
 from svc.store import (
     accounts,
+    batches,
     disconnects,
     imported_days,
     keys,
@@ -252,7 +253,7 @@ async def test_retention_skips_users_who_are_being_deleted(store):
 
 @pytest.mark.rule("C12")
 async def test_transactions_delete_at_most_one_batch(store, monkeypatch):
-    monkeypatch.setattr(user_deletions, "BATCH", 10)
+    monkeypatch.setattr(batches, "BATCH", 10)
     account_id = await store.run(an_account())
     user_id = (await store.read(accounts.account_by_id(account_id))).user_id
     targets = [await store.run(a_site(account_id)), *[await store.run(a_link(account_id, f"c{n}")) for n in range(3)]]
@@ -263,7 +264,7 @@ async def test_transactions_delete_at_most_one_batch(store, monkeypatch):
     stored, steps = await store.read(size()), 0
     while await store.run(user_deletions.forget_totals(user_id)):
         left = await store.read(size())
-        assert stored - left <= 2 * user_deletions.BATCH + len(targets)
+        assert stored - left <= 2 * batches.BATCH + len(targets)
         stored, steps = left, steps + 1
     assert (stored, steps > 10) == (0, True)
 

@@ -15,7 +15,7 @@ from svc.clock import DAY_MS
 from svc.errors import StoreUnavailable
 from svc.faults import contained
 from svc.metrics import CHORE_ROWS, CHORE_SECONDS
-from svc.store import retention
+from svc.store import batches, retention
 from svc.store.devices import DEVICE_DAYS
 from svc.store.recipients import MAILING_TOKEN_DAYS
 
@@ -92,8 +92,8 @@ async def run_chore(context: Context, chore: Chore) -> None:
     """Delete the chore's expired rows in batches. Raises StoreUnavailable."""
     before = context.clock() - int(chore.kept_days * DAY_MS)
     began_at = trio.current_time()
-    deleted = retention.BATCH
-    while deleted >= retention.BATCH:
+    deleted = batches.BATCH
+    while deleted >= batches.BATCH:
         deleted = await context.store.run(chore.delete(before))
         context.metrics.count(CHORE_ROWS, chore.name, by=deleted)
     context.metrics.observe(CHORE_SECONDS, trio.current_time() - began_at, chore.name)

@@ -21,6 +21,7 @@ from svc.ids import new_id
 from svc.model import Event
 from svc.store import (
     accounts,
+    batches,
     devices,
     disconnects,
     email_changes,
@@ -229,9 +230,9 @@ def test_retention_of_hours_is_configurable():
 
 
 async def test_more_rows_than_a_batch_are_deleted_in_batches(context, clock):
-    await context.store.run(hours(2 * retention.BATCH + 500))
-    assert await context.store.run(retention.delete_hours(START_MS)) == retention.BATCH
-    assert await context.store.read(count("hours")) == retention.BATCH + 500
+    await context.store.run(hours(2 * batches.BATCH + 500))
+    assert await context.store.run(retention.delete_hours(START_MS)) == batches.BATCH
+    assert await context.store.read(count("hours")) == batches.BATCH + 500
     clock.now_ms += 40 * DAY_MS
     await run_chore(context, chore_of(retention.delete_hours, context.config.timing))
     assert await context.store.read(count("hours")) == 0
