@@ -21,6 +21,9 @@ export const REFERRER = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?(\[[\
 
 const ASCII = /^[ -~]*$/;
 
+/** The sign that every email address contains. It is still encoded in a value that is malformed or encoded twice. */
+export const AT_SIGN = /@|%(?:25)*40/;
+
 /** The key of a view that followed another view on the same site. */
 export const INTERNAL = "(internal)";
 
@@ -55,7 +58,7 @@ function normalizeName(value) {
   }
   text = clean(text, SOURCE_CHARS).trim().toLowerCase();
   if (!ASCII.test(text)) text = text.slice(0, SOURCE_CHARS / 2).toWellFormed();
-  return text.includes("@") ? "" : text;
+  return AT_SIGN.test(text) ? "" : text;
 }
 
 /**

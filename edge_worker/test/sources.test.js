@@ -45,6 +45,18 @@ test("utm_source and ref name the source, but never a person", () => {
   assert.equal(sourceName("x".repeat(5_000)).length, 100);
 });
 
+test("an email address is never stored, whatever its encoding", () => {
+  // `%FC` is Latin-1, and `50%-` has no percent-encoding. Neither value can be decoded.
+  for (const value of ["ada@b.example", "ada%40b.example", "ada%2540b.example", "ada%252540b.example"]) {
+    for (const start of ["", "m%FCller-", "50%-", "www.", "https%3A%2F%2Fshop.example%2F%3Femail%3D"]) {
+      assert.equal(sourceName(start + value), "", start + value);
+      assert.equal(campaignOf(`?utm_campaign=${start}${value}`), "", start + value);
+    }
+  }
+  assert.equal(campaignOf("?utm_campaign=m%FCnchen"), "m%fcnchen");
+  assert.equal(campaignOf("?utm_campaign=save%2025%2C40%20euros"), "save 25,40 euros");
+});
+
 test("utm_campaign names the campaign, within the limits of a source", () => {
   assert.equal(campaignOf(""), "");
   assert.equal(campaignOf("?utm_source=a&utm_campaign=Spring+Sale%21&x=1"), "spring sale!");

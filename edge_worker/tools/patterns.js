@@ -45,6 +45,7 @@ export const patterns = {
   more: shown(bots.MORE),
   harmless: shown(bots.HARMLESS),
   referrer: shown(sources.REFERRER),
+  at_sign: shown(sources.AT_SIGN),
   named: shown(sources.NAMED),
   marker: shown(sources.MARKER),
   language_range: shown(languages.LANGUAGE_RANGE),

@@ -129,7 +129,8 @@ class Explainer:
         self._mobile, self._desktop = one("mobile"), one("desktop")
         self._headless, self._preview = one("headless"), one("preview")
         self._crawler, self._more, self._harmless = one("crawler"), one("more"), one("harmless")
-        self._referrer, self._named, self._marker = one("referrer"), one("named"), one("marker")
+        self._referrer, self._at_sign = one("referrer"), one("at_sign")
+        self._named, self._marker = one("named"), one("marker")
         self._rules = RuleMatcher(patterns)
 
     def explain(self, link: Link, click: Click, not_found_url: str | None = None) -> Explanation:
@@ -215,7 +216,7 @@ class Explainer:
         text = _lower(_clean(text, self._source_chars).strip(_SPACE))
         if not _PRINTABLE.fullmatch(text):
             text = _well_formed(text[: self._source_chars // 2])
-        if "@" in text:
+        if self._at_sign.search(text):
             return ""
         return _joined(self._referrer_host(text) or text.removeprefix("www."))
 

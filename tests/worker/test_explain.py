@@ -48,6 +48,7 @@ VALUES = [
     *("", "newsletter", "Spring%20Sale", "+a+", "%", "%2", "%zz", "%253A", "a&ref=b", "a#b", "?q", "%C3%A4", "%c3"),
     *("%ED%A0%80", "%F0%9F%98%80", "%C0%80", "%F4%90%80%80", "%F0%90%90%80A", "%CE%91%CE%A3", "%C4%B0", "%1Ca"),
     *("%EF%BB%BFa%C2%A0", "%C2%85a", "%E3%80%80", "%E2%80%A8a", "%00b%1F", "a%40b.de", "ann@b.de"),
+    *("a%2540b.de", "a%252540b.de", "m%FCller%40b.de", "50%-a%40b.de", "2540", "%2504"),
     *("https://www.Example.com/a?b", "http%3A%2F%2FWWW.a.de%3A80%2F", "www.x.de", "www.www.x", "https%3A//a@b.de"),
     *("android-app://com.google.android.gm", "[::1]", "https://[::1]/", "HTTPS://"),
     *("x" * 99, "x" * 100, "x" * 101, "%C3%9C" * 60, "%F0%9F%98%80" * 60, "a" * 999 + "%41"),

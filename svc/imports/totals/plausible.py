@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from svc.model import Dimension
 
 _SITES_ZONE = SITES_ZONE.format("Plausible")
-# The Worker's limits (`PAGE_CHARS` in beacon.js, `SOURCE_CHARS` in sources.js), and its key for views that follow
-# another view on the same site.
+# The Worker's limits (`PAGE_CHARS` in beacon.js, `SOURCE_CHARS` in sources.js), its pattern of email addresses
+# (`AT_SIGN` in sources.js), and its key for views that follow another view on the same site.
 _PAGE_CHARS = 200
 _SOURCE_CHARS = 100
+_AT_SIGN = re.compile("@|%(?:25)*40")
 _INTERNAL = "(internal)"
 # The columns of each kind of count, in order of preference. Older exports have no column `pageviews`, so their visits
 # are used.
@@ -164,7 +165,7 @@ def _host(name: str) -> str:
 def _name(text: str) -> str:
     """Return the name of a source or campaign in the Worker's form. An email address becomes ""."""
     name = _CONTROL.sub("", text).strip().lower()[:_SOURCE_CHARS]
-    return "" if "@" in name or name in _MISSING or name == "direct / none" else name
+    return "" if _AT_SIGN.search(name) or name in _MISSING or name == "direct / none" else name
 
 
 # For each file with a list, the function that returns the entries of a row.

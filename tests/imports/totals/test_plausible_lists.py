@@ -61,13 +61,14 @@ def test_sources_are_counted_as_by_the_worker():
         source("2026-06-20", referrer="android-app://com.google.android.gm/", views=1, visits=1),
         source("2026-06-21", source="Direct / None", views=5, visits=3),
         source("2026-06-22", named="anna@mail.example", campaign="anna@mail.example", views=1, visits=1),
+        source("2026-06-23", named="anna%40mail.example", campaign="anna%2540mail.example", views=1, visits=1),
     ]
     found = lists({"sources": SOURCES + "".join(rows)})[JUNE]
     assert found["sources"] == {
-        "google.com": 4, "(internal)": 8, "newsletter": 2, "rss": 1, "com.google.android.gm": 1, "": 4,
+        "google.com": 4, "(internal)": 8, "newsletter": 2, "rss": 1, "com.google.android.gm": 1, "": 5,
     }  # fmt: skip
     assert found["campaigns"] == {"summer": 2}
-    assert sum(found["sources"].values()) == 20  # the sum equals the page views of all rows
+    assert sum(found["sources"].values()) == 21  # the sum equals the page views of all rows
 
 
 def test_places_devices_browsers_and_systems_get_the_names_of_the_worker():
