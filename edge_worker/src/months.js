@@ -65,7 +65,9 @@ const DIMENSIONS = /** @type {Dimension[]} */ (Object.keys(LIMITS.site.lists));
  * @property {number | null} day the last day of this target that was added; null if the target is complete
  * @property {Record<string, number>} first_days by month: the first day that its rows contain, if earlier days were
  *   deleted before they could be added up
- * @property {boolean} [expired] true if rows of months before `from` may still be stored
+ * @property {number} [kept_from] the first month after the months that were deleted because of their age; missing if
+ *   none was deleted. It can be before `from`, because the service can import months from before the installation.
+ * @property {boolean} [expired] true if rows of months before `kept_from` may still be stored
  *
  * @typedef {object} MonthSum
  * @property {number} from epoch day: the first day that the sum contains
@@ -116,10 +118,11 @@ export function withoutDays(months, keptFrom) {
  * @returns {MonthState} `months` itself if these months have already been deleted
  */
 export function withoutMonths(months, first) {
-  const from = Math.min(first, months.month);
-  if (from <= months.from) return months;
-  const left = Object.entries(months.first_days).filter(([month]) => Number(month) >= from);
-  return { ...months, from, first_days: Object.fromEntries(left), expired: true };
+  const kept_from = Math.min(first, months.month);
+  if (kept_from <= (months.kept_from ?? 0)) return months;
+  const left = Object.entries(months.first_days).filter(([month]) => Number(month) >= kept_from);
+  const from = Math.max(months.from, kept_from);
+  return { ...months, from, kept_from, first_days: Object.fromEntries(left), expired: true };
 }
 
 // If the rows of the first target exceed the limit, the step contains only some of its days. `upto_target` is the size
@@ -154,12 +157,13 @@ export const readStep = async (db, state) => (await readDays(db, state)) ?? (awa
  *   remain
  */
 async function readExpiredRows(db, months) {
-  if (months.expired !== true) return null;
-  const [found] = await db.batch([db.prepare(`select count(*) as n from (select 1 ${EXPIRED})`).bind(months.from)]);
+  const { kept_from = 0, expired } = months;
+  if (expired !== true) return null;
+  const [found] = await db.batch([db.prepare(`select count(*) as n from (select 1 ${EXPIRED})`).bind(kept_from)]);
   const rows = Number(/** @type {{n: number} | undefined} */ (found?.results[0])?.n ?? 0);
   const statement = db
     .prepare(`delete from month where (month, target) in (select month, target ${EXPIRED})`)
-    .bind(months.from);
+    .bind(kept_from);
   return { months: { ...months, expired: rows === EXPIRED_ROWS }, rows, statements: rows === 0 ? [] : [statement] };
 }
 

@@ -557,8 +557,28 @@ test("without a valid number of months, no month is deleted", async () => {
     const database = databaseOfMonths(1, setting);
     await runDay(database, 5);
     assert.equal(storedMonths(database).length, 25, JSON.stringify(setting));
-    assert.deepEqual([stateOf(database).months.from, stateOf(database).months.expired], [MONTH - 24, undefined]);
+    const { from, kept_from, expired } = stateOf(database).months;
+    assert.deepEqual([from, kept_from, expired], [MONTH - 24, undefined, undefined]);
   }
+});
+
+// rule W5, Y10
+test("imported months before the installation are deleted when they are older than the kept months", async () => {
+  const months = { ...newMonths(FIRST), from: MONTH - 1, month: MONTH + 1 };
+  const database = databaseOf({ state: { months } });
+  for (let month = MONTH - 24; month < MONTH - 1; month += 1) {
+    database.run("insert into month values (?, 'site_a', '{\"imported\":true}')", [month]);
+  }
+  setRetention(database, { days: 35, months: 6 });
+  await runDay(database, 1);
+  const kept = { ...months, kept_from: MONTH + 1 - 6, expired: true };
+  assert.deepEqual(stateOf(database).months, kept, "reports no longer use the older months");
+  await runDay(database, 4);
+  assert.deepEqual(stateOf(database).months, { ...kept, expired: false });
+  assert.deepEqual(
+    storedMonths(database),
+    Array.from({ length: 4 }, (_, i) => ({ month: MONTH - 5 + i, n: 1 })),
+  );
 });
 
 // rule Y10
@@ -611,9 +631,10 @@ test("no rows of months are deleted once half of the day's rows are used", async
 // rule Y10
 test("a month that could not be added up yet is not deleted, whatever its age", () => {
   const months = { ...newMonths(FIRST), first_days: { [MONTH]: FIRST + 3 } };
-  assert.equal(withoutMonths(months, MONTH + 9), months);
+  assert.deepEqual(withoutMonths(months, MONTH + 9), { ...months, kept_from: MONTH, expired: true });
   const added = { ...months, month: MONTH + 2, first_days: { [MONTH]: FIRST + 3, [MONTH + 1]: NEXT + 1 } };
-  const left = { ...added, from: MONTH + 1, first_days: { [MONTH + 1]: NEXT + 1 }, expired: true };
+  const deleted = { from: MONTH + 1, kept_from: MONTH + 1, expired: true };
+  const left = { ...added, ...deleted, first_days: { [MONTH + 1]: NEXT + 1 } };
   assert.deepEqual(withoutMonths(added, MONTH + 1), left);
   assert.equal(withoutMonths(left, MONTH - 3), left);
 });

@@ -72,9 +72,7 @@ def kept_months(months: Iterable[int], state: MonthState | None, first_kept: int
     `state`: None if the Worker has not run yet. `first_kept`: the oldest month that the account keeps. None means that
     it keeps all months.
     """
-    first = 0 if first_kept is None else first_kept
-    if state is not None and state.has_deleted:
-        first = max(first, state.from_)
+    first = max(0 if first_kept is None else first_kept, 0 if state is None else state.kept_from)
     return [month for month in months if month >= first]
 
 

@@ -65,19 +65,14 @@ class MonthState(BaseModel):
     """The part of the Worker's state that says which months the Worker has added up.
 
     `from_`: the first of these months. `month`: the month after the last of them. `first_days`: for each incomplete
-    month, the first day that its sum contains. `expired`: None if the Worker has never deleted months because of their
-    age.
+    month, the first day that its sum contains. `kept_from`: the first month after the months that the Worker has
+    deleted because of their age, or 0 if it has deleted none.
     """
 
     from_: Annotated[int, Field(ge=0, alias="from")]
     month: Annotated[int, Field(ge=0)]
     first_days: dict[str, _Day] = {}
-    expired: bool | None = None
-
-    @property
-    def has_deleted(self) -> bool:
-        """True if the Worker has deleted the months before `from_` because of their age."""
-        return self.expired is not None
+    kept_from: Annotated[int, Field(ge=0)] = 0
 
 
 class _Row(BaseModel):
@@ -142,7 +137,7 @@ def sum_months(rows: Sequence[Row], months: Sequence[Month], state: MonthState |
 
 
 def _is_imported(month: Month, row: _Row | None, state: MonthState | None) -> bool:
-    is_deleted = state is not None and state.has_deleted and month.number < state.from_
+    is_deleted = state is not None and month.number < state.kept_from
     return row is not None and row.imported and not is_deleted
 
 

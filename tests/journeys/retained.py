@@ -64,9 +64,9 @@ def read_retained(text: str, setting: Setting) -> Retained:
     closed, kept_from, months = state["day"], state["kept_from"], state["months"]
     assert kept_from <= max(0, closed - setting.days), (state, setting)
     assert kept_from <= max(first_day_of(months["month"]), closed - _LONGEST_WAIT_DAYS), state
-    if "expired" in months:
+    if "kept_from" in months:
         assert setting.months is not None, state
-        assert months["from"] <= month_of(closed + 1) - setting.months, (state, setting)
+        assert months["kept_from"] <= month_of(closed + 1) - setting.months, (state, setting)
     added = range(months["from"], months["month"])
     return Retained(
         kept_from,

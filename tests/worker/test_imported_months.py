@@ -94,9 +94,12 @@ def test_reports_contain_imported_months_before_those_of_the_worker():
 
 def test_months_before_the_kept_ones_are_neither_written_nor_read():
     imported = encode_month(JUNE_1, Counts(5), {"pages": {"/a": 5}}, LIMITS)
-    for expired in (True, False):
-        deleted = state(JUNE + 1, expired=expired)
+    # The Worker, which was installed in July or later, has deleted the months before July.
+    for first in (JUNE + 1, JUNE + 2):
+        deleted = state(first, month=JUNE + 2, kept_from=JUNE + 1)
         assert read("2026-06-01", [(JUNE, imported)], deleted).covered == []
+        july = encode_month(day_number("2026-07-01"), Counts(5), {}, LIMITS)
+        assert len(read("2026-06-01", [(JUNE, imported), (JUNE + 1, july)], deleted).imported) == 1
         assert kept_months([JUNE - 1, JUNE, JUNE + 1], deleted, None) == [JUNE + 1]
     assert kept_months([JUNE - 1, JUNE], state(JUNE + 1), None) == [JUNE - 1, JUNE]
     assert kept_months([JUNE - 1, JUNE], None, JUNE) == [JUNE]
