@@ -4,18 +4,22 @@ The service reads these counts if it has lost pushed totals, and before it delet
 
 `day` rows contain the counts for the most recent 14 to 35 days, depending on the account's setting, and for older days
 whose month has not been added up yet. `hour` rows exist only for open days, to which the Worker still adds events. It
-has not counted the visitors of these days yet. If a day was deleted before its counts were sent, the counts are still
-in the parts in the table `outbox`.
+has not counted the visitors of these days yet. The table `outbox` contains
+the queued parts: parts of pushes that the service has not acknowledged. Only these contain the hours of closed days
+that were not sent, and the days that were deleted before they were sent.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter, ValidationError
+
 from svc.clock import DAY_MS, HOUR_MS, LAST_DAY
-from svc.worker.pushed import LARGEST_COUNT
+from svc.worker.pushed import LARGEST_COUNT, PushedPart
 from svc.worker.rows import Row, Statement, integer
 
 if TYPE_CHECKING:
@@ -34,14 +38,10 @@ _DAYS = (
     " coalesce(totals ->> '$.visitors', 0) as visitors from day"
     " where day >= cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer)) order by target, day limit 2000"
 )
-# The final parts of a closed day contain the complete totals. Each target occurs in only one of these parts. At most 7
-# parts are read at a time, because a part can have 2 MB, and the client accepts responses of up to 16 MB.
-_PART = "case when json_valid(part) then part else '{}' end"
-_PART_DAY = f"unixepoch({_PART} ->> 'day') / 86400"
-_QUEUED = (
-    f"select id, {_PART_DAY} as day, {_PART} -> '$.days' as days from outbox where id > cast(?2 as integer)"  # noqa: S608  # names of this file
-    f" and {_PART} ->> 'final' and {_PART_DAY} < cast(?1 as integer) order by id limit 7"
-)
+# As many parts as the Worker sends in one push. A part usually has at most 120,000 characters
+# (edge_worker/src/outbox.js), and the client accepts responses of up to 16 MB.
+_QUEUED = "select id, part from outbox where id > cast(?1 as integer) order by id limit 20"
+_PART = TypeAdapter(PushedPart)
 
 
 @dataclass(frozen=True)
@@ -81,21 +81,19 @@ def days_statement(first_day: int, after: TargetCounts | None) -> Statement:
     return _DAYS, [str(first_day), target, str(day)]
 
 
-def queued_statement(before_day: int, after: Row | None) -> Statement:
-    """Return the statement that reads the next final parts in the outbox.
-
-    The parts are for days before `before_day` and come after the row `after`.
-    """
-    return _QUEUED, [str(before_day), "-1" if after is None else str(after["id"])]
+def queued_statement(after: Row | None) -> Statement:
+    """Return the statement that reads the next queued parts after the row `after`."""
+    return _QUEUED, ["-1" if after is None else str(after["id"])]
 
 
-def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
-    """Parse the rows of `queued_statement`. Raises KeyError, TypeError or ValueError if a row is invalid."""
-    return [
-        TargetCounts(str(target), integer(row["day"]), integer(views), integer(bots), integer(visitors))
-        for row in rows
-        for target, views, bots, visitors in json.loads(str(row["days"]))
-    ]
+def queued_of(rows: Sequence[Row]) -> list[PushedPart]:
+    """Parse the rows of `queued_statement`. Skip parts that the Worker cannot have written."""
+    parts = []
+    for row in rows:
+        # Like the Worker, insert the id into the JSON of the part.
+        with suppress(ValidationError):
+            parts.append(_PART.validate_json(f'{{"id":{row["id"]},{str(row["part"])[1:]}'))
+    return parts
 
 
 def hours_of(rows: Sequence[Row]) -> list[TargetCounts]:

@@ -58,6 +58,19 @@ async def keep_last_totals(context: Context, access: Access, account_id: str, da
     for part in _build_parts(closed, open_counts, now):
         # Treat the current hour as complete, because the deleted Worker cannot count any more events.
         await context.store.run(totals.ingest(account_id, [part], max(now, part.as_of)))
+    await _store_queued_parts(context, access, account_id, database_id)
+
+
+async def _store_queued_parts(context: Context, access: Access, account_id: str, database_id: str) -> None:
+    """Store the parts that the Worker has queued for a push.
+
+    Store them last: if an earlier step is interrupted, the stored totals must not seem to be newer than they are.
+    """
+    last: Row | None = None
+    while rows := await _rows(access, database_id, stored_totals.queued_statement(last)):
+        last = rows[-1]
+        parts = await trio.to_thread.run_sync(stored_totals.queued_of, rows)
+        await context.store.run(totals.ingest(account_id, parts, context.clock()))
 
 
 async def _state(access: Access, database_id: str) -> Sequence[Row]:
@@ -68,10 +81,8 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
     """Return the totals of the closed days since `first_day`, and the counts of the open days.
 
-    A closed day is a day to which the Worker adds no more events.
-
-    The Worker may have deleted the totals of some closed days. If such a day is still queued for a push, the result
-    contains its counts from the queue. If it is not queued, the store already has these counts.
+    A closed day is a day to which the Worker adds no more events. The result lacks closed days that the Worker has
+    deleted because of their age.
     """
     meta = await recovery.read_meta(access, database_id)
     counts = OpenCounts(meta.closed_day)
@@ -99,13 +110,6 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
         if not rows:
             break
         days += stored_totals.days_of(rows, {})
-    if first_day < meta.kept_from:
-        await _read_all_rows(
-            access,
-            database_id,
-            lambda last: stored_totals.queued_statement(meta.kept_from, last),
-            lambda rows: days.extend(stored_totals.queued_of(rows)),
-        )
     return [day for day in days if day.day <= meta.closed_day], counts
 
 

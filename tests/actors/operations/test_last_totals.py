@@ -99,6 +99,45 @@ async def test_folded_and_unfolded_events_of_open_and_closed_days_are_stored(cou
     assert [point["views"] for point in report["series"]] == [0, 0, 0, 0, 9, 9, 0]
 
 
+async def queue(worker, number, day, last, rows, *, hour_rows=(), refused=(), final=False):
+    """Add a part to the Worker's outbox. `last`: the last hour of the day that the part covers."""
+    at = day * DAY_MS + last * HOUR_MS
+    hours = [{"at": at, "rows": hour_rows}] if hour_rows else []
+    part = {"day": day_text(day), "as_of": at + HOUR_MS, "final": final, "hours": hours,
+            "refused_hours": refused, "days": rows}  # fmt: skip
+    await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), json.dumps(part))
+
+
+@pytest.mark.rule("A17", "W3", "W5")
+async def test_hours_of_a_closed_day_that_were_not_pushed_are_stored(counting):
+    """Closing a day deletes its hours, so the hours that were not pushed are only in the queued parts."""
+    service, link, worker = counting
+    now = service.clock()
+    yesterday = day_of(now) - 1
+    at = yesterday * DAY_MS
+    row = (link, 3, 0, 1)
+    pushed = PushedPart(1, yesterday, at + 21 * HOUR_MS, False, (PushedHour(at + 20 * HOUR_MS, (row,)),), (), (row,))
+    account_id = (await service.account()).id
+    await service.store.run(totals.ingest(account_id, [pushed], now))
+    await set_worker(worker, yesterday, at + DAY_MS, days=[(link, yesterday, 12, 1, 4)])
+    refused = at + 22 * HOUR_MS
+    await queue(worker, 2, yesterday, 21, [(link, 7, 0, 2)], hour_rows=[(link, 4, 0, 2)])
+    await queue(worker, 3, yesterday, 22, [(link, 7, 0, 2)], refused=[refused])
+    # A late event was added to the hour before the last one, which was therefore queued again.
+    await queue(worker, 4, yesterday, 21, [(link, 8, 0, 2)], hour_rows=[(link, 5, 0, 2)])
+    await queue(worker, 5, yesterday, 23, [(link, 12, 1, 4)], hour_rows=[(link, 4, 1, 3)], final=True)
+    assert (await disconnect(service))["left"] == []
+    assert await service.store.read(totals.hour_counts(link, at, at + DAY_MS)) == [
+        (at + 20 * HOUR_MS, Counts(3, 0, 1)),
+        (at + 21 * HOUR_MS, Counts(5, 0, 2)),
+        (at + 23 * HOUR_MS, Counts(4, 1, 3)),
+    ]
+    assert await service.store.read(totals.refused_hours(account_id, at, at + DAY_MS)) == [refused]
+    assert await service.store.read(totals.day_counts(link, yesterday, yesterday)) == {
+        yesterday: (Counts(12, 1, 4), at + DAY_MS, True)
+    }
+
+
 @pytest.mark.rule("A17", "R5", "R7")
 async def test_report_of_a_link_shows_that_the_last_counts_could_not_be_read(counting):
     service, link, worker = counting
@@ -210,8 +249,7 @@ async def test_days_deleted_before_their_push_are_stored(counting):
         *((ago, True, [link, 100 + ago, 1, 2]) for ago in range(19, 0, -1)),
     ]
     for number, (ago, final, row) in enumerate(parts, 1):
-        text = json.dumps({"day": day_text(today - ago), "as_of": now, "final": final, "hours": [], "days": [row]})
-        await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), text)
+        await queue(worker, number, today - ago, 23 if final else 11, [row], final=final)
     # Malformed parts, which another program wrote, do not prevent the read.
     for number, text in enumerate(("x", "{}", '{"days": 5}', '{"day": "x", "final": true, "days": [[1]]}'), 100):
         await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), text)
@@ -232,8 +270,7 @@ async def test_deleted_days_of_thousands_of_targets_take_few_calls(counting):
     await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
     for number in range(9):
         days = [[f"lnk_{number}_{n}", 1, 0, 1] for n in range(1_500)] + [[link, 4, 0, 3]] * (number == 8)
-        text = json.dumps({"day": day_text(today - 16), "final": True, "days": days})
-        await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number + 1), text)
+        await queue(worker, number + 1, today - 16, 23, days, final=True)
     await service.emulator.forget_requests()
     await disconnect(service)
     calls = await service.emulator.requests()
