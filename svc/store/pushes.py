@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.store import account_health, accounts, operations, states
+from svc.store import account_health, accounts, operations, states, syncs
 from svc.store.tx import Changed, Tx, from_json, many, sql, to_json
 
 if TYPE_CHECKING:
@@ -34,10 +34,9 @@ def record_pushes(
     latest = dict(pushes)
     numbers = parts or {}
     yield many(
-        "update accounts set push = $2, heard_at = $3,"
+        "update accounts set push = $2, heard_at = $3,"  # noqa: S608  # a name of another module
         " suspected_at = case when $4 > last_part + 1 then coalesce(suspected_at, $3) else suspected_at end,"
-        " restored_as_of = case when $4 > last_part + 1 then coalesce(restored_as_of,"
-        " (select as_of from pushed where account_id = accounts.id), 0) else restored_as_of end,"
+        f" restored_as_of = case when $4 > last_part + 1 then {syncs.COMPLETE_UNTIL} else restored_as_of end,"
         " last_part = case when $5 <= last_part then last_part else coalesce($5, last_part) end where id = $1",
         [
             (account_id, to_json(push), push.at, *numbers.get(account_id, (None, None)))

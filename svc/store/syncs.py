@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # The tables whose rows are synced to Workers. Each row has a version.
 _SITES_AND_LINKS = ("sites", "links")
 _VERSIONED = (*_SITES_AND_LINKS, "link_hosts")
+# The end of the totals that the store has without gaps, for `restored_as_of`. Later pushes do not change a mark that is
+# already set, because they do not contain the totals that were lost before.
+COMPLETE_UNTIL = "coalesce(restored_as_of, (select as_of from pushed where account_id = accounts.id), 0)"
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,8 @@ def mark_restored(now: int) -> Tx[int]:
     """
     rows = yield sql("select id from accounts order by id")
     yield many(
-        "update accounts set suspected_at = coalesce(suspected_at, $2), restored_as_of = coalesce(restored_as_of,"
-        " (select as_of from pushed where account_id = accounts.id), 0), last_part = null where id = $1",
+        "update accounts set suspected_at = coalesce(suspected_at, $2),"  # noqa: S608  # a name of this file
+        f" restored_as_of = {COMPLETE_UNTIL}, last_part = null where id = $1",
         [(row["id"], now) for row in rows],
     )
     return len(rows)
@@ -164,14 +167,15 @@ def end_recovery(account_id: str) -> Tx[None]:
 def raise_above_worker(account_id: str, worker_version: int) -> Tx[int]:
     """Give the whole configuration a version above `worker_version`, so that all rows are synced again.
 
-    Use this after a restore, or after the store has lost commits. Returns the new version. Raises NotFound if the
-    account does not exist.
+    Use this after a restore, or after the store has lost commits. Also marks the account as restored, so that a push
+    during the recovery does not hide missing totals. Returns the new version. Raises NotFound if the account does not
+    exist.
     """
     yield from lock_account(account_id)
     rows = yield sql(
-        "update accounts set config_version = 1 +"
+        "update accounts set config_version = 1 +"  # noqa: S608  # as above
         " case when config_version > $2 then config_version else cast($2 as bigint) end,"
-        " synced_version = 0 where id = $1 returning config_version",
+        f" synced_version = 0, restored_as_of = {COMPLETE_UNTIL} where id = $1 returning config_version",
         account_id,
         worker_version,
     )

@@ -58,7 +58,7 @@ async def test_overtake_gives_the_configuration_a_version_above_the_workers(stor
     await store.run(syncs.end_sync(account_id, 0, 3, {}, LIVE_AT))
     assert await store.run(syncs.raise_above_worker(account_id, 40)) == 41
     account = await store.read(account_of(account_id))
-    assert (account.config_version, account.synced_version) == (41, 0)
+    assert (account.config_version, account.synced_version, account.restored_as_of) == (41, 0, 0)
     assert account.link_host is not None
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}

@@ -68,7 +68,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
     caught_up = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
     await _remove_unknown(context, access, caught_up, database_id, version)
     try:
-        await _read_back_totals(context, access, account, database_id, meta)
+        await _read_back_totals(context, access, caught_up, database_id, meta)
     except (EdgeRefused, ValueError, KeyError, TypeError) as error:
         # The error means that another program changed the database. It must not prevent later syncs.
         if isinstance(error, EdgeRefused) and error.code != "cloudflare_error":
@@ -90,12 +90,8 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
 async def _read_back_totals(
     context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
 ) -> None:
-    # Do not use pushes that arrived after the restore, because they do not show which earlier totals are missing.
-    known_as_of = account.restored_as_of
-    if known_as_of is None:
-        known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0
     # Include the day of the last stored hour, because its final totals may be missing.
-    first_day = max(day_of(known_as_of - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
+    first_day = max(day_of((account.restored_as_of or 0) - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
     open_hours, open_days = await d1.query(
         access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
     )

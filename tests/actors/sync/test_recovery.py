@@ -12,8 +12,8 @@ from edge_worker.harness.service import eventually
 from svc.actors.sync import recovery
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
 from svc.ids import digest
-from svc.model import Counts, WorkerSettings
-from svc.store import open_store, syncs, totals, worker_keys
+from svc.model import Counts, WorkerPush, WorkerSettings
+from svc.store import open_store, pushes, syncs, totals, worker_keys
 from svc.worker.pushed import PushedPart
 from tests.actors.conftest import Place
 from tests.clock import FrozenClock
@@ -273,6 +273,41 @@ async def test_day_deleted_during_the_read_is_not_marked_as_final(original, zone
             today - 16: (3, False),
             today - 15: (3, True),
         }
+
+
+@pytest.mark.rule("S7", "X17", "W3")
+async def test_push_at_the_start_of_a_recovery_does_not_hide_lost_totals(original, tmp_path, zone):
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        link_id = await add_link(service, "kept")
+        now = original.clock()
+        today = day_of(now)
+        worker = Worker(service, (await service.account()).database_id)
+        for ago in (3, 2, 1):
+            stored = json.dumps({"views": ago, "bots": {}, "visitors": 1})
+            await worker.sql("insert into day values (?, cast(? as integer), ?)", link_id, str(today - ago), stored)
+        await worker.set_state(day=today - 1, as_of=today * DAY_MS)
+
+        async def arrives(number, day):
+            row = ((link_id, today - day, 0, 1),)
+            part = PushedPart(number, day, (day + 1) * DAY_MS, True, (), (), row)
+            report = WorkerPush(now, "b", 1, 0, None, {}, "")
+            # This store does not notify the service, which would start another recovery.
+            async with open_store(sqlite_config(tmp_path / "first")) as store:
+                await store.run(pushes.record_pushes([(account_id, report)], {account_id: (number, number)}))
+                await store.run(totals.ingest(account_id, [part], now))
+
+        await arrives(1, today - 3)
+        account = await service.account()
+        access = service.context.access(account)
+        meta = await recovery.read_meta(access, account.database_id)
+        await arrives(3, today - 1)
+        await recovery.catch_up(service.context, access, account, account.database_id, meta)
+        counts = await service.store.read(totals.day_counts(link_id, today - 3, today))
+        assert {day: found[0].views for day, found in counts.items()} == {today - 3: 3, today - 2: 2, today - 1: 1}
+        assert (await service.account()).restored_as_of is None
 
 
 async def worker_versions(service):
