@@ -151,9 +151,13 @@ def record_database_creation(account_id: str, now: int) -> Tx[None]:
 
 
 def set_database(account_id: str, database_id: str) -> Tx[None]:
-    """Record a new database. The next sync writes the whole configuration to it."""
+    """Record a new database. The next sync writes the whole configuration to it.
+
+    In this database, the Worker numbers the parts of its pushes from 1 again.
+    """
     yield sql(
-        "update accounts set database_id = $2, database_sought_at = null, synced_version = 0 where id = $1",
+        "update accounts set database_id = $2, database_sought_at = null, synced_version = 0, last_part = 0"
+        " where id = $1",
         account_id,
         database_id,
     )

@@ -10,7 +10,7 @@ import trio
 from svc.clock import DAY_MS, day_of
 from svc.errors import ErrorNote
 from svc.model import WorkerPush
-from svc.store import account_health, pushes, states, syncs, totals
+from svc.store import account_health, installs, pushes, states, syncs, totals
 from svc.worker.pushed import PushedPart
 from tests.clock import START_MS
 from tests.store.direct_changes import set_account_state
@@ -89,6 +89,10 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     # the Worker's first part never arrived, so its data must be read back
     assert await asked_after_push(second_id, 2, 2) == 0
     await read_back(second_id)
+    # In a new database, the Worker numbers its parts from 1 again.
+    await store.run(installs.set_database(first_id, "db_new"))
+    assert await asked_after_push(first_id, 1, 2) is None
+    assert await asked_after_push(first_id, 4, 4) == part.as_of
     # After a restore, or if the Worker's database was set back, the number of the next part is unknown.
     for forget in (syncs.mark_restored(START_MS), syncs.sync_again_after(second_id, -1)):
         await store.run(forget)
