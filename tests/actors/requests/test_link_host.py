@@ -90,4 +90,9 @@ async def add_day(service, link_id, day, clicks, scans):
 
 
 def _stored(link_id, day, clicks):
-    yield sql("insert into days values ($1, $2, $3, 0, 0, 0, 0, 0)", link_id, day, clicks)
+    yield sql(
+        "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, $3, 0, 0, 0, 0)",
+        link_id,
+        day,
+        clicks,
+    )
