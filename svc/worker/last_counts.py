@@ -15,7 +15,7 @@ from svc.clock import DAY_MS, HOUR_MS
 from svc.model import OUTSIDE_REASONS
 from svc.worker.event_lines import read_events
 from svc.worker.rows import Row, Statement, integer
-from svc.worker.stored_totals import TargetCounts
+from svc.worker.stored_totals import OPEN_HOURS, OPEN_VISITORS, TargetCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,13 +29,11 @@ _WHOLE_DAY = -1
 _PAGES = f"select id, lines from event_page where id > cast(?1 as integer) order by id limit {_EVENTS_A_CALL}"  # noqa: S608  # a number
 _LOG = f"select id, lines from event_log where id > cast(?1 as integer) order by id limit {_EVENTS_A_CALL}"  # noqa: S608  # a number
 _HOURS = (
-    "select target, day, hour, views, bots, (select count(distinct value) from json_each(visitors)) as visitors"
-    " from hour where day > cast(?1 as integer)"
-    " and (target, day, hour) > (?2, cast(?3 as integer), cast(?4 as integer)) order by target, day, hour limit 2000"
+    f"{OPEN_HOURS} and (target, day, hour) > (?2, cast(?3 as integer), cast(?4 as integer))"
+    " order by target, day, hour limit 2000"
 )
 _DAY_VISITORS = (
-    "select target, day, count(distinct hash.value) as visitors from hour, json_each(hour.visitors) as hash"
-    " where day > cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer))"
+    f"{OPEN_VISITORS} and (target, day) > (?2, cast(?3 as integer))"
     " group by target, day order by target, day limit 2000"
 )
 # Hour -1 means the whole day. The query combines the two lists of hashes in a JSON array, because the firewall of

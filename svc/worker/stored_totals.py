@@ -25,14 +25,17 @@ from svc.worker.rows import Row, Statement, integer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_OPEN_HOURS = (
+# The hours after the day ?1, and the visitors in these hours. `last_counts` adds other conditions to these texts.
+OPEN_HOURS = (
     "select target, day, hour, views, bots, (select count(distinct value) from json_each(visitors)) as visitors"
-    " from hour where day > cast(?1 as integer) and (day * 24 + hour + 1) * 3600000 <= cast(?2 as integer)"
+    " from hour where day > cast(?1 as integer)"
 )
-_OPEN_DAYS = (
+OPEN_VISITORS = (
     "select target, day, count(distinct hash.value) as visitors from hour, json_each(hour.visitors) as hash"
-    " where day > cast(?1 as integer) group by target, day"
+    " where day > cast(?1 as integer)"
 )
+_CLOSED_HOURS = f"{OPEN_HOURS} and (day * 24 + hour + 1) * 3600000 <= cast(?2 as integer)"
+_DAY_VISITORS = f"{OPEN_VISITORS} group by target, day"
 _DAYS = (
     "select target, day, totals ->> '$.views' as views, totals -> '$.bots' as bots,"
     " coalesce(totals ->> '$.visitors', 0) as visitors from day"
@@ -72,7 +75,7 @@ class TargetCounts:
 
 def open_statements(closed_day: int, as_of: int) -> list[Statement]:
     """Return the two statements for the days after `closed_day`: one for hours up to `as_of`, and one for visitors."""
-    return [(_OPEN_HOURS, [str(closed_day), str(as_of)]), (_OPEN_DAYS, [str(closed_day)])]
+    return [(_CLOSED_HOURS, [str(closed_day), str(as_of)]), (_DAY_VISITORS, [str(closed_day)])]
 
 
 def days_statement(first_day: int, after: TargetCounts | None) -> Statement:
