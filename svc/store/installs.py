@@ -66,7 +66,7 @@ def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
     The service then accepts the Worker's pushes and recognizes the script as its own, even if the response to the
     upload is lost.
     """
-    yield from worker_keys.add_worker_key(operation.account_id, key_digest)
+    yield from worker_keys.add_worker_key(operation.account_id, key_digest, operation.id)
     yield from operations.count_uploads(operation.id, 1)
 
 
@@ -77,11 +77,13 @@ def uploaded(
     schema: int,
     link_format: int,
     script_etag: str | None,
-    key_digest: str,
     keys_until: int,
     now: int,
 ) -> Tx[None]:
-    """Record that the Worker was uploaded. Its earlier keys are accepted until `keys_until` (epoch ms, rule W7)."""
+    """Record that the Worker was uploaded.
+
+    The keys of earlier installs are accepted until `keys_until` (epoch ms, rule W7).
+    """
     yield sql(
         "update accounts set edge_bundle = $2, edge_schema = $3, edge_link_format = $4, script_etag = $5,"
         " installed_at = $6, install_id = $7 where id = $1",
@@ -93,7 +95,7 @@ def uploaded(
         now,
         operation.id,
     )
-    yield from worker_keys.retire_worker_keys(operation.account_id, key_digest, keys_until)
+    yield from worker_keys.retire_worker_keys(operation.account_id, operation.id, keys_until)
     yield from operations.count_uploads(operation.id, -1)
 
 

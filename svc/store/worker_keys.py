@@ -5,17 +5,30 @@ from __future__ import annotations
 from svc.store.tx import Tx, sql
 
 
-def add_worker_key(account_id: str, key_digest: str) -> Tx[None]:
-    """From now on, accept pushes with this key from the account's Worker."""
-    yield sql("insert into worker_keys (digest, account_id, valid_until) values ($1, $2, null)", key_digest, account_id)
+def add_worker_key(account_id: str, key_digest: str, install_id: str) -> Tx[None]:
+    """From now on, accept pushes with this key from the account's Worker.
 
-
-def retire_worker_keys(account_id: str, but_digest: str, valid_until: int) -> Tx[None]:
-    """Let the account's Worker keys expire at `valid_until`, except the current key `but_digest` (rule W7)."""
+    `install_id`: the operation that uploads the Worker with this key.
+    """
     yield sql(
-        "update worker_keys set valid_until = $3 where account_id = $1 and digest <> $2 and valid_until is null",
+        "insert into worker_keys (digest, account_id, install_id) values ($1, $2, $3)",
+        key_digest,
         account_id,
-        but_digest,
+        install_id,
+    )
+
+
+def retire_worker_keys(account_id: str, install_id: str, valid_until: int) -> Tx[None]:
+    """Let the account's Worker keys expire at `valid_until`, except those of the current install (rule W7).
+
+    The keys of all attempts of this install stay valid, because Cloudflare may apply the upload of an attempt that got
+    no response after the upload of a later attempt.
+    """
+    yield sql(
+        "update worker_keys set valid_until = $3"
+        " where account_id = $1 and coalesce(install_id, '') <> $2 and valid_until is null",
+        account_id,
+        install_id,
         valid_until,
     )
 

@@ -133,7 +133,7 @@ async def _clients(store: Store) -> list[Worker | Writer]:
         await store.run(link_hosts.put_link_host(account_id, f"go{number}.example", "zone"))
         await store.run(at_work(account_id))
         worker_key, value = secrets.token_hex(16), new_api_key()
-        await store.run(worker_keys.add_worker_key(account_id, digest(worker_key)))
+        await store.run(worker_keys.add_worker_key(account_id, digest(worker_key), "op_1"))
         key = Key(new_id("key"), user.id, None, value[:12], ("links",), None, None, 1, None)
         await store.run(keys.add_key(key, digest(value), 10))
         found += [Worker(worker_key, await store.run(a_link(account_id))), Writer(value, account_id)]

@@ -112,7 +112,7 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     assert running is not None
     yield from operations.token_asked(running.id, START_MS)
     yield from operations.fail(running.id, ServiceError("renew_lost").to_note(), START_MS)
-    yield from worker_keys.add_worker_key(account_id, worker_key)
+    yield from worker_keys.add_worker_key(account_id, worker_key, running.id)
     site_id, link_id = (yield from a_site(account_id)), (yield from a_link(account_id))
     yield from a_note(account_id, site_id)
     yield from a_note(account_id, account_id, "account")

@@ -111,7 +111,6 @@ async def upload_script(job: Job) -> None:
             schema=context.bundle.schema,
             link_format=context.bundle.link_format,
             script_etag=uploaded.etag,
-            key_digest=digest(worker_key),
             keys_until=now + _PREVIOUS_KEY_MS,
             now=now,
         )

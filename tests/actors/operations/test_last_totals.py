@@ -304,7 +304,7 @@ async def test_ten_thousand_targets_take_few_calls(counting):
 @pytest.mark.rule("A17", "W7")
 async def test_late_push_of_the_old_worker_is_rejected(service):
     account_id = await service.ready()
-    await service.store.run(worker_keys.add_worker_key(account_id, digest("svcw_mine")))
+    await service.store.run(worker_keys.add_worker_key(account_id, digest("svcw_mine"), "op_1"))
     headers = {"Authorization": "Bearer svcw_mine", "Content-Type": "application/json"}
     push = {"v": 1, "install": "", "bundle": "b", "schema": 1, "sent_at": service.clock(), "queue": 0, "error": None,
             "dropped": {}, "parts": []}  # fmt: skip

@@ -115,7 +115,7 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
     body = {**head, "dropped": dropped, "parts": []}
     key = {"Authorization": "Bearer svcw_before"}
     account = await installed.store.read(accounts.account_by_edge_id(installed.customer.account_id))
-    await installed.store.run(worker_keys.add_worker_key(account.id, digest("svcw_before")))
+    await installed.store.run(worker_keys.add_worker_key(account.id, digest("svcw_before"), "op_1"))
     async with installed.running() as service:
         await operation(service, "selfcheck")
         push = partial(service.world.call, "POST", "/edge/push", body, headers=key)

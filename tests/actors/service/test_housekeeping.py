@@ -109,8 +109,8 @@ def sign_up() -> Tx[None]:
 
 def worker_key() -> Tx[None]:
     account_id = yield from an_account()
-    yield from worker_keys.add_worker_key(account_id, "old")
-    yield from worker_keys.retire_worker_keys(account_id, "new", START_MS)
+    yield from worker_keys.add_worker_key(account_id, "old", "op_1")
+    yield from worker_keys.retire_worker_keys(account_id, "op_2", START_MS)
 
 
 def mailing_request() -> Tx[None]:
@@ -240,7 +240,7 @@ async def test_more_rows_than_a_batch_are_deleted_in_batches(context, clock):
 
 async def test_key_of_the_running_worker_is_kept(store):
     account_id = await store.run(an_account())
-    await store.run(worker_keys.add_worker_key(account_id, "runs"))
+    await store.run(worker_keys.add_worker_key(account_id, "runs", "op_1"))
     assert await store.run(retention.delete_worker_keys(START_MS + 10 * YEAR_MS)) == 0
 
 

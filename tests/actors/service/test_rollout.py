@@ -108,7 +108,6 @@ class Fleet:
             schema=1,
             link_format=1,
             script_etag="e",
-            key_digest=digest,
             keys_until=now,
             now=now,
         )

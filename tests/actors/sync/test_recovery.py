@@ -222,7 +222,7 @@ async def test_service_that_lost_only_a_push_reads_it_back_automatically(origina
         await service.confirmed()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         link_id = await add_link(service, "kept")
-        await service.store.run(worker_keys.add_worker_key(account_id, digest("svcw_mine")))
+        await service.store.run(worker_keys.add_worker_key(account_id, digest("svcw_mine"), "op_1"))
         worker = Worker(service, (await service.account()).database_id)
         for ago, views in ((3, 3), (2, 4), (1, 5)):
             stored = json.dumps({"views": views, "bots": {}, "visitors": 1})

@@ -126,7 +126,7 @@ async def place(world):
         "POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session
     )
     key = new_secret("svcw_")
-    await world.store.run(worker_keys.add_worker_key(account.id, digest(key)))
+    await world.store.run(worker_keys.add_worker_key(account.id, digest(key), "op_1"))
     worker = {"Authorization": f"Bearer {key}"}
     return Place(world, session, account, site.body["site"]["id"], link.body["link"], worker)
 
@@ -233,8 +233,8 @@ async def test_unknown_worker_key_is_unauthorized(place, header):
 async def test_previous_worker_key_is_accepted_for_one_day(place):
     new = new_secret("svcw_")
     until = place.world.clock() + DAY_MS
-    await place.world.store.run(worker_keys.add_worker_key(place.account.id, digest(new)))
-    await place.world.store.run(worker_keys.retire_worker_keys(place.account.id, digest(new), until))
+    await place.world.store.run(worker_keys.add_worker_key(place.account.id, digest(new), "op_2"))
+    await place.world.store.run(worker_keys.retire_worker_keys(place.account.id, "op_2", until))
     place.world.clock.advance_s(86_399)
     assert (await place.push()).status == 200
     place.world.clock.advance_s(1)
@@ -385,7 +385,7 @@ async def test_rate_limit_of_pushes_is_per_account(place):
     assert (await place.report())["totals"]["views"] == 0
     other = await place.world.account(await place.world.user(), OTHER_EDGE_ACCOUNT)
     key = new_secret("svcw_")
-    await place.world.store.run(worker_keys.add_worker_key(other.id, digest(key)))
+    await place.world.store.run(worker_keys.add_worker_key(other.id, digest(key), "op_1"))
     theirs = {"Authorization": f"Bearer {key}"}
     assert (await place.world.call("POST", "/edge/push", place.body(), headers=theirs)).status == 200
     place.world.clock.advance_s(60)

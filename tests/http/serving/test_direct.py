@@ -28,7 +28,7 @@ async def bearer(world):
     """A Worker's credential."""
     account = await world.account(await world.user())
     key = new_secret("svcw_")
-    await world.store.run(worker_keys.add_worker_key(account.id, digest(key)))
+    await world.store.run(worker_keys.add_worker_key(account.id, digest(key), "op_1"))
     return f"Bearer {key}"
 
 

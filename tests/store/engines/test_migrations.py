@@ -69,6 +69,7 @@ DIGESTS = {
     "0027-link-targets-until.sql": "7376d4bd2acdf8017df1e6fa8dc1c17116150fd25038f9c0545067dee5cb73b8",
     "0028-settings-version.sql": "4adf144da27393eff2eaac6ce4c6b5f12a8e606ad43fbf42ed328d220e8e21db",
     "0029-notes-of-refused-connects.sql": "a98d08ac6f8f17fc84d8b346294eec0572636665026f39c93f40bc82d196f768",
+    "0030-worker-keys-install.sql": "074e1ff66371149eb17d0b3cefe6abfa48786a6a553834c1632b06bd4f0a03a2",
 }
 
 # Tables of released schemas whose rows a migration moved to other tables. Other tests cover these migrations.
