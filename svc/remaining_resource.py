@@ -30,6 +30,7 @@ LeftWhy = Literal[
     "leads_to_not_ours",
     "may_be_alive",
     "alive_until",
+    "alive_forever",
 ]
 
 # Facts that are times (ISO 8601).
@@ -67,6 +68,7 @@ _WHYS: Mapping[LeftWhy, str] = {
     "leads_to_not_ours": "the service did not create this route, which points to the Worker {holder}",
     "may_be_alive": "an interrupted attempt may have left it valid, and the service has no permission to delete tokens",
     "alive_until": "it may be valid until {until}",
+    "alive_forever": "it may still be valid, and has no expiry",
 }
 ENGLISH = Phrases(_KINDS, _WHYS)
 

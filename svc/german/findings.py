@@ -151,5 +151,6 @@ GERMAN_REMAINING_RESOURCES = remaining_resource.Phrases(
         "may_be_alive": "stammt aus einem unterbrochenen Versuch und ist möglicherweise noch gültig; der Dienst darf"
         " keine Tokens löschen",
         "alive_until": "ist möglicherweise noch bis {until} gültig",
+        "alive_forever": "ist möglicherweise noch gültig und hat kein Ablaufdatum",
     },
 )

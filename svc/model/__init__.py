@@ -8,6 +8,7 @@ from svc.model.accounts import (
     MAX_MONTHS_KEPT,
     MIN_DAYS_KEPT,
     MIN_MONTHS_KEPT,
+    NO_EXPIRY,
     SERVING,
     Account,
     AccountState,

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from svc.model.pushes import WorkerPush
     from svc.remaining_resource import RemainingResource
 
+# The stored expiry of a token that does not expire: 9999-12-31T23:59:59Z (epoch ms).
+NO_EXPIRY = 253_402_300_799_000
+
 AccountState = Literal[
     "pending",
     "bootstrap_lost",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from svc import finding
@@ -36,7 +36,7 @@ class Finding:
     `code`: the error code that determines the remedy. `repair`: the automatic repair, or None if a person has to repair
     the difference. `details`: details of Cloudflare's refusal. `variant`: selects one of the description's wordings.
     `free`: the description of a finding of kind `other`, which has no template. `refusal`: the reason why Cloudflare
-    refused the repair; empty if Cloudflare did not refuse the repair.
+    refused the repair; empty if Cloudflare did not refuse the repair. `is_unknown`: the state could not be read.
     """
 
     kind: FindingKind
@@ -47,6 +47,7 @@ class Finding:
     variant: Variant = field(default="", kw_only=True)
     free: Words | None = field(default=None, kw_only=True)
     refusal: str = field(default="", kw_only=True)
+    is_unknown: bool = field(default=False, kw_only=True)
 
     @property
     def subject(self) -> Subject:
@@ -135,7 +136,8 @@ def refused(subject: Subject, expected: str, error: ServiceError, permission: st
 def unknown(subject: Subject, expected: str, error: ServiceError) -> Finding:
     """Return the finding for a check that could not be completed, because a call failed with a transient error."""
     text = error.message.removesuffix(".")
-    return _other(Words(subject, expected, f"cannot be checked now: {text}"), "cloudflare_error", error)
+    words = Words(subject, expected, f"cannot be checked now: {text}")
+    return replace(_other(words, "cloudflare_error", error), is_unknown=True)
 
 
 def _other(words: Words, code: Code, error: ServiceError) -> Finding:

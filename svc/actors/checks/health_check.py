@@ -100,10 +100,15 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
     wait_s = timing.health_every_s
     try:
         depth = _depth(account, timers)
-        if depth == "thorough":
+        count_at = timers.count_at
+        try:
+            problems = await _find_problems(context, context.access(account), account, timers, depth)
+            await _repair(context, account, problems)
+        except (EdgeUnavailable, trio.Cancelled):
+            timers.count_at = count_at  # if rows were counted, the next check counts them again
+            raise
+        if depth == "thorough" and not any(problem.is_unknown for problem in problems):
             timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * timing.health_every_s
-        problems = await _find_problems(context, context.access(account), account, timers, depth)
-        await _repair(context, account, problems)
         # Run the duties for routes and configuration now. They complete the repairs.
         if any(problem.is_repairable for problem in problems):
             timers.routes_at = timers.sync_at = 0
@@ -356,7 +361,8 @@ def _without_duplicates(problems: Sequence[Finding]) -> list[Finding]:
 async def _record_findings(context: Context, account: Account, problems: Sequence[Finding]) -> None:
     """Show the most severe finding on the account in place of any earlier error.
 
-    If no finding requires action by the user, the state becomes `ready` again.
+    If no finding requires action by the user, the state becomes `ready` again. If a part could not be checked, the
+    state and the error stay, because that part may have caused them.
     """
     if not problems or account.well_at is not None or account.suspected_at is not None:
         well_at = None if problems else context.clock()
@@ -365,7 +371,7 @@ async def _record_findings(context: Context, account: Account, problems: Sequenc
         return
     worst = _most_severe(problems)
     if worst is None:
-        if account.state not in SERVING:
+        if account.state not in SERVING and not any(problem.is_unknown for problem in problems):
             await context.store.run(states.move(account.id, (account.state,), "ready", None, context.clock()))
         return
     note = await working_token.confirm_refusal(context, account, worst.to_note())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from svc.actors.checks.findings import Finding
 from svc.clock import day_of, iso
 from svc.edge import analytics, tokens, zones
 from svc.errors import EdgeRefused, EdgeUnavailable, ErrorNote
+from svc.model import NO_EXPIRY
 from svc.store import account_health, working_tokens
 
 if TYPE_CHECKING:
@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.model import Account
 
-log = logging.getLogger(__name__)
 
 # During an incident, Cloudflare may refuse valid tokens for minutes or hours. A token is therefore considered `revoked`
 # only if it fails this many checks in a row, over at least `_REVOKED_AFTER_MS`.
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
-# The stored expiry of a token that does not expire: 9999-12-31T23:59:59Z (epoch ms).
-_NEVER = 253_402_300_799_000
 
 
 async def check(context: Context, access: Access, account: Account) -> list[Finding]:
@@ -44,7 +41,7 @@ async def check(context: Context, access: Access, account: Account) -> list[Find
         return [findings.refused("token", "is accepted", error)]
     if account.token_refused_at is not None:
         await context.store.run(account_health.token_accepted(account.id))
-    expires_at = _NEVER if status.expires_at is None else status.expires_at
+    expires_at = NO_EXPIRY if status.expires_at is None else status.expires_at
     if expires_at != account.token_expires_at:
         now = context.clock()
         await context.store.run(working_tokens.set_expiry(account.id, account.token_id, expires_at, now))
@@ -89,6 +86,6 @@ async def check_permissions(context: Context, access: Access, account: Account) 
             if error.code == "permission_error":  # other refusals are not caused by the token
                 problems.append(findings.refused("token", f"has the permission {permission}", error, permission))
         except EdgeUnavailable as error:
-            log.info("permissions unknown", extra={"account": account.id, "from": permission, "why": error.message})
+            problems.append(findings.unknown("token", f"has the permission {permission}", error))
             break
     return problems

@@ -23,6 +23,7 @@ from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.access import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import new_id
+from svc.model import NO_EXPIRY
 from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE, TOKENS_PAGE
 from svc.store import operations, working_tokens
 from svc.store.working_tokens import WorkingToken
@@ -97,7 +98,8 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
             own, name = await _inspect(access.settling(context.config.edge.settling_in_connect_s))
     except trio.TooSlowError:
         raise EdgeUnavailable("Cloudflare took too long; repeat the request.") from None
-    return Bootstrap(access, own, name, context.config.edge.connect_s - (trio.current_time() - began_at))
+    left_s = context.config.edge.connect_s - (trio.current_time() - began_at)
+    return Bootstrap(access, own, name, max(0.0, left_s))  # the check can end just after the deadline
 
 
 @contextmanager
@@ -304,7 +306,7 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
 def sealed(context: Context, account: Account, token: NewToken, bootstrap: TokenStatus) -> WorkingToken:
     """Return the new token as it is stored: encrypted, with the expiry of the bootstrap token that created it."""
     value = context.vault.seal(token.value.get_secret_value(), account.id)
-    bootstrap_expires_at = bootstrap.expires_at or context.clock() + DAY_MS
+    bootstrap_expires_at = NO_EXPIRY if bootstrap.expires_at is None else bootstrap.expires_at
     return WorkingToken(token.id, token.name, token.expires_at, value, bootstrap_expires_at)
 
 
@@ -324,7 +326,11 @@ def tokens_to_revoke(lost: Sequence[Operation]) -> JsonObject:
 
 
 async def forget_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Clear the warning about an undeleted bootstrap token once this token has expired."""
+    """Clear the warning about an undeleted bootstrap token once this token has expired.
+
+    The warning about a token without an expiry stays until the next renewal, because the service cannot see whether the
+    user has deleted the token.
+    """
     del timers
     if account.bootstrap_expires_at is None:
         return math.inf

@@ -35,6 +35,7 @@ from svc.edge.responses import DailyLimit
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
 from svc.logs import add_log_context
+from svc.model import NO_EXPIRY
 from svc.remaining_resource import RemainingResource
 from svc.store import accounts, disconnect_requests, disconnects, operations, sites, unwanted_routes, users
 from svc.store.events import by_operator, by_service
@@ -249,8 +250,9 @@ class _Removal:
         for name in dict.fromkeys([*lost, *account.revoke_tokens]):
             self.others.append(_Resource("token", {"token": name}, _Reason("may_be_alive")))
         if account.bootstrap_expires_at is not None and "bootstrap_not_deleted" in account.warnings:
-            until = {"until": iso(account.bootstrap_expires_at)}
-            self.others.append(_Resource("bootstrap_token", {}, _Reason("alive_until", until)))
+            until = account.bootstrap_expires_at
+            why = _Reason("alive_forever") if until == NO_EXPIRY else _Reason("alive_until", {"until": iso(until)})
+            self.others.append(_Resource("bootstrap_token", {}, why))
         self.revoke_token = account.token_name
 
     async def run(self, deadline_scope: trio.CancelScope) -> None:

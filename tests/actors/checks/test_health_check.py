@@ -336,6 +336,14 @@ async def test_missing_permissions_are_named_and_an_invalid_token_is_the_only_fi
     }
     assert all("renew the token" in one["remedy"] for one in found)
     assert (await service.shown())["state"] == "permission_error"
+    # A check that cannot check the missing permission does not clear the error.
+    await customer_api.edit_token(policies=token["policies"])
+    await customer_api.edit_token(without=("Account Settings Read",))
+    await service.emulator.fault("html", customer_api.account, method="GET", times=None)
+    [finding] = await check(service)
+    assert finding["expected"] == "has the permission Account Settings: Read"
+    assert (await service.shown())["state"] == "permission_error"
+    await service.emulator.clear_faults()
     await customer_api.call("PUT", path, json={"name": token["name"], "policies": token["policies"]})
     assert await check(service) == []
     assert (await service.shown())["state"] == "ready"

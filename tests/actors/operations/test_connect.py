@@ -259,6 +259,28 @@ async def test_undeleted_bootstrap_token_shows_a_warning_until_it_expires(place,
 
 
 @pytest.mark.rule("A2")
+async def test_warning_about_an_undeleted_bootstrap_token_without_an_expiry_stays(place):
+    async with place.running() as service:
+        rights = ["Account Settings Read", "Account API Tokens Write"]
+        token_id, token = await service.emulator.create_token(
+            service.customer.account_id, rights=rights, expires_in_s=None
+        )
+        await service.emulator.fault("refuse", f"{TOKENS}/{token_id}", method="DELETE", times=None)
+        body = {"edge_account_id": service.customer.account_id, "bootstrap_token": token}
+        assert (await service.call("POST", "/v1/accounts", body)).status == 202
+        account_id = (await service.settled("ready"))["id"]
+        await service.emulator.clear_faults()
+    place.clock.now_ms += 2 * DAY_MS
+    async with place.running() as service:
+        await service.idle()
+        assert "bootstrap_not_deleted" in (await service.account()).warnings
+    place.clock.now_ms -= 2 * DAY_MS  # the session is valid again
+    async with place.running() as service:
+        response = await service.call("DELETE", f"/v1/accounts/{account_id}")
+        assert response.body["left"] == ["Bootstrap token used to connect: it may still be valid, and has no expiry."]
+
+
+@pytest.mark.rule("A2")
 async def test_kill_before_the_bootstrap_token_is_deleted_leaves_a_warning(place):
     async with place.running() as service:
         path = f"{TOKENS}/{service.customer.bootstrap_token_id}"
