@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
-from tests.web.browser import THEMES, close, fetched, new_context, signed_in_tab, wait_until_loaded
+from tests.web.browser import HEIGHT, THEMES, WIDTHS, close, fetched, new_context, signed_in_tab, wait_until_loaded
 from tests.web.test_hostile_texts import HOSTILE, only_text, written
 from tests.web.visit import AXE
 from tests.web.world import World
@@ -375,3 +375,19 @@ def test_owner_creates_changes_and_ends_a_share(browser, furnished, sharer):
         tab.get_by_role("dialog").get_by_role("button", name="End", exact=True).click()
         expect(tab.get_by_role("dialog").get_by_text("Not shared yet.")).to_be_visible()
         assert tab.evaluate("broken") == []
+
+
+def test_list_of_shares_fits_into_the_dialog(browser, furnished, sharer):
+    for name in ("Board", "All shops of the north"):
+        sharer.share(name=name)
+    with signed_in_tab(browser, furnished, locale="de-DE") as tab:
+        tab.goto(f"{furnished.at('/sites/:id')}?period=30d")
+        tab.get_by_role("button", name="Teilen", exact=True).click()
+        dialog = tab.get_by_role("dialog")
+        expect(dialog.get_by_role("listitem").filter(has_text="Board")).to_be_visible()
+        for width in WIDTHS:
+            tab.set_viewport_size({"width": width, "height": HEIGHT})
+            assert dialog.evaluate("(dialog) => dialog.scrollWidth <= dialog.clientWidth"), width
+            ends_at = dialog.locator("ul").evaluate("(list) => list.getBoundingClientRect().top + list.scrollHeight")
+            create = dialog.get_by_role("button", name="Link erstellen")
+            assert ends_at <= create.evaluate("(button) => button.getBoundingClientRect().top"), width

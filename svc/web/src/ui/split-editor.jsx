@@ -84,7 +84,7 @@ export function SplitEditor({ variants, url }) {
         </p>
       ) : (
         <>
-          <div class="shares" aria-hidden="true">
+          <div class="split-shares" aria-hidden="true">
             {variants.value.map(({ key, share }, i) => (
               <span key={key} ref={(element) => element?.style.setProperty("flex-grow", String(share))}>
                 {letter(i)}
