@@ -114,6 +114,35 @@ def test_all_links_of_a_filter_are_selected(visit: Visit, link_host: LinkHost) -
     assert visit.found == []
 
 
+def test_later_pages_show_the_result_of_an_action(visit: Visit, link_host: LinkHost) -> None:
+    """An action begins the list again, so that no page shows a link as it was before the action."""
+    rows = [{"url": "https://shop.example/", "code": f"later-{number:02}"} for number in range(52)]
+    link_host.call("POST", "/v1/links/bulk", {"account_id": link_host.account_id, "links": rows})
+    page = visit.page
+    page.goto(f"{link_host.place.url}/links?q=later-&order=code")
+    shown = page.get_by_role("table", name="Links").locator("tbody tr")
+    more = page.get_by_role("button", name="Show 50 more")
+    more.click()
+    expect(shown).to_have_count(52)
+    page.get_by_role("checkbox", name=f"Select {link_host.host}/later-51").check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog", name="Delete 1 link?").get_by_label("To confirm, type 1").fill("1")
+    page.keyboard.press("Enter")
+    status(page, "1 link was deleted.")
+    expect(shown).to_have_count(50)
+    more.click()
+    expect(shown).to_have_count(51)
+    expect(shown.last).to_contain_text("later-50")
+    page.get_by_role("button", name="Undo").click()
+    status(page, "1 link was restored.")
+    expect(shown).to_have_count(50)
+    more.click()
+    expect(shown).to_have_count(52)
+    assert visit.found == []
+    # Delete the links, because other tests use the same list.
+    link_host.call("DELETE", "/v1/links/bulk", {"filter": {"q": "later-"}, "dry_run": False})
+
+
 def test_deleted_link_is_restored_in_the_list_and_on_its_page(visit: Visit, link_host: LinkHost) -> None:
     link = link_host.create("back-again")
     link_host.call("DELETE", f"/v1/links/{link['id']}", {})

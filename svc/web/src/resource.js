@@ -23,6 +23,7 @@ import { user } from "./session.js";
  * @property {T | undefined} data the last data read
  * @property {ApiError | undefined} error of the last attempt; if set, `data` is from an earlier attempt
  * @property {boolean} loading true until the first attempt has succeeded or failed
+ * @property {number} [changes] the number of writes that have invalidated the data; see `changed`
  * @property {() => void} again reload
  * @property {(data: T) => void} put store the response of a write
  */
@@ -44,6 +45,7 @@ class Resource {
     this.polls = 0;
     this.began_at_ms = 0;
     this.read_at_ms = -Infinity;
+    this.changes = 0;
     /** @type {AbortController | null} */
     this.reading = null;
   }
@@ -159,6 +161,7 @@ export function useResource(name, params, { pace, later = false } = {}) {
     data,
     error,
     loading: data === undefined && error === undefined,
+    changes: one?.changes ?? 0,
     again: () => one?.read(),
     put: (newer) => one?.put(newer),
   };
@@ -178,6 +181,7 @@ export function changed(...paths) {
   for (const [path, one] of all) {
     if (!paths.some((begin) => path.startsWith(begin))) continue;
     one.polls = 0;
+    one.changes += 1;
     one.read_at_ms = -Infinity;
     if (one.shown.size > 0) one.read();
     else all.delete(path);

@@ -27,9 +27,9 @@ export const FILTERS_FROM = 10;
  */
 export function useMore({ read, asked, rows, next }) {
   const first = read.data ? rows(read.data) : [];
-  // If the first page has changed, rows between it and the later pages may be missing, so the later pages are
-  // discarded.
-  const list = `${asked} ${first.at(-1)?.id}`;
+  // Discard the later pages after a write, because only the first page is read again. Also discard them if the first
+  // page has changed, because rows between it and the later pages may be missing.
+  const list = `${asked} ${read.changes ?? 0} ${first.at(-1)?.id}`;
   const further = useSignal({ list, pages: /** @type {P[]} */ ([]), from: 0 });
   const shown = useRef(list);
   shown.current = list;
