@@ -169,6 +169,8 @@ function Found({ wanted: { q, tag, order, account_id, state }, accounts }) {
           <div aria-busy={read.loading}>
             {state !== "deleted" ? (
               <ActiveLinks
+                // Each list has a separate selection, because "all links" means all links of the list that is shown.
+                key={state}
                 links={rows}
                 filter={{ account_id, q: params.q, tag }}
                 // The list of broken links does not offer to select all links, because requests for many links have
