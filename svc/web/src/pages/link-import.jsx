@@ -7,7 +7,7 @@ import { ApiError, call, newKey } from "../api.js";
 import { saveFile } from "../files.js";
 import { number } from "../format.js";
 import { decoded, inRequests, readLines } from "../import-lines.js";
-import { codeFault, unacceptedCsv } from "../import-report.js";
+import { asJsonLines, codeFault, unacceptedCsv } from "../import-report.js";
 import { changed } from "../resource.js";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { Help } from "../ui/help.jsx";
@@ -19,8 +19,8 @@ import { t } from "../words.js";
 /**
  * @typedef {import("../import-lines.js").Line} Line
  * @typedef {Extract<Line, {row: unknown}>} Good
- * @typedef {{line: number, text: string, row?: import("../import-lines.js").Row, reason: string}} Wrong a line that is
- *   not sent; `row`: the link, if the line could be read
+ * @typedef {import("../import-report.js").Unaccepted} Wrong a line that is not sent; `row`: the link, if the line could
+ *   be read
  * @typedef {{line: Good, error: {code?: string, message?: string, details?: Record<string, unknown>}}} Refused
  * @typedef {{key: string, lines: Good[]}} Request one API call; `key`: its Idempotency-Key, reused in retries
  * @typedef {{good: Good[], restricted: Good[], wrong: Wrong[], requests: Request[]}} Preview `restricted`: links that
@@ -101,7 +101,7 @@ function problem(line) {
   const { faults } = t().links.bulk;
   if ("fault" in line) return [{ line: line.line, text: line.text, reason: faults[line.fault] }];
   const fault = codeFault(line.row.code);
-  return fault ? [{ line: line.line, text: line.text, row: line.row, reason: faults[fault] }] : [];
+  return fault ? [{ ...line, reason: faults[fault] }] : [];
 }
 
 /** @param {{text: string, preview: (text: string, name: string) => void}} props `name`: the name of the file */
@@ -299,7 +299,7 @@ function ResultStep({ count, refused, edit }) {
         {refused.length > 0 && (
           // Rejected lines are always offered as JSON, regardless of the input format, because JSON needs no header
           // row.
-          <button type="button" onClick={() => edit(refused.map(({ line }) => JSON.stringify(line.row)).join("\n"))}>
+          <button type="button" onClick={() => edit(asJsonLines(refused.map(({ line }) => line)))}>
             {words.mend}
           </button>
         )}
