@@ -19,7 +19,6 @@ from tests.qr.test_svg import read
 from tests.web.browser import close, fetched, new_context, sign_in
 from tests.web.places import EMAIL, PASSWORD
 from tests.web.visit import Visit
-from tests.web.world import World, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 HOST = "go.shop.example"
-DORA = "dora@example.com"
 # Draws an image file, and returns its width and the red value of each pixel.
 PIXELS = """async (file) => {
   const bytes = Uint8Array.from(atob(file), (sign) => sign.charCodeAt(0));
@@ -373,47 +371,6 @@ def test_undo_is_offered_for_ten_seconds(visit, furnished, api):
     page.get_by_role("heading", level=1, name=f"{HOST}/kept-link").wait_for()
     expect(page.get_by_text("Link created.")).to_have_count(0)
     assert api.delete(f"/v1/links/{link_of(api, 'kept-link')['id']}").status_code == 200
-
-
-# Drops a file on an element, as if the user had dragged it from a file manager.
-DROP = """(zone, [name, text]) => {
-  const dataTransfer = new DataTransfer();
-  dataTransfer.items.add(new File([text], name));
-  zone.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
-}"""
-
-
-def test_file_is_dropped_and_sent_with_progress(browser, furnished, customer, zone):
-    """The file needs two requests. The test holds the second request until the page shows the progress after the first.
-
-    A separate user imports the file, so that the lists in other tests stay short.
-    """
-    sign_up(furnished, DORA)
-    World(furnished, DORA).with_link_host(customer, f"go.{zone}")
-    context = new_context(browser)
-    sign_in(context, furnished, DORA)
-    visit = Visit(context.new_page(), furnished.url)
-    page = visit.page
-    page.goto(f"{furnished.url}/links/import")
-    lines = "\n".join(f"https://shop.example/{i},drop-{i:04}" for i in range(1001))
-    page.locator(".drop").evaluate(DROP, ["spring sale.csv", lines])
-    page.get_by_text("Read from spring sale.csv.").wait_for()
-    held: list[Route] = []
-    page.route("**/v1/links/bulk", lambda route: held.append(route))
-    with page.expect_request("**/v1/links/bulk"):
-        page.get_by_role("button", name="Import 1,001 links").click()
-    progress = page.get_by_role("progressbar", name="Links sent")
-    expect(progress).to_have_attribute("max", "1001")
-    expect(page.get_by_role("status").filter(has_text="0 of 1,001 sent")).to_be_visible()
-    with page.expect_request("**/v1/links/bulk"):
-        held.pop().continue_()
-    expect(page.get_by_role("status").filter(has_text="1,000 of 1,001 sent")).to_be_visible()
-    expect(progress).to_have_js_property("value", 1000)
-    visit.axe("while links are sent")
-    held.pop().continue_()
-    page.get_by_role("heading", name="1,001 links were imported.").wait_for()
-    assert visit.found == []
-    close(context)
 
 
 def test_import_creates_each_link_once(visit, furnished, api):

@@ -87,7 +87,7 @@ function Import({ account_id }) {
       name={name.value}
       account_id={account_id}
       include={(yes) => preview(text.value, name.value, yes)}
-      back={() => edit(text.value)}
+      back={(remaining) => edit(remaining ? asJsonLines(remaining) : text.value)}
       done={(count, left) => {
         made.value = count;
         refused.value = left;
@@ -161,38 +161,54 @@ function InputStep({ text, preview }) {
  *   name: string,
  *   account_id: string,
  *   include: (yes: boolean) => void,
- *   back: () => void,
+ *   back: (remaining: Good[] | null) => void,
  *   done: (made: number, refused: Refused[]) => void,
- * }} props
+ * }} props `back`: returns to the first step; `remaining`: the lines that were not imported, null if none was sent
  */
 function PreviewStep({ good, restricted, wrong, requests, name, account_id, include, back, done }) {
   const words = t().links.bulk;
   const sent = useSignal(0);
   const sending = useSignal(false);
+  /** True after the first attempt. The service may have processed a request whose response was lost. */
+  const begun = useSignal(false);
   const results = useRef({ made: 0, refused: /** @type {Refused[]} */ ([]) });
 
   /** Send the remaining requests. After a failure, the next call continues with the request that failed. */
   const send = async () => {
-    sending.value = true;
-    for (const { key, lines } of requests.slice(sent.value)) {
-      const body = { account_id, links: lines.map(({ row }) => row) };
-      const response = await call("POST /v1/links/bulk", { body, key });
-      for (const [i, { link, error }] of response.results.entries()) {
-        const line = lines[i];
-        if (link) results.current.made += 1;
-        else if (line) results.current.refused.push({ line, error: error ?? {} });
+    sending.value = begun.value = true;
+    try {
+      for (const { key, lines } of requests.slice(sent.value)) {
+        const body = { account_id, links: lines.map(({ row }) => row) };
+        const response = await call("POST /v1/links/bulk", { body, key });
+        for (const [i, { link, error }] of response.results.entries()) {
+          const line = lines[i];
+          if (link) results.current.made += 1;
+          else if (line) results.current.refused.push({ line, error: error ?? {} });
+        }
+        sent.value += 1;
       }
-      sent.value += 1;
+    } finally {
+      sending.value = false;
+      changed("/v1/links");
     }
-    changed("/v1/links");
     done(results.current.made, results.current.refused);
   };
+  const remaining = () => [
+    ...results.current.refused.map(({ line }) => line),
+    ...requests.slice(sent.value).flatMap(({ lines }) => lines),
+  ];
   const leave = (
-    <button type="button" class="quiet" onClick={back}>
+    <button
+      type="button"
+      class="quiet"
+      aria-disabled={sending.value}
+      onClick={() => sending.value || back(sent.value > 0 ? remaining() : null)}
+    >
       {words.lookAgain}
     </button>
   );
-  const held = restricted.length > 0 && sent.value === 0 && (
+  // Another set of lines would need other requests, whose keys do not prevent that a link is created twice.
+  const held = restricted.length > 0 && !begun.value && (
     <Restricted lines={restricted} included={good.some((line) => line.restriction)} include={include} />
   );
   if (good.length === 0) {
@@ -223,8 +239,8 @@ function PreviewStep({ good, restricted, wrong, requests, name, account_id, incl
         label={words.wouldBe(good.length)}
       />
       <Form submit={sent.value ? words.goOn : words.send(good.length)} guard={false} more={leave} send={send}>
-        {sending.value && <progress max={good.length} value={done_lines} aria-label={words.sending} />}
-        <p role="status">{sending.value && words.progress(number(done_lines), number(good.length))}</p>
+        {begun.value && <progress max={good.length} value={done_lines} aria-label={words.sending} />}
+        <p role="status">{begun.value && words.progress(number(done_lines), number(good.length))}</p>
       </Form>
     </>
   );
