@@ -15,7 +15,7 @@ from tests.imports.totals.files import PLAUSIBLE, zipped
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import FilePayload, Page
+    from playwright.sync_api import FilePayload, Page, Route
 
     from tests.web.world import World
 
@@ -83,6 +83,45 @@ def test_file_is_checked_before_it_is_imported(tab: Page, world: World, link_id:
     part.get_by_role("button", name="Import 1 day").click()
     expect(part.get_by_role("status")).to_have_text("1 day imported.")
     assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 8, 1]
+
+
+def test_result_of_a_check_disappears_with_another_file(tab: Page, world: World, link_id: str) -> None:
+    """The page never offers to import a file that is no longer selected."""
+    tab.goto(f"{world.place.url}/links/{link_id}/edit")
+    part = tab.get_by_role("region", name="Import earlier totals")
+    file = part.get_by_label("Exported file")
+    check, submit = part.get_by_role("button", name="Check file"), part.get_by_role("button", name="Import")
+    one: FilePayload = {"name": "one.csv", "mimeType": "text/csv", "buffer": b"day,views\n2025-01-01,5\n"}
+    two: FilePayload = {"name": "two.csv", "mimeType": "text/csv", "buffer": b"day,views\n2025-01-01,6\n2025-01-02,7\n"}
+    file.set_input_files(one)
+    check.click()
+    expect(submit).to_have_text("Import 1 day")
+    file.set_input_files(two)
+    expect(submit).to_have_count(0)
+
+    held: list[Route] = []
+    tab.route("**/totals", lambda route: held.append(route))
+    with tab.expect_request("**/totals"):
+        check.click()
+    file.set_input_files(one)
+    held.pop().continue_()
+    tab.unroute_all(behavior="wait")
+    expect(check).to_be_visible()  # the response has arrived
+    expect(submit).to_have_count(0)
+    check.click()
+    expect(submit).to_have_text("Import 1 day")
+
+    # While totals are imported, the file cannot be changed, because its result is shown here.
+    tab.route("**/totals", lambda route: held.append(route))
+    with tab.expect_request("**/totals"):
+        submit.click()
+    expect(file).to_be_disabled()
+    held.pop().continue_()
+    tab.unroute_all(behavior="wait")
+    expect(part.get_by_role("status")).to_have_text("1 day imported.")
+    expect(file).to_be_enabled()
+    file.set_input_files(two)
+    expect(part.get_by_role("status")).to_have_text("")
 
 
 def test_lists_of_plausible_are_offered_by_month(tab: Page, world: World) -> None:

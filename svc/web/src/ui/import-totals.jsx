@@ -1,6 +1,7 @@
 /** Import of daily totals from another product: the user selects a file, sees what it would add, and confirms. */
 
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 
 import { call } from "../api.js";
 import { days, number } from "../format.js";
@@ -23,15 +24,25 @@ export function ImportTotals({ kind, id }) {
   const checked = useSignal(/** @type {{upload: Upload, result: Result} | null} */ (null));
   /** The number of days that the last import wrote. */
   const imported = useSignal(/** @type {number | null} */ (null));
+  const importing = useSignal(false);
+  /** The number of checks and edits. The result of a check is shown only if none of them followed it. */
+  const latest = useRef(0);
   /** @param {Upload & {replace?: boolean, dry_run?: boolean, breakdowns?: boolean}} body @param {string} key */
   const send = async (body, key) =>
     (kind === "site"
       ? await call("POST /v1/sites/{site_id}/totals", { site_id: id, body, key })
       : await call("POST /v1/links/{link_id}/totals", { link_id: id, body: /** @type {any} */ (body), key })
     ).result;
-  /** @param {Upload} upload @param {string} key */
-  const check = async (upload, key) => {
-    checked.value = { upload, result: await send({ ...upload, dry_run: true }, key) };
+  const restart = () => {
+    imported.value = checked.value = null;
+    return (latest.current += 1);
+  };
+  /** @param {() => Upload | Promise<Upload>} read @param {string} key */
+  const check = async (read, key) => {
+    const own = restart();
+    const upload = await read();
+    const result = await send({ ...upload, dry_run: true }, key);
+    if (own === latest.current) checked.value = { upload, result };
   };
   return (
     <section aria-labelledby="import-totals">
@@ -40,46 +51,51 @@ export function ImportTotals({ kind, id }) {
         {words.explain} <Help to="importTotals" />
       </p>
       <div class="column wide">
-        <Form
-          submit={words.check}
-          guard={false}
-          send={async ({ website = "" }, key, form) => {
-            imported.value = checked.value = null;
-            const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file")).files?.[0];
-            const upload = {
-              file: file ? inBase64(await compressed(file)) : "",
-              ...(website.trim() && { website: website.trim() }),
-            };
-            await check(upload, key);
-          }}
-        >
-          <Field name="file" label={words.file} hint={words.fileHint} type="file" required />
-          <details class="more">
-            <summary>{words.several}</summary>
-            <Field name="website" label={words.website} hint={words.websiteHint} optional autocomplete="off" />
-          </details>
-        </Form>
-        {kind === "site" && (
+        {/* Another file or check would replace the button of the running import, and with it a possible error. */}
+        <fieldset disabled={importing.value} onInput={restart}>
           <Form
-            submit={words.checkCloudflare}
-            kind="quiet"
+            submit={words.check}
             guard={false}
-            send={(_, key) => {
-              imported.value = checked.value = null;
-              return check({ source: "cloudflare" }, key);
-            }}
+            send={({ website = "" }, key, form) =>
+              check(async () => {
+                const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file")).files?.[0];
+                return {
+                  file: file ? inBase64(await compressed(file)) : "",
+                  ...(website.trim() && { website: website.trim() }),
+                };
+              }, key)
+            }
           >
-            {null}
+            <Field name="file" label={words.file} hint={words.fileHint} type="file" required />
+            <details class="more">
+              <summary>{words.several}</summary>
+              <Field name="website" label={words.website} hint={words.websiteHint} optional autocomplete="off" />
+            </details>
           </Form>
-        )}
+          {kind === "site" && (
+            <Form
+              submit={words.checkCloudflare}
+              kind="quiet"
+              guard={false}
+              send={(_, key) => check(() => ({ source: "cloudflare" }), key)}
+            >
+              {null}
+            </Form>
+          )}
+        </fieldset>
         {checked.value && (
           <Checked
             {...checked.value}
             send={async (body, key) => {
-              const { added, different } = await send(body, key);
-              imported.value = added + (body.replace ? different : 0);
-              checked.value = null;
-              changed(`/v1/${kind}s`);
+              importing.value = true;
+              try {
+                const { added, different } = await send(body, key);
+                restart();
+                imported.value = added + (body.replace ? different : 0);
+                changed(`/v1/${kind}s`);
+              } finally {
+                importing.value = false;
+              }
             }}
           />
         )}
