@@ -183,6 +183,8 @@ export function changed(...paths) {
     one.polls = 0;
     one.changes += 1;
     one.read_at_ms = -Infinity;
+    // The response of a request that is already running may be older than the write.
+    one.drop();
     if (one.shown.size > 0) one.read();
     else all.delete(path);
   }
@@ -226,4 +228,6 @@ user.subscribe((now) => {
     all.clear();
   }
   user_id = now?.id ?? user_id;
+  // A page that stays on the screen until the user has signed in again shows this error.
+  if (now) readAgain(({ state }) => state.peek().error?.code === "unauthorized");
 });

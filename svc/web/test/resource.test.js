@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { h, render } from "preact";
+
 import { inBrowser } from "./browser.js";
 
 inBrowser();
-const { whileWorking } = await import("../src/resource.js");
+const { changed, useResource, whileWorking } = await import("../src/resource.js");
+const { end, signIn } = await import("../src/session.js");
 const { fill, newKey } = await import("../src/api.js");
 const { ApiError } = await import("../src/http.js");
 
@@ -55,4 +58,74 @@ test("transient failure may succeed on retry, an error that the service replays 
   assert.equal(passes("renew_lost", 502), true);
   assert.equal(passes("token_check_failed", 502), false);
   assert.equal(passes("token_rights_mismatch", 502), false);
+});
+
+const session = { access_token: "token", expires_at: "2999-01-01T00:00:00Z", user: { id: "user_1" } };
+
+/**
+ * Replace the service.
+ * @param {Record<string, () => object | Promise<object>>} bodies the response bodies by path; the service responds to
+ *   other requests with 401
+ */
+function serve(bodies) {
+  globalThis.fetch = async (path) => {
+    const body = bodies[String(path)];
+    return body ? Response.json(await body()) : Response.json({ error: { code: "unauthorized" } }, { status: 401 });
+  };
+}
+
+/** Show the tags on a page. @returns {() => any} what the page has read so far; see `Read` */
+function showTags() {
+  /** @type {any} */
+  let read;
+  const Tags = () => {
+    read = useResource("GET /v1/tags", {});
+    return null;
+  };
+  // The page has no elements, so it needs no document.
+  render(h(Tags, null), /** @type {any} */ ({ childNodes: [] }));
+  return () => read;
+}
+
+/** Let pending promises and renderings continue. */
+const turn = () => new Promise((next) => setImmediate(next));
+
+/** @param {() => unknown} condition */
+async function until(condition) {
+  while (!condition()) await turn();
+}
+
+test("response that is older than a write is discarded", async () => {
+  let tags = ["before"];
+  /** @type {(() => void) | undefined} */
+  let release;
+  const old = { tags };
+  serve({
+    "/auth/sign-in": () => session,
+    "/v1/tags": () => (release ? { tags } : new Promise((send) => (release = () => send(old)))),
+  });
+  await signIn("you@example.com", "a long password");
+  const read = showTags();
+  await until(() => release);
+  tags = ["after"];
+  changed("/v1/tags");
+  release?.();
+  await until(() => read().data);
+  assert.deepEqual(read().data.tags, ["after"]);
+});
+
+test("page that stays on the screen reads again after the user has signed in again", async () => {
+  serve({});
+  end();
+  changed("/v1/tags");
+  const read = showTags();
+  await until(() => read().error);
+  assert.equal(read().error.code, "unauthorized");
+  let requests = 0;
+  serve({ "/auth/sign-in": () => session, "/v1/tags": () => ((requests += 1), { tags: ["read again"] }) });
+  await signIn("you@example.com", "a long password");
+  await turn();
+  assert.equal(requests, 1);
+  await until(() => !read().error);
+  assert.deepEqual(read().data.tags, ["read again"]);
 });
