@@ -151,6 +151,7 @@ export function useResource(name, params, { pace, later = false } = {}) {
     const own = (...args) => pace?.(...args) ?? null;
     one.shown.add(own);
     if (one.read_at_ms < performance.now() - NEW_MS) one.read();
+    else one.plan();
     return () => {
       one.shown.delete(own);
       if (one.shown.size === 0) one.drop();

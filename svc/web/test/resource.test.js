@@ -74,17 +74,21 @@ function serve(bodies) {
   };
 }
 
-/** Show the tags on a page. @returns {() => any} what the page has read so far; see `Read` */
-function showTags() {
+/**
+ * Show the tags on a page. The page has no elements, so it needs no document.
+ * @param {{pace?: import("../src/resource.js").Pace}} [options]
+ * @returns {{read: () => any, close: () => void}} `read`: what the page has read so far; see `Read`
+ */
+function showTags(options) {
   /** @type {any} */
   let read;
   const Tags = () => {
-    read = useResource("GET /v1/tags", {});
+    read = useResource("GET /v1/tags", {}, options);
     return null;
   };
-  // The page has no elements, so it needs no document.
-  render(h(Tags, null), /** @type {any} */ ({ childNodes: [] }));
-  return () => read;
+  const root = /** @type {any} */ ({ childNodes: [] });
+  render(h(Tags, null), root);
+  return { read: () => read, close: () => render(null, root) };
 }
 
 /** Let pending promises and renderings continue. */
@@ -105,20 +109,38 @@ test("response that is older than a write is discarded", async () => {
     "/v1/tags": () => (release ? { tags } : new Promise((send) => (release = () => send(old)))),
   });
   await signIn("you@example.com", "a long password");
-  const read = showTags();
+  const { read, close } = showTags();
   await until(() => release);
   tags = ["after"];
   changed("/v1/tags");
   release?.();
   await until(() => read().data);
+  close();
   assert.deepEqual(read().data.tags, ["after"]);
 });
 
-test("page that stays on the screen reads again after the user has signed in again", async () => {
+test("page that is opened again shortly after a read continues to poll", async (t) => {
+  let requests = 0;
+  serve({ "/auth/sign-in": () => session, "/v1/tags": () => ((requests += 1), { tags: [] }) });
+  await signIn("you@example.com", "a long password");
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  changed("/v1/tags");
+  const before = showTags({ pace: () => 2_000 });
+  await until(() => before.read().data);
+  before.close();
+  const again = showTags({ pace: () => 2_000 });
+  t.mock.timers.tick(2_000);
+  await turn();
+  again.close();
+  assert.equal(requests, 2);
+});
+
+test("page that stays on the screen reads again after the user has signed in again", async (t) => {
   serve({});
   end();
   changed("/v1/tags");
-  const read = showTags();
+  const { read, close } = showTags();
+  t.after(close);
   await until(() => read().error);
   assert.equal(read().error.code, "unauthorized");
   let requests = 0;
