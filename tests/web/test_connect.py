@@ -235,6 +235,28 @@ def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, wor
     world.call("DELETE", f"/v1/accounts/{found['id']}", {})
 
 
+def test_late_response_leaves_the_next_page_open(wizard, world, customer):
+    """The user leaves the form while the service connects the account, and types into another form."""
+    form = wizard("you@example.com")
+    page = form.page
+    form.fill(customer.account_id, customer.bootstrap_token)
+    held = form.hold()
+    form.send()
+    route = held()
+    page.get_by_role("link", name="Sites", exact=True).click()
+    page.get_by_role("button", name="Leave").click()
+    page.get_by_role("link", name="Add site").click()
+    host = page.get_by_label("Host")
+    host.fill("www.shop.example")
+    is_list_of_accounts = re.compile("/v1/accounts$")
+    with page.expect_response(
+        lambda response: response.request.method == "GET" and is_list_of_accounts.search(response.url)
+    ):
+        route.continue_()
+    expect(host).to_have_value("www.shop.example")
+    expect(page).to_have_url(f"{world.place.url}/sites/new")
+
+
 def test_slow_connect_says_what_it_is_waiting_for(wizard, world, customer):
     form = wizard("you@example.com")
     form.account.wait_for()  # wait for the page to load, because a page that is still loading depends on timers

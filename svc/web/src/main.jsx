@@ -14,8 +14,9 @@
  * Reading:          const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace });   resource.js
  *                   <Loaded read={read}>{({ site }) => …}</Loaded>       skeleton, error or content   ui/parts.jsx
  * Writing:          <Form submit={…} send={async (values, key) => {                                   ui/form.jsx
+ *                     const isHere = rememberPage();                                                  router.js
  *                     const { site } = await call("POST /v1/sites", { body: {…}, key });              api.js
- *                     changed("/v1/sites"); go(`/sites/${site.id}`);
+ *                     changed("/v1/sites"); if (isHere()) go(`/sites/${site.id}`);
  *                   }}><Field name="host" label={…} /></Form>
  *                   name each field as in the body, so that the service's issues appear next to it
  * Search, period:   address.value.searchParams, setSearch({ q }); read while rendering                router.js

@@ -23,11 +23,20 @@ export function arrived() {
   return before;
 }
 
-/** True once the user has moved from one page of the application to another. */
-let navigated = false;
+/** How many times another page of the application has been opened. */
+let moves = 0;
 
 /** @returns {boolean} false on the page with which the browser opened the application */
-export const hasNavigated = () => navigated;
+export const hasNavigated = () => moves > 0;
+
+/**
+ * Remember the current page before a request, because the next page may have unsent input when the response arrives.
+ * @returns {() => boolean} true until another page is opened; if false, the caller must not navigate
+ */
+export function rememberPage() {
+  const before = moves;
+  return () => moves === before;
+}
 
 /** A navigation that is waiting for confirmation because it would lose input; `go` carries it out. */
 export const leaving = signal(/** @type {{go: () => void} | null} */ (null));
@@ -70,8 +79,11 @@ export function go(to, { replace = false } = {}) {
 /** @param {URL} url @param {boolean} top true to scroll to the top */
 function arrive(url, top) {
   const moved = url.pathname !== address.value.pathname;
-  if (moved) navigated = true;
-  if (moved) arriving = opened;
+  if (moved) {
+    moves += 1;
+    arriving = opened;
+    leaving.value = null;
+  }
   address.value = url;
   if (moved && top) scrollTo(0, 0);
 }

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
 import { ApiError } from "../http.js";
-import { address, go, hasNavigated, replaceAddress, safeNext } from "../router.js";
+import { address, go, hasNavigated, rememberPage, replaceAddress, safeNext } from "../router.js";
 import { end, ended, signIn, user } from "../session.js";
 import { forgetAddress, keepAddress, keptAddress } from "../sign-up-address.js";
 import { About } from "../ui/about.jsx";
@@ -169,9 +169,10 @@ function InvitedForm({ invitation, token }) {
       guard={false}
       submit={t().auth.signUp.submit}
       send={async ({ password = "" }) => {
+        const isHere = rememberPage();
         await call("POST /auth/sign-up", { body: { email, password, invitation: token } });
         await signIn(email, password);
-        go("/");
+        if (isHere()) go("/");
       }}
     >
       <InvitedUntil invitation={invitation} />
@@ -277,8 +278,9 @@ export function Confirm() {
             guard={false}
             submit={words.fresh}
             send={async ({ email = "" }) => {
+              const isHere = rememberPage();
               await call("POST /auth/confirm/resend", { body: { email: email.trim() } });
-              go("/sign-in");
+              if (isHere()) go("/sign-in");
             }}
           >
             <Email value={user.value?.email ?? ""} />

@@ -7,7 +7,7 @@ import { ApiError, call } from "../api.js";
 import { demonstration } from "../demonstration.js";
 import { fill } from "../fill.js";
 import { changed, useResource } from "../resource.js";
-import { address, go } from "../router.js";
+import { address, go, rememberPage } from "../router.js";
 import { user } from "../session.js";
 import { Field, Form } from "../ui/form.jsx";
 import { Copy, ErrorMessage, Note, Page } from "../ui/parts.jsx";
@@ -48,6 +48,7 @@ export function Connect() {
         submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.wizard.submit}
         busyLabel={words.wizard.asking}
         send={async ({ edge_account_id = "", bootstrap_token = "", location, name = "" }, key, form) => {
+          const isHere = rememberPage();
           asked.value = edge_account_id.trim();
           sending.value = true;
           const body = /** @type {Asked} */ ({
@@ -60,7 +61,7 @@ export function Connect() {
             const { account } = await call("POST /v1/accounts", { body, key });
             form.reset();
             changed("/v1/accounts", "/v1/me");
-            go(`/accounts/${account.id}`, { replace: true });
+            if (isHere()) go(`/accounts/${account.id}`, { replace: true });
           } catch (error) {
             refused.value = error instanceof ApiError ? error : null;
             throw error;

@@ -8,7 +8,7 @@ import { ApiError, call } from "../api.js";
 import { announce } from "../created.js";
 import { asUrl } from "../pasted.js";
 import { changed, isMissing, useResource } from "../resource.js";
-import { address, go } from "../router.js";
+import { address, go, rememberPage } from "../router.js";
 import { DeletedLink } from "../ui/deleted-link.jsx";
 import { Destinations } from "../ui/destinations.jsx";
 import { DisabledNote } from "../ui/disabled.jsx";
@@ -62,11 +62,12 @@ export function NewLink() {
             more={cancel("/links")}
             renderError={unplaced}
             send={async ({ code = "" }, key) => {
+              const isHere = rememberPage();
               const body = { account_id, code: code.trim() || null, ...bodyOf(draft, null) };
               const { link } = await call("POST /v1/links", { body, key });
               await announce(link);
               changed("/v1/links", "/v1/tags");
-              go(`/links/${link.id}`);
+              if (isHere()) go(`/links/${link.id}`);
             }}
           >
             <Target url={draft.url} />
@@ -274,6 +275,7 @@ function ChangeForm({ link, take }) {
         )
       }
       send={async (_, key) => {
+        const isHere = rememberPage();
         const now = (await call("GET /v1/links/{link_id}", { link_id: link.id })).link;
         if (editable(now) !== editable(base.value)) {
           base.value = now;
@@ -282,7 +284,7 @@ function ChangeForm({ link, take }) {
         }
         await call("PATCH /v1/links/{link_id}", { link_id: link.id, body: bodyOf(draft, ""), key });
         changed("/v1/links", "/v1/tags");
-        go(`/links/${link.id}`);
+        if (isHere()) go(`/links/${link.id}`);
       }}
     >
       <Target url={draft.url} />

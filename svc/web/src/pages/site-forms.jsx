@@ -6,7 +6,7 @@ import { call } from "../api.js";
 import { fill } from "../fill.js";
 import { moment } from "../format.js";
 import { changed, isMissing, useResource, whileWorking } from "../resource.js";
-import { address, go } from "../router.js";
+import { address, go, rememberPage } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
@@ -54,10 +54,11 @@ function AddForm({ accounts }) {
       <Form
         submit={t().site.add}
         send={async ({ host = "", ...others }, key) => {
+          const isHere = rememberPage();
           const body = { account_id: account.value, host: host.trim(), ...uncounted(others) };
           const { site } = await call("POST /v1/sites", { body, key });
           changed("/v1/sites");
-          go(`/sites/${site.id}`);
+          if (isHere()) go(`/sites/${site.id}`);
         }}
       >
         {accounts.length > 1 && (
@@ -288,9 +289,10 @@ function Settings({ site, put }) {
           typed={site.first_view_at === null ? undefined : site.host}
           close={close}
           send={async (key) => {
+            const isHere = rememberPage();
             await call("DELETE /v1/sites/{site_id}", { site_id: site.id, body: {}, key });
             changed("/v1/sites");
-            go("/sites");
+            if (isHere()) go("/sites");
           }}
         >
           <p>{words.removeWhat}</p>

@@ -5,7 +5,7 @@ import { useFirstView } from "../first-view.js";
 import { useKeys } from "../keys.js";
 import { later } from "../later.jsx";
 import { isMissing, useResource, whileWorking } from "../resource.js";
-import { visit } from "../router.js";
+import { rememberPage, visit } from "../router.js";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { ErrorMessage, Loaded, Note, Page, State } from "../ui/parts.jsx";
 import { Report, useFirstNumbers } from "../ui/report.jsx";
@@ -73,9 +73,10 @@ export function SiteReport({ id }) {
 
 /** Open the site at a position in the list of sites. @param {number} place from 0 */
 async function toSite(place) {
+  const isHere = rememberPage();
   const { sites } = await call("GET /v1/sites", { limit: 9 }).catch(() => ({ sites: [] }));
   const site = sites[place];
-  if (site) visit(`/sites/${site.id}`);
+  if (site && isHere()) visit(`/sites/${site.id}`);
 }
 
 /** @param {{site: Site}} props */

@@ -130,6 +130,7 @@ function Filters({ q, order, state }) {
   useEffect(() => {
     if (field.current && document.activeElement !== field.current) field.current.value = q;
   }, [q]);
+  useEffect(() => () => clearTimeout(timer.current), []);
   /** @param {string} text */
   const search = (text, wait_ms = TYPED_MS) => {
     clearTimeout(timer.current);

@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { changed } from "../resource.js";
-import { go } from "../router.js";
+import { go, rememberPage } from "../router.js";
 import { bare } from "../short-url.js";
 import { t } from "../words.js";
 import { Confirm } from "./dialog.jsx";
@@ -17,8 +17,9 @@ export function DeleteLink({ link, close }) {
       typed={link.short_url === null ? undefined : link.code}
       close={close}
       send={async (key) => {
+        const isHere = rememberPage();
         await call("DELETE /v1/links/{link_id}", { link_id: link.id, body: {}, key });
-        go("/links");
+        if (isHere()) go("/links");
         changed("/v1/links", "/v1/tags");
       }}
     >

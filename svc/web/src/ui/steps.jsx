@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { changed } from "../resource.js";
-import { go } from "../router.js";
+import { go, rememberPage } from "../router.js";
 import { t } from "../words.js";
 import { Field, Form } from "./form.jsx";
 import { ConnectAccount } from "./no-account.jsx";
@@ -96,9 +96,10 @@ function Add({ accounts }) {
         <Form
           submit={words.addSite}
           send={async ({ account_id = first?.id ?? "", host = "" }, key) => {
+            const isHere = rememberPage();
             const { site } = await call("POST /v1/sites", { body: { account_id, host: host.trim() }, key });
             changed("/v1/sites", "/v1/me");
-            go(`/sites/${site.id}`);
+            if (isHere()) go(`/sites/${site.id}`);
           }}
         >
           {accounts.length > 1 && (
