@@ -11,7 +11,7 @@ import { address, go, rememberPage } from "../router.js";
 import { user } from "../session.js";
 import { Field, Form } from "../ui/form.jsx";
 import { Copy, ErrorMessage, Note, Page } from "../ui/parts.jsx";
-import { useWrite } from "../ui/write.js";
+import { SendAgain } from "../ui/send-again.jsx";
 import { t } from "../words.js";
 import { MakeToken, Outside, Revoke, StillValid, TokenField, Waiting, toRevoke } from "./account-token.jsx";
 
@@ -179,8 +179,8 @@ function Refused({ error, asked }) {
         {error.code === "cloudflare_unavailable" && words.kept}
         {error.code === "already_connected" && <ToAccount asked={asked} />}
         {error.code === "limit_reached" && <a href="/profile">{words.toProfile}</a>}
-        {error.code === "email_unconfirmed" && <Resend />}
       </ErrorMessage>
+      {error.code === "email_unconfirmed" && <SendAgain email={user.value?.email ?? ""} kind="quiet" />}
       <Revoke names={toRevoke(error.details)} />
       <StillValid details={error.details} />
     </>
@@ -192,19 +192,4 @@ function ToAccount({ asked }) {
   const { data } = useResource("GET /v1/accounts", {});
   const found = data?.accounts.find(({ edge_account_id }) => edge_account_id === asked.toLowerCase());
   return <a href={found ? `/accounts/${found.id}` : "/accounts"}>{t().account.wizard.toAccount}</a>;
-}
-
-function Resend() {
-  const words = t().session;
-  const { busy, error, done, run } = useWrite();
-  const resend = () => run(() => call("POST /auth/confirm/resend", { body: { email: user.value?.email ?? "" } }));
-  return (
-    <>
-      <button type="button" class="quiet" aria-disabled={busy || done} onClick={() => done || resend()}>
-        {words.sendAgain}
-      </button>
-      <span role="status">{done && words.sentAgain}</span>
-      {error && error.message}
-    </>
-  );
 }

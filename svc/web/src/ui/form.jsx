@@ -32,20 +32,18 @@ export const useIssues = () => useContext(Issues);
  *   busyLabel?: string,
  *   kind?: "danger" | "quiet",
  *   guard?: boolean,
- *   rest?: ApiError | null,
  *   renderError?: (error: ApiError) => Children | undefined,
  * }} props `send`: gets the fields by name; an error that it throws is shown. `more`: shown next to the button.
  *   `busyLabel`: the label of the button while sending. `kind`: the style of the button. `guard`: false if input may be
- *   discarded without confirmation. `rest`: an error with the time of the next allowed attempt. `renderError`: replaces
- *   the default error message
+ *   discarded without confirmation. `renderError`: replaces the default error message
  */
-export function Form({ send, submit, children, more, busyLabel, kind, guard = true, rest = null, renderError }) {
+export function Form({ send, submit, children, more, busyLabel, kind, guard = true, renderError }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const { busy, error, run, renew } = useWrite();
   const typed = useSignal(false);
   /** The fields that the user has edited since the last error. */
   const corrected = useSignal(/** @type {string[]} */ ([]));
-  const left_s = useCountdown(useRetryAt(error ?? rest ?? NONE));
+  const left_s = useCountdown(useRetryAt(error ?? NONE));
 
   useUnsent(typed.value && error?.code !== INPUT_OBSOLETE);
 

@@ -3,30 +3,35 @@
 import { useSignal } from "@preact/signals";
 
 import { call } from "../api.js";
+import { span } from "../format.js";
 import { ApiError } from "../http.js";
 import { t } from "../words.js";
-import { Form } from "./form.jsx";
+import { ErrorMessage, useCountdown, useRetryAt } from "./parts.jsx";
+import { useWrite } from "./write.js";
 
 /** The minimum interval between two emails, in seconds. */
 const REST_S = 60;
 
-/** @param {{email: string}} props */
-export function SendAgain({ email }) {
+/** @param {{email: string, kind?: "quiet"}} props `kind`: the style of the button. It can be inside a form */
+export function SendAgain({ email, kind }) {
   const words = t().session;
-  const sent = useSignal(false);
-  const rest = useSignal(/** @type {ApiError | null} */ (null));
+  const { busy, done, error, run } = useWrite();
+  const rest = useSignal(new ApiError(""));
+  const left_s = useCountdown(useRetryAt(error ?? rest.value));
+  const send = () =>
+    run(async () => {
+      await call("POST /auth/confirm/resend", { body: { email } });
+      rest.value = new ApiError("", "", { retry_after_s: REST_S });
+    });
   return (
-    <Form
-      guard={false}
-      submit={words.sendAgain}
-      rest={rest.value}
-      send={async () => {
-        await call("POST /auth/confirm/resend", { body: { email } });
-        sent.value = true;
-        rest.value = new ApiError("", "", { retry_after_s: REST_S });
-      }}
-    >
-      <p role="status">{sent.value && words.sentAgain}</p>
-    </Form>
+    <>
+      <p role="status">{done && words.sentAgain}</p>
+      {error && <ErrorMessage error={error} />}
+      <p class="actions">
+        <button type="button" class={kind} aria-disabled={busy || left_s > 0} onClick={() => left_s === 0 && send()}>
+          {busy ? t().common.busy : left_s > 0 ? t().common.againIn(span(left_s)) : words.sendAgain}
+        </button>
+      </p>
+    </>
   );
 }
