@@ -30,7 +30,8 @@ const newestWithoutView = (overview) =>
 /**
  * Report whether anything has been counted. The Workers send their counts once an hour, so this function also reads the
  * Worker's database for the first view of the newest site and, until anything has been counted, for the first click on
- * a link. Both therefore appear within seconds.
+ * a link. The view therefore appears within seconds. The click appears within minutes, because the service caches the
+ * reports of links.
  * @param {Overview | undefined} overview
  * @returns {{
  *   inUse: boolean,

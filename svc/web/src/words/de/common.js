@@ -16,7 +16,6 @@ const common = {
     events: "Verlauf",
     profile: "Profil",
     more: "Mehr",
-    menu: "Menü",
     signIn: "Anmelden",
     signOut: "Abmelden",
   },
@@ -41,7 +40,6 @@ const common = {
   offline: "Der Dienst ist nicht erreichbar.",
   offlineAgainIn: (span) => `Nächster Versuch in ${span}.`,
   offlineAgain: "Neuer Versuch…",
-  working: "In Arbeit",
   goAnywhere: "Gehe zu…",
   help: {
     token: "Anleitung zum Bootstrap-Token (englisch)",

@@ -15,7 +15,6 @@ export default {
   addTags: "Tags hinzufügen",
   removeTags: "Tags entfernen",
   delete: "Löschen",
-  checking: "Die Links werden gezählt…",
   continue: "Weiter",
   wouldAdd: (tags, count) =>
     plural(count, { one: `# Link erhält diese Tags: ${tags}.`, other: `# Links erhalten diese Tags: ${tags}.` }),

@@ -28,7 +28,7 @@ const overview = {
     snippetText:
       "Fügen Sie das Snippet in Ihre Seiten ein, und öffnen Sie eine davon. Der Aufruf erscheint hier innerhalb von 30 Sekunden.",
     snippetOf: (host) => `Snippet für ${host}`,
-    clickText: "Oder öffnen Sie Ihren Kurzlink. Der Klick erscheint hier sofort.",
+    clickText: "Oder öffnen Sie Ihren Kurzlink. Der Klick erscheint hier innerhalb weniger Minuten.",
   },
   needs: {
     title: "Handlungsbedarf",

@@ -15,7 +15,6 @@ const common = {
     events: "Activity",
     profile: "Profile",
     more: "More",
-    menu: "Menu",
     signIn: "Sign in",
     signOut: "Sign out",
   },
@@ -40,7 +39,6 @@ const common = {
   offline: "Cannot reach the service.",
   offlineAgainIn: (/** @type {string} */ span) => `Retrying in ${span}.`,
   offlineAgain: "Retrying…",
-  working: "In progress",
   goAnywhere: "Go to…",
   help: {
     token: "How to create a bootstrap token",

@@ -14,7 +14,6 @@ export default {
   addTags: "Add tags",
   removeTags: "Remove tags",
   delete: "Delete",
-  checking: "Counting the links…",
   continue: "Continue",
   wouldAdd: (/** @type {string} */ tags, /** @type {number} */ count) =>
     plural(count, { one: `# link will get these tags: ${tags}.`, other: `# links will get these tags: ${tags}.` }),

@@ -26,7 +26,7 @@ export default {
     view: "See your first page view",
     snippetText: "Add the snippet to your pages and open one of them. The view appears here within 30 seconds.",
     snippetOf: (/** @type {string} */ host) => `Snippet for ${host}`,
-    clickText: "Or open your short link. The click appears here immediately.",
+    clickText: "Or open your short link. The click appears here within a few minutes.",
   },
   needs: {
     title: "Needs attention",
