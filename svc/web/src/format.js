@@ -158,7 +158,9 @@ const SPANS_S = [
 export function ago(at, now_ms = Date.now()) {
   const seconds = (Date.parse(at) - now_ms) / 1_000;
   const [unit, length_s] = SPANS_S.find(([, span_s]) => Math.abs(seconds) >= span_s) ?? ["second", 1];
-  return intl(Intl.RelativeTimeFormat, { numeric: "auto" }).format(Math.trunc(seconds / length_s), unit);
+  // A day here has 24 hours, so it does not always lead to a time that is "yesterday" or "tomorrow".
+  const numeric = unit === "day" ? "always" : "auto";
+  return intl(Intl.RelativeTimeFormat, { numeric }).format(Math.trunc(seconds / length_s), unit);
 }
 
 /** @param {string} day a UTC day @param {number} [now_ms] @returns {string} today; yesterday; 3 days ago */

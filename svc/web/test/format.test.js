@@ -72,6 +72,8 @@ test("durations use the largest suitable unit", () => {
   assert.equal(format.ago("2026-11-21T11:43:00Z", now_ms), "17 minutes ago");
   assert.equal(format.ago("2026-12-05T12:00:00Z", now_ms), "in 14 days");
   assert.equal(format.ago("2026-11-21T12:00:00Z", now_ms), "now");
+  assert.equal(format.ago("2026-11-20T11:00:00Z", now_ms), "1 day ago");
+  assert.equal(format.ago("2026-11-23T11:00:00Z", now_ms), "in 1 day");
   assert.equal(format.span(41), "41 seconds");
   assert.equal(format.span(119), "119 seconds");
   assert.equal(format.span(300), "5 minutes");
