@@ -83,3 +83,9 @@ def test_search_dialog_opens_from_menu_when_shortcuts_are_off(furnished: Place, 
     tab.get_by_role("button", name="Go to…").click()
     tab.get_by_role("option", name="New link").click()
     expect(tab.get_by_role("heading", level=1)).to_have_text("New link")
+    # No page shows the shortcut of a button.
+    tab.goto(furnished.at("/sites/:id"))
+    tab.get_by_role("button", name="Other period").click()
+    tab.get_by_role("dialog", name="Other period").wait_for()
+    tab.locator(".chart").wait_for()
+    assert tab.locator("kbd").count() == 0

@@ -11,6 +11,7 @@ import { partName } from "../part-name.js";
 import { reportPart } from "../report-part.jsx";
 import { isWeekend, runningSlot, scale, weekNumber } from "../series.js";
 import { t } from "../words.js";
+import { KeyHint } from "./parts.jsx";
 
 /**
  * @typedef {import("../series.js").Slot} Slot
@@ -105,7 +106,7 @@ export function Chart({ toggle, choose, below, more, ...drawn }) {
         <Swatch series="visitors">{words.visitors}</Swatch>
         {comparison && (
           <button type="button" class="quiet" aria-pressed={compared} onClick={toggle.compared}>
-            <Swatch series="before">{comparison}</Swatch> <kbd aria-hidden="true">x</kbd>
+            <Swatch series="before">{comparison}</Swatch> <KeyHint keys="x" />
           </button>
         )}
         <button type="button" class="quiet" aria-pressed={bots} onClick={toggle.bots}>

@@ -4,6 +4,7 @@ import { useKeys } from "../keys.js";
 import { withRange } from "../range.js";
 import { address, go } from "../router.js";
 import { t } from "../words.js";
+import { KeyHint } from "./parts.jsx";
 
 /** @typedef {"today" | "7d" | "30d"} Period */
 
@@ -34,7 +35,7 @@ export function Periods({ current }) {
           href={withRange(search, { period })}
           aria-current={period === current ? "true" : undefined}
         >
-          {words.periods[period]} <kbd aria-hidden="true">{key}</kbd>
+          {words.periods[period]} <KeyHint keys={key} />
         </a>
       ))}
     </nav>

@@ -10,6 +10,7 @@ import { stepped, stepsFor, wholeMonths } from "../range-steps.js";
 import { address, go } from "../router.js";
 import { t } from "../words.js";
 import { Choice } from "./choice.jsx";
+import { KeyHint } from "./parts.jsx";
 
 /**
  * @typedef {Pick<import("../wire").Report, "period" | "from" | "to" | "by">} Report
@@ -157,7 +158,7 @@ function Other({ report, today }) {
                     aria-current={report?.period === period ? "true" : undefined}
                     onClick={close}
                   >
-                    {nameOf(period)} {key && <kbd aria-hidden="true">{key}</kbd>}
+                    {nameOf(period)} {key && <KeyHint keys={key} />}
                   </a>
                 </li>
               ))}

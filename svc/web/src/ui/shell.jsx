@@ -14,7 +14,7 @@ import { shownOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
 import { Form, Password } from "./form.jsx";
-import { Mark, useCountdown } from "./parts.jsx";
+import { KeyHint, Mark, useCountdown } from "./parts.jsx";
 import { SignOut } from "./sign-out.jsx";
 
 /** @typedef {import("preact").ComponentChildren} Children */
@@ -140,7 +140,7 @@ function Navigation() {
             searching.value = true;
           }}
         >
-          {words.goAnywhere} <kbd aria-hidden="true">{asPrinted("Mod+k")}</kbd>
+          {words.goAnywhere} <KeyHint keys={asPrinted("Mod+k")} />
         </button>
         <a href="/events" aria-current={current("/events")}>
           {nav.events}
