@@ -88,6 +88,28 @@ def fetched(route: Route) -> APIResponse:
     return route.fetch(max_retries=2)
 
 
+class Held:
+    """Holds matching requests of a page until `release` is called. `method`: by default, requests with any method."""
+
+    def __init__(self, page: Page, pattern: str, method: str = "") -> None:
+        self._method = method
+        self._waiting: list[Route] = []
+        self._released = False
+        page.route(pattern, self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._released or not route.request.method.startswith(self._method):
+            route.fallback()
+        else:
+            self._waiting.append(route)
+
+    def release(self) -> None:
+        """Let all held and later requests pass."""
+        self._released = True
+        for route in self._waiting:
+            route.fallback()
+
+
 def close(context: BrowserContext) -> None:
     """Close the browser context. A route handler that is still waiting for a response is ended without an error."""
     for page in context.pages:

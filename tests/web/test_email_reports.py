@@ -10,7 +10,7 @@ import trio
 from playwright.sync_api import expect
 
 from edge_worker.harness.service import eventually
-from tests.web.browser import close, new_context, wait_until_loaded
+from tests.web.browser import Held, close, new_context, wait_until_loaded
 from tests.web.places import EMAIL
 from tests.web.visit import Visit
 from tests.web.world import World
@@ -97,6 +97,31 @@ def test_user_sets_reports_and_a_recipient_confirms_and_unsubscribes(
     form = opened(tab, settings)
     expect(form.get_by_role("listitem")).to_have_count(1)
     expect(form.get_by_role("combobox", name=f"Language of emails to {EMAIL}")).to_have_value("de")
+
+
+def test_edits_during_a_request_are_kept(tab: Page, furnished: Place, no_reports: World) -> None:
+    recipients = [{"email": EMAIL}, {"email": ANN}]
+    no_reports.call("PUT", f"/v1/sites/{furnished.ids['sites']}/mailings", {**NOTHING, "recipients": recipients})
+    form = opened(tab, furnished.at("/sites/:id/settings"))
+    field, save = form.get_by_label("Add recipients"), form.get_by_role("button", name="Save email reports")
+    form.get_by_role("button", name=f"Remove: {ANN}").click()
+    # The removal is an edit, which leaving the page would lose.
+    tab.get_by_role("link", name="Links", exact=True).click()
+    tab.get_by_role("dialog", name="Leave this page?").get_by_role("button", name="Stay").click()
+    field.fill("carol@example.org")
+    held = Held(tab, "**/mailings", "PUT")
+    save.click()
+    field.fill("carol@example.org\neve@example.org")
+    form.get_by_role("button", name=f"Remove: {EMAIL}").click()
+    held.release()
+    expect(form.get_by_role("listitem")).to_have_count(1)
+    expect(form.get_by_role("listitem")).to_contain_text("carol@example.org")
+    expect(field).to_have_value("eve@example.org")
+    save.click()
+    expect(field).to_have_value("")
+    expect(form.get_by_role("listitem")).to_have_count(2)
+    tab.get_by_role("link", name="Links", exact=True).click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Links")
 
 
 def test_invalid_address_is_shown_at_the_field_and_kept(tab: Page, furnished: Place) -> None:

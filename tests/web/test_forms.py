@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import httpx
 from playwright.sync_api import expect
 
+from tests.web.browser import Held
 from tests.web.places import EMAIL, PASSWORD
-from tests.web.test_keyboard import Held
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Request

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.browser import HEIGHT, close, new_context, sign_in
+from tests.web.browser import HEIGHT, Held, close, new_context, sign_in
 from tests.web.places import PASSWORD
 from tests.web.world import LINK_OWNER, World, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Locator, Page, Route
+    from playwright.sync_api import Browser, Locator, Page
 
     from edge_worker.emulator.client import Customer
     from tests.web.places import Place
@@ -338,27 +338,6 @@ def test_schedule_and_variants_by_keyboard_alone(keys: Keyboard, link_host: Link
         f"https://shop.example/{name}" for name in ("by-keyboard", "b", "c")
     ]
     assert sum(each["share"] for each in link["split"]) == 100
-
-
-class Held:
-    """Holds matching requests of a page until `release` is called."""
-
-    def __init__(self, page: Page, pattern: str) -> None:
-        self._waiting: list[Route] = []
-        self._released = False
-        page.route(pattern, self._hold)
-
-    def _hold(self, route: Route) -> None:
-        if self._released:
-            route.continue_()
-        else:
-            self._waiting.append(route)
-
-    def release(self) -> None:
-        """Let all held and later requests pass."""
-        self._released = True
-        for route in self._waiting:
-            route.continue_()
 
 
 def test_key_pressed_while_page_code_loads_is_handled_later(keys: Keyboard, furnished: Place) -> None:

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from tests.web.browser import Held, fetched
 from tests.web.places import EMAIL, PASSWORD
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Locator, Page, Route
+
+    from tests.web.places import Place
+    from tests.web.world import World
 
 CHOSEN = "another long password"
 
@@ -70,6 +76,53 @@ def test_leaving_after_sending_requires_no_confirmation(page: Page, place, typed
     page.get_by_text("All your other sessions were ended").wait_for()
     page.get_by_role("link", name="Links", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
+
+
+@pytest.fixture
+def excluded(world: World) -> Iterator[Callable[[list[str]], None]]:
+    """Exclude countries from the counts of the site. At the end, no visitors are excluded."""
+    site = f"/v1/sites/{world.place.ids['sites']}"
+
+    def exclude(countries: list[str]) -> None:
+        world.call("PATCH", site, {"excluded_countries": countries})
+
+    yield exclude
+    world.call("PATCH", site, {"excluded_countries": [], "excluded_paths": []})
+
+
+def test_edits_during_a_request_are_not_saved_yet(
+    tab: Page, furnished: Place, excluded: Callable[[list[str]], None]
+) -> None:
+    site = f"**/v1/sites/{furnished.ids['sites']}"
+
+    def pending(route: Route) -> None:
+        """Respond as if the site were never synced, so that the page polls the site."""
+        response = fetched(route)
+        body = response.json()
+        body["site"]["config"] = "pending"
+        route.fulfill(response=response, json=body)
+
+    tab.route(site, pending)
+    tab.goto(furnished.at("/sites/:id/settings"))
+    countries = tab.get_by_role("button", name="Excluded countries: ")
+    countries.click()
+    tab.get_by_role("button", name="Benelux").click()
+    dialog = tab.get_by_role("dialog", name="Leave this page?")
+    tab.get_by_role("link", name="Links", exact=True).click()
+    dialog.get_by_role("button", name="Stay").click()
+    held = Held(tab, site, "PATCH")
+    tab.get_by_role("button", name="Save", exact=True).click()
+    paths = tab.get_by_label("Excluded paths")
+    paths.fill("/later")
+    held.release()
+    expect(tab.get_by_role("status").get_by_text("Saved")).to_be_visible()
+    # The saved countries follow a change in another tab, and the edited paths do not.
+    excluded(["AD"])
+    expect(countries).to_have_text("Andorra")
+    expect(paths).to_have_value("/later")
+    tab.get_by_role("link", name="Links", exact=True).click()
+    dialog.get_by_role("button", name="Leave").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Links")
 
 
 @pytest.mark.parametrize("way", ["Sign out", "Sign out everywhere"])

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.web.browser import fetched, sign_in
+from tests.web.browser import Held, fetched, sign_in
 from tests.web.places import EMAIL, PASSWORD
-from tests.web.test_keyboard import Held
 
 if TYPE_CHECKING:
     from playwright.sync_api import APIResponse, BrowserContext, Page, Request, Route

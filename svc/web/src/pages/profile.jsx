@@ -224,10 +224,10 @@ function ChangeEmail() {
       <div class="column">
         <Form
           submit={words.sendLink}
-          send={async ({ email = "", password = "" }, key, form) => {
+          clear
+          send={async ({ email = "", password = "" }, key) => {
             sentTo.value = "";
             await call("POST /v1/me/email", { body: { email: email.trim(), password }, key });
-            form.reset();
             sentTo.value = email.trim();
             changed("/v1/me/email");
           }}
@@ -250,10 +250,10 @@ function ChangePassword() {
       <div class="column">
         <Form
           submit={words.setPassword}
-          send={async ({ old = "", new: chosen = "" }, key, form) => {
+          clear
+          send={async ({ old = "", new: chosen = "" }, key) => {
             done.value = false;
             await call("POST /v1/me/password", { body: { old, new: chosen }, key });
-            form.reset();
             done.value = true;
             changed("/v1/me/sessions");
           }}

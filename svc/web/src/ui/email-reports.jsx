@@ -84,7 +84,8 @@ function Settings({ mailings, send }) {
         submit={words.save}
         send={async (values, key, form) => {
           saved.value = false;
-          const added = (values.recipients ?? "").split(/[\s,;]+/).filter(Boolean);
+          const without = removed.value;
+          const added = addressesIn(values.recipients ?? "");
           await send(
             {
               weekly: values.weekly !== undefined,
@@ -97,9 +98,12 @@ function Settings({ mailings, send }) {
             },
             key,
           );
-          removed.value = [];
           saved.value = true;
-          /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("recipients")).value = "";
+          // Keep what the user removed and typed during the request.
+          removed.value = removed.value.filter((email) => !without.includes(email));
+          const field = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("recipients"));
+          const typed = addressesIn(field.value).filter((email) => !added.includes(email));
+          field.value = typed.join("\n");
         }}
       >
         <Check
@@ -164,13 +168,25 @@ function Subscriber({ recipient: { email, language, state, confirmation_sent_at:
             </option>
           ))}
         </select>
-        <button type="button" class="quiet" aria-label={words.removeNamed(email)} onClick={remove}>
+        <button
+          type="button"
+          class="quiet"
+          aria-label={words.removeNamed(email)}
+          onClick={({ currentTarget }) => {
+            remove();
+            // Notify the form of the edit.
+            currentTarget.dispatchEvent(new Event("input", { bubbles: true }));
+          }}
+        >
           {words.remove}
         </button>
       </span>
     </>
   );
 }
+
+/** @param {string} text @returns {string[]} the addresses, which are separated by spaces, commas or semicolons */
+const addressesIn = (text) => text.split(/[\s,;]+/).filter(Boolean);
 
 /** @param {string} label @param {string | null} day the day of the next report @returns {string} */
 const scheduled = (label, day) => (day === null ? label : `${label} (${t().emailReports.next(longDay(day))})`);

@@ -1,6 +1,7 @@
 /** The fields for visitors whose views a site does not count: networks, countries and autonomous systems. */
 
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
 import { fill } from "../fill.js";
@@ -13,8 +14,15 @@ import { useWrite } from "./write.js";
 /** @param {{site: import("../wire").Site | undefined}} props */
 export function ExcludedVisitors({ site }) {
   const words = t().sites;
-  const countries = useSignal(site?.excluded_countries ?? []);
-  const chosen = countries.value.length > 0 ? inWords(countries.value) : words.noCountries;
+  const stored = site?.excluded_countries ?? [];
+  /** The countries that the user has chosen; null if they are the stored countries, which can change elsewhere. */
+  const edited = useSignal(/** @type {string[] | null} */ (null));
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const countries = edited.value ?? stored;
+  const chosen = countries.length > 0 ? inWords(countries) : words.noCountries;
+  useLayoutEffect(() => {
+    if (edited.value?.join() === stored.join()) edited.value = null;
+  });
   return (
     <>
       <Field
@@ -31,10 +39,14 @@ export function ExcludedVisitors({ site }) {
         <CountryPicker
           text={chosen}
           label={`${words.countries}: ${chosen}`}
-          chosen={countries.value}
-          choose={(codes) => (countries.value = codes)}
+          chosen={countries}
+          choose={(codes) => {
+            edited.value = codes;
+            // Notify the form of the edit.
+            field.current?.dispatchEvent(new Event("input", { bubbles: true }));
+          }}
         />
-        <input type="hidden" name="excluded_countries" value={countries.value.join(" ")} />
+        <input ref={field} type="hidden" name="excluded_countries" value={countries.join(" ")} />
       </Group>
       <Field
         name="excluded_asns"

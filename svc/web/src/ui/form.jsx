@@ -32,15 +32,18 @@ export const useIssues = () => useContext(Issues);
  *   busyLabel?: string,
  *   kind?: "danger" | "quiet",
  *   guard?: boolean,
+ *   clear?: boolean,
  *   renderError?: (error: ApiError) => Children | undefined,
  * }} props `send`: gets the fields by name; an error that it throws is shown. `more`: shown next to the button.
  *   `busyLabel`: the label of the button while sending. `kind`: the style of the button. `guard`: false if input may be
- *   discarded without confirmation. `renderError`: replaces the default error message
+ *   discarded without confirmation. `clear`: true to reset the fields after a success. `renderError`: replaces
+ *   the default error message
  */
-export function Form({ send, submit, children, more, busyLabel, kind, guard = true, renderError }) {
+export function Form({ send, submit, children, more, busyLabel, kind, guard = true, clear = false, renderError }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const { busy, error, run, renew } = useWrite();
   const typed = useSignal(false);
+  const edits = useRef(0);
   /** The fields that the user has edited since the last error. */
   const corrected = useSignal(/** @type {string[]} */ ([]));
   const left_s = useCountdown(useRetryAt(error ?? NONE));
@@ -50,6 +53,7 @@ export function Form({ send, submit, children, more, busyLabel, kind, guard = tr
   /** @param {Event} event */
   const edited = ({ target }) => {
     renew();
+    edits.current += 1;
     typed.value = guard;
     if (error) corrected.value = [...corrected.value, ...fieldsOf(target)];
   };
@@ -60,12 +64,17 @@ export function Form({ send, submit, children, more, busyLabel, kind, guard = tr
     if (!element || busy || left_s > 0) return;
     for (const field of element.elements) acceptPasted(field);
     corrected.value = [];
+    const sent = edits.current;
     const work = async (/** @type {string} */ key) => {
       checkReadable(element);
       await send(valuesOf(element), key, element);
     };
-    if (await run(work)) typed.value = false;
-    else requestAnimationFrame(() => focusFirst(element));
+    if (!(await run(work))) requestAnimationFrame(() => focusFirst(element));
+    // Edits that the user made during the request are not saved yet.
+    else if (edits.current === sent) {
+      typed.value = false;
+      if (clear) element.reset();
+    }
   };
 
   // If a list item has no separate field, its error is shown at the field for the whole list.
