@@ -7,13 +7,14 @@ import { Picker } from "./picker.jsx";
 
 /**
  * @param {string[]} codes
+ * @param {(count: number) => string} [others] the text for the remaining countries; in German, the default has the
+ *   grammatical case that follows "visitors from"
  * @returns {string} such as `Germany, Austria, and 3 more`; "any country" for an empty list
  */
-export function inWords(codes) {
-  const words = t().picker;
-  const { names, others } = named(codes);
-  if (names.length === 0) return words.anyCountry;
-  return list(others > 0 ? [...names, words.others(others)] : names);
+export function inWords(codes, others = t().picker.others) {
+  const { names, others: count } = named(codes);
+  if (names.length === 0) return t().picker.anyCountry;
+  return list(count > 0 ? [...names, others(count)] : names);
 }
 
 /**

@@ -19,7 +19,7 @@ export function ExcludedVisitors({ site }) {
   const edited = useSignal(/** @type {string[] | null} */ (null));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const countries = edited.value ?? stored;
-  const chosen = countries.length > 0 ? inWords(countries) : words.noCountries;
+  const chosen = countries.length > 0 ? inWords(countries, words.moreCountries) : words.noCountries;
   useLayoutEffect(() => {
     if (edited.value?.join() === stored.join()) edited.value = null;
   });

@@ -45,6 +45,7 @@ const sites = {
     "öffentliche Adresse ein.",
   countries: "Ausgenommene Länder",
   noCountries: "Keine",
+  moreCountries: (count) => `${count} weitere`,
   asns: "Ausgenommene autonome Systeme (ASN)",
   asnsHint:
     "AS-Nummern der Netze von Providern und Unternehmen, durch Kommas getrennt, höchstens 20. Beispiel: AS64496.",

@@ -39,6 +39,7 @@ export default {
     `Your public address could not be detected: the service sees ${address || "no address"}. Enter your public address.`,
   countries: "Excluded countries",
   noCountries: "None",
+  moreCountries: (/** @type {number} */ count) => `${count} more`,
   asns: "Excluded autonomous systems (ASN)",
   asnsHint: "Up to 20 AS numbers of internet providers or companies, separated by commas. Example: AS64496.",
   gpc: "Respect Global Privacy Control and Do Not Track",
