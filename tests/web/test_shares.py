@@ -142,6 +142,18 @@ def test_password_opens_the_page(browser, sharer):
 
 
 @pytest.mark.rule("Y13")
+def test_page_opens_after_its_password_was_removed(browser, sharer):
+    share = sharer.share(password=PASSWORD)
+    with viewer(browser) as page:
+        page.goto(share["url"])
+        password = page.get_by_label("Password", exact=True)
+        password.fill("a forgotten password")
+        sharer.call("PATCH", f"/v1/shares/{share['id']}", {"password": None})
+        page.get_by_role("button", name="Open").click()
+        expect(page.locator(".totals")).to_be_visible()
+
+
+@pytest.mark.rule("Y13")
 def test_ended_and_unknown_pages_look_the_same_and_are_in_the_viewers_language(browser, furnished, sharer):
     share = sharer.share()
     sharer.call("DELETE", f"/v1/shares/{share['id']}", {})

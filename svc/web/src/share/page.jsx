@@ -52,7 +52,14 @@ function Shown({ token }) {
   const read = useShared(days, token.value);
   const { data, error } = read;
   const words = t().shares.page;
-  if (error?.code === "unauthorized") return <Protected opened={(found) => (token.value = found)} />;
+  if (error?.code === "unauthorized") {
+    const opened = (/** @type {string} */ found) => {
+      token.value = found;
+      // If the share no longer has a password, the token is still empty, and only this reads the report.
+      read.again();
+    };
+    return <Protected opened={opened} />;
+  }
   if (error?.code === "not_found") {
     return (
       <Page title={words.ended} narrow>
