@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from tests.web.browser import Held
 from tests.web.places import EMAIL
 from tests.web.visit import AXE, TAGS
 
@@ -36,6 +37,14 @@ def test_search_dialog_opens_page_site_and_link(furnished: Place, tab: Page) -> 
     type_and_go("activity", "Activity")
     expect(tab.get_by_role("heading", level=1)).to_have_text("Activity")
     expect(tab.get_by_role("heading", level=1)).to_be_focused()
+    # If the user presses Enter before the results for the text arrive, the dialog waits for them.
+    type_in("shop")
+    tab.get_by_role("option", name="go.shop.example/hello").wait_for()
+    held = Held(tab, "**/v1/links?q=*")
+    tab.keyboard.type(".example/")
+    tab.keyboard.press("Enter")
+    held.release()
+    tab.wait_for_url(furnished.at("/links/:id"))
     # The shortcut also works in a text field.
     tab.goto(furnished.at("/links"))
     tab.get_by_label("Search").focus()

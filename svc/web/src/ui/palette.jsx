@@ -74,14 +74,17 @@ export function Palette({ close }) {
   const q = useSignal("");
   const at = useSignal(0);
   const timer = useRef(0);
+  /** True if the user has pressed Enter before the results for the text are known. */
+  const entered = useSignal(false);
   const { sites, links, busy, error } = useFound(q.value);
   useLayoutEffect(() => {
     field.current?.focus();
     return () => clearTimeout(timer.current);
   }, []);
 
+  const found = fitting(pages(), typed.value);
   const groups = [
-    { name: words.pages, offers: fitting(pages(), typed.value) },
+    { name: words.pages, offers: found },
     { name: t().common.nav.sites, offers: sites },
     { name: t().common.nav.links, offers: links },
   ].filter(({ offers }) => offers.length > 0);
@@ -96,6 +99,7 @@ export function Palette({ close }) {
   const type = (text) => {
     typed.value = text;
     at.value = 0;
+    entered.value = false;
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => (q.value = text.trim().slice(0, LONGEST_Q)), SEARCH_AFTER_MS);
   };
@@ -104,6 +108,15 @@ export function Palette({ close }) {
     if (!offer) return;
     close();
     visit(offer.href);
+  };
+  useEffect(() => {
+    if (entered.value && !waits) take(chosen);
+  }, [waits]);
+  const enter = () => {
+    // The sites and links that are shown belong to an earlier text. If the user has not selected one of them with the
+    // arrow keys, wait for the results for this text.
+    if (waits && at.value === 0 && found.length === 0) entered.value = true;
+    else take(chosen);
   };
   /** @param {KeyboardEvent} event */
   const pressed = (event) => {
@@ -117,7 +130,8 @@ export function Palette({ close }) {
     const next = chosenBy(event.key, Math.min(at.value, all.length - 1), all.length);
     if (next === null && event.key !== "Enter") return;
     event.preventDefault();
-    if (next === null) take(chosen);
+    entered.value = false;
+    if (next === null) enter();
     else at.value = next;
   };
   return (
