@@ -88,6 +88,7 @@ class Outbox:
         self._patience = patience
         self._under_way: set[str] = set()
         self._sent: set[str] = set()  # ids of sent emails whose rows could not be deleted yet
+        self._accepted_domains: set[str] = set()  # all senders share this set
         self._slow: dict[str, int] = {}  # the time (epoch ms) until which each slow domain is skipped
         self._away_until = 0
         self._away_ms = 0
@@ -158,7 +159,7 @@ class Outbox:
 
     async def _run_sender(self, from_outbox: trio.MemoryReceiveChannel[Waiting]) -> None:
         """Send emails one at a time. Close the connection when it is idle."""
-        sender = new_sender(self._mail, self._patience, self._identity)
+        sender = new_sender(self._mail, self._patience, self._identity, self._accepted_domains)
         try:
             while True:
                 row = None

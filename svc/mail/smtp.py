@@ -34,10 +34,15 @@ _ENHANCED = re.compile(rb"([245])\.(\d{1,3})\.(\d{1,3})\b")
 # (1), its mailbox (2), routing (4), or unspecified (0). With all other values, the cause is the service or the mail
 # server: the server's state, the protocol, the content, or a policy (7), such as forbidden relaying.
 _ADDRESS_SUBJECTS = ("0", "1", "2", "4")
+# Subjects and details that do not mean a bad address: the sender's address (1.7), its domain (1.8), congestion (4.5).
+# Postfix and others check the sender only when they receive the recipient's address.
+_NOT_ADDRESS_DETAILS = ("1.7", "1.8", "4.5")
 # Reply codes that do not mean a bad address. 552 for a recipient is transient (RFC 5321, 4.5.3.1.10). 503 means a bad
 # sequence of commands. 530 means that the client must sign in first.
 _NOT_ADDRESS_CODES = (503, 530, 552)
 _CLOSING = 421
+# The maximum number of accepted domains that are remembered.
+_MOST_DOMAINS = 10_000
 
 
 class MailError(Exception):
@@ -90,11 +95,16 @@ class Patience:
 
 
 class Connection:
-    """A connection to a mail server. Call `connect` once, then `send` for each email. Any thread may call `cut`."""
+    """A connection to a mail server. Call `connect` once, then `send` for each email. Any thread may call `cut`.
 
-    def __init__(self, smtp_url: str, patience: Patience) -> None:
+    `accepted_domains`: the domains, in lower case, in which the server has accepted a recipient. All connections to a
+    server share this set.
+    """
+
+    def __init__(self, smtp_url: str, patience: Patience, accepted_domains: set[str]) -> None:
         self._url = urlsplit(smtp_url)
         self._patience = patience
+        self._accepted_domains = accepted_domains
         self._server: _Server | None = None
         self._cutting = threading.Lock()
         self._cut = False
@@ -156,8 +166,11 @@ class Connection:
             self.offer(sender, len(message))
             self._step = "RCPT"
             code, text = server.rcpt(address)
+            domain = address.rpartition("@")[2].lower()
             if code not in (250, 251):
-                raise self._recipient_refused(code, text)
+                raise self._recipient_refused(code, text, domain)
+            if len(self._accepted_domains) < _MOST_DOMAINS:
+                self._accepted_domains.add(domain)
             self._step = "DATA"
             code, text = server.docmd("DATA")
             if code != 354:
@@ -251,11 +264,21 @@ class Connection:
         if self._socket is not None:
             self._socket.settimeout(limit_s)
 
-    def _recipient_refused(self, code: int, text: bytes) -> MailError:
-        """Return AddressRefused, or NotAccepted if the server refused for a reason other than the address."""
+    def _recipient_refused(self, code: int, text: bytes, domain: str) -> MailError:
+        """Return AddressRefused, or NotAccepted if the server refused for a reason other than the address.
+
+        A response that gives no specific reason may mean that the server does not relay the service's emails. It counts
+        against the address only if the server has already accepted a recipient in the same domain.
+        """
         match = _ENHANCED.match(text)
-        about = match[2].decode() if match else "0"
-        refused = code // 100 == 5 and about in _ADDRESS_SUBJECTS and (match or code not in _NOT_ADDRESS_CODES)
+        subject, detail = (match[2].decode(), match[3].decode()) if match else ("0", "0")
+        refused = (
+            code // 100 == 5
+            and subject in _ADDRESS_SUBJECTS
+            and f"{subject}.{detail}" not in _NOT_ADDRESS_DETAILS
+            and (match or code not in _NOT_ADDRESS_CODES)
+            and ("0" not in (subject, detail) or domain in self._accepted_domains)
+        )
         return self._refusal(AddressRefused if refused else NotAccepted, code, text)
 
     def _refusal(self, kind: type[_Error], code: int, text: bytes) -> _Error:

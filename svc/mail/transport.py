@@ -108,11 +108,19 @@ class Sender(Protocol):
         ...
 
 
-def new_sender(config: MailConfig, patience: Patience | None = None, identity: Identity = DEFAULT_IDENTITY) -> Sender:
-    """Create a sender for the configured transport."""
+def new_sender(
+    config: MailConfig,
+    patience: Patience | None = None,
+    identity: Identity = DEFAULT_IDENTITY,
+    accepted_domains: set[str] | None = None,
+) -> Sender:
+    """Create a sender for the configured transport.
+
+    `accepted_domains`: a set that senders to the same mail server share (see `Connection`).
+    """
     if config.transport == "file":
         return _Folder(config, identity)
-    return _Smtp(config, patience or Patience(), identity)
+    return _Smtp(config, patience or Patience(), identity, set() if accepted_domains is None else accepted_domains)
 
 
 class _Folder:
@@ -132,16 +140,18 @@ class _Folder:
 
 
 class _Smtp:
-    def __init__(self, config: MailConfig, patience: Patience, identity: Identity) -> None:
+    def __init__(self, config: MailConfig, patience: Patience, identity: Identity, accepted_domains: set[str]) -> None:
         self._config = config
         self._identity = identity
         self._patience = patience
+        self._accepted_domains = accepted_domains
         self._connection: Connection | None = None
 
     async def connect(self) -> None:
         """Connect and sign in, unless the current connection is usable. Raises ServerUnavailable."""
         if self._connection is None or not self._connection.usable:
-            self._connection = connection = Connection(self._config.smtp_url.get_secret_value(), self._patience)
+            url = self._config.smtp_url.get_secret_value()
+            self._connection = connection = Connection(url, self._patience, self._accepted_domains)
             await _in_thread(connection, connection.connect, self._patience.connect_s)
 
     async def send(self, email: Email) -> None:
@@ -203,7 +213,7 @@ async def check_mail(config: MailConfig) -> None:
     if config.transport == "file":
         await trio.to_thread.run_sync(_check_folder, config)
         return
-    connection = Connection(config.smtp_url.get_secret_value(), Patience())
+    connection = Connection(config.smtp_url.get_secret_value(), Patience(), set())
 
     def check() -> None:
         connection.connect()

@@ -463,6 +463,32 @@ async def test_refusal_of_service_does_not_mark_address_and_is_retried(store, cl
     assert await store.read(rows()) == []
 
 
+@pytest.mark.parametrize("response", ["554 5.1.8 sender address rejected", "550 relay not permitted"])
+async def test_relay_that_rejects_service_at_each_recipient_marks_no_address(store, clock, response):
+    with SmtpServer(at("RCPT", response)) as server:
+        for n in range(3):
+            await store.run(signed_up(f"u{n}@example.com"))
+        async with sending(store, clock, server) as box:
+            await box.settled()
+        found = await store.read(outbox.backlog())
+    assert (found.queue.waiting, found.refused_addresses) == (3, 0)
+
+
+async def test_unspecific_refusal_marks_address_after_any_sender_reached_its_domain(store, clock):
+    """The outbox's four senders share the domains that the server has accepted."""
+
+    def rule(step: str, said: str) -> Any:
+        return "550 no such user" if step == "RCPT" and ANN not in said else None
+
+    with SmtpServer(rule) as server:
+        async with sending(store, clock, server) as box:
+            for address in (ANN, *(f"u{n}@example.com" for n in range(4)), "bob@other.example"):
+                await store.run(signed_up(address))
+                await box.settled()
+        found = await store.read(outbox.backlog())
+    assert (found.queue.waiting, found.refused_addresses) == (1, 4)
+
+
 async def test_refused_sender_counts_as_unavailable_server_without_attempts(store, clock):
     with SmtpServer(at("MAIL", "550 5.7.1 not you", times=5)) as server:
         for n in range(20):

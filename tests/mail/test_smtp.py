@@ -110,7 +110,12 @@ async def test_connection_is_reused_after_refused_email():
         ("RCPT", "530 sign in first", NotAccepted),
         ("RCPT", "503 5.5.1 no", NotAccepted),
         ("RCPT", "550 5.1.1 no such user", AddressRefused),
-        ("RCPT", "550 no such user", AddressRefused),
+        ("RCPT", "554 5.1.8 sender address rejected: domain not found", NotAccepted),
+        ("RCPT", "550 5.1.7 no such sender", NotAccepted),
+        ("RCPT", "550 5.4.5 limit exceeded", NotAccepted),
+        ("RCPT", "550 5.1.0 address rejected", NotAccepted),
+        ("RCPT", "550 relay not permitted", NotAccepted),
+        ("RCPT", "571 delivery not authorized", NotAccepted),
         ("RCPT", "552 5.2.2 mailbox full", AddressRefused),
         ("RCPT", "550 5.4.1 access denied", AddressRefused),
         ("RCPT", "556 5.1.10 no mail", AddressRefused),
@@ -128,6 +133,30 @@ async def test_refusal_raises_matching_error(step, response, error):
     assert response[:3] in str(caught.value)
     # the error must not contain the server's response, which may contain the address
     assert "user" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("response", "known_domain", "other_domain"),
+    [
+        ("550 no such user", AddressRefused, NotAccepted),
+        ("550 5.1.0 address rejected", AddressRefused, NotAccepted),
+        ("550 5.0.0 rejected", AddressRefused, NotAccepted),
+        ("550 5.1.1 no such user", AddressRefused, AddressRefused),
+        ("554 5.1.8 sender address rejected: domain not found", NotAccepted, NotAccepted),
+        ("550 5.7.1 relaying denied", NotAccepted, NotAccepted),
+        ("530 sign in first", NotAccepted, NotAccepted),
+    ],
+)
+async def test_unspecific_refusal_counts_against_address_only_in_accepted_domain(response, known_domain, other_domain):
+    with SmtpServer(lambda step, said: response if step == "RCPT" and "ann@" not in said else None) as server:
+        sender = new_sender(config(server))
+        await sender.connect()
+        await sender.send(EMAIL)
+        for address, error in [("bob@Example.com", known_domain), ("bob@other.example", other_domain)]:
+            await sender.connect()
+            with pytest.raises(error):
+                await sender.send(Email(address, "Subject", "text"))
+        await sender.rest()
 
 
 @pytest.mark.parametrize("act", [Act.CLOSE, Act.GARBAGE, Act.LONG_LINE, Act.FLOOD])
