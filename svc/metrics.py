@@ -9,8 +9,8 @@ Gauges that describe a state are updated only when Prometheus scrapes the metric
 generates docs/operate/metrics.md and the dashboard from `TABLE`.
 
 The number of series is limited. Each label lists its allowed values, and any other value becomes `other`. If a label's
-values are names from the code (route templates, duties), the metric has at most `MAX_CHILDREN` series. No label
-contains a user, an account, a host, a short code or an address.
+values are names from the code (route templates, duties), the metric has at most `MAX_CHILDREN` combinations of labels,
+and further names become `other`. No label contains a user, an account, a host, a short code or an address.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
 _LOOP_EVERY_S = 0.1
 # The label value that replaces values that are not allowed.
 OTHER = "other"
-# The maximum number of series per metric. It is sufficient for the API's 60 routes with a few statuses each.
-MAX_CHILDREN = 600
+# The maximum number of label combinations per metric. It is sufficient for all endpoints with all statuses, and for all
+# paths with methods that they do not support.
+MAX_CHILDREN = 2_000
 # Marks a label whose values are names from the code. Any value is allowed.
 NAMES: tuple[str, ...] = ()
 
@@ -402,7 +403,9 @@ class Metrics(prometheus.registry.Collector):
             for value, values in zip(labels, metric.labels.values(), strict=True)
         )
         if self._sizes[metric] >= MAX_CHILDREN:
-            bounded = (OTHER,) * len(labels)
+            bounded = tuple(
+                value if values else OTHER for value, values in zip(bounded, metric.labels.values(), strict=True)
+            )
         if bounded != labels:  # do not cache replaced labels, because their number is unlimited
             return made.labels(*bounded)
         self._sizes[metric] += 1

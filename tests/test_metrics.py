@@ -11,6 +11,7 @@ import trio
 from prometheus_client.parser import text_string_to_metric_families
 
 from svc import metrics as table
+from svc.api.contract import ENDPOINTS
 from svc.metrics import (
     MAX_CHILDREN,
     TABLE,
@@ -76,13 +77,21 @@ def test_unknown_label_value_becomes_other_and_is_not_cached():
 
 
 @pytest.mark.rule("X14")
-def test_number_of_series_is_limited():
+def test_number_of_series_is_limited_and_keeps_labels_with_fixed_values():
     metrics = Metrics()
     for number in range(MAX_CHILDREN + 100):
         metrics.count(table.REQUEST_ERRORS, f"/v1/{number}", "not_found")
+    metrics.count(table.REQUEST_ERRORS, "/v1/me", "internal")
     found = scrape(metrics).counts("svc_http_errors_total", "route", "code")
-    assert len(found) == MAX_CHILDREN + 1
-    assert found["other", "other"] == 100
+    assert len(found) == MAX_CHILDREN + 2
+    assert (found["other", "not_found"], found["other", "internal"]) == (100, 1)
+
+
+def test_limit_is_sufficient_for_all_endpoints():
+    paths = {endpoint.path for endpoint in ENDPOINTS}
+    allowed = len(ENDPOINTS) * len(table.STATUSES)
+    rejected_methods = len(paths) * len(table.METHODS)
+    assert allowed + rejected_methods < MAX_CHILDREN
 
 
 def test_counters_with_fixed_labels_start_at_zero():
