@@ -60,7 +60,10 @@ _REMOVED = {
         "wave_s",
     },
 }
-_IN_PASSWORDS = "in a user name or password, write / as %2F, ? as %3F, # as %23, @ as %40, : as %3A and % as %25"
+_IN_PASSWORDS = (
+    "in a user name or password, write / as %2F, ? as %3F, # as %23, @ as %40, : as %3A, [ as %5B, ] as %5D and % as"
+    " %25"
+)
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Limit = Annotated[NonNegativeInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MAX_DAYS * 86_400)]
@@ -75,11 +78,14 @@ class ConfigError(Exception):
 
 
 def _split_url(url: str) -> SplitResult:
-    """Split a URL. Raises ValueError if the port is not valid.
+    """Split a URL. Raises ValueError if the URL or its port is not valid.
 
-    The message does not quote the URL, because the invalid port may be part of a password.
+    The message does not quote the URL, because the invalid part may belong to a password.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError(f"is not a valid URL; {_IN_PASSWORDS}") from None
     for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL accepts several hosts
         port = re.sub(r"^(\[.*\]|[^:]*)", "", host)
         if port and not (port[1:].isdecimal() and 0 < int(port[1:]) < 65_536):
@@ -102,6 +108,16 @@ def _store_url(value: SecretStr) -> SecretStr:
     parts = _split_url(value.get_secret_value())
     if parts.scheme == "sqlite" and parts.path in ("", "/"):
         raise ValueError("must name a file, e.g. sqlite:///var/svc.db")
+    # The / or # may be part of a password.
+    if parts.scheme != "sqlite" and ("@" in parts.path or parts.fragment):
+        raise ValueError(f"has an @ or # after the host; {_IN_PASSWORDS}")
+    return value
+
+
+def _smtp_url(value: SecretStr) -> SecretStr:
+    parts = _split_url(value.get_secret_value())
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError(f"must end after the host and the port; {_IN_PASSWORDS}")
     return value
 
 
@@ -264,12 +280,12 @@ class MailConfig(_Section):
 
     transport: Literal["smtp", "file"] = "file"
     sender: Annotated[str, AfterValidator(addresses.parse_sender)] = Field(default="svc@localhost", alias="from")
-    smtp_url: SecretStr = SecretStr("")
+    smtp_url: Annotated[SecretStr, AfterValidator(_smtp_url)] = SecretStr("")
     folder: Path = Path("var/mail")
 
     @model_validator(mode="after")
     def _smtp_needs_address(self) -> MailConfig:
-        parts = _split_url(self.smtp_url.get_secret_value())
+        parts = urlsplit(self.smtp_url.get_secret_value())
         if self.transport == "smtp" and (parts.scheme not in ("smtp", "smtps") or not parts.hostname):
             raise ValueError("transport smtp needs smtp_url, e.g. smtp://user:password@host:587")
         return self

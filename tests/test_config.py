@@ -62,8 +62,11 @@ def test_environment_overrides_the_file():
         ),
         ({"SVC_STORE_URL": "sqlite:///"}, "[store] url: must name a file"),
         ({"SVC_STORE_URL": "postgresql://u@one:5432,two:70000/d"}, "[store] url: has an invalid port"),
+        ({"SVC_STORE_URL": "postgresql://u:12/34@h/d"}, "[store] url: has an @ or # after the host"),
         ({"SVC_MAIL_TRANSPORT": "smtp"}, "smtp_url"),
-        ({"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u@h:70000"}, "[mail]: has an invalid port"),
+        ({"SVC_MAIL_SMTP_URL": "smtp://u:p[a@host:587"}, "[mail] smtp_url: is not a valid URL; in a user"),
+        ({"SVC_MAIL_SMTP_URL": "smtp://u:12/34@host:587"}, "[mail] smtp_url: must end after the host and the port"),
+        ({"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u@h:70000"}, "[mail] smtp_url: has an inv"),
         ({"SVC_HTTP_TRUSTED_PROXIES": "nonsense"}, "trusted_proxies"),
         *(
             ({"SVC_WEB_NAME": name}, "[web] name: must have 1 to 40 characters")
@@ -244,12 +247,21 @@ def test_secrets_appear_neither_in_reprs_nor_errors():
     config = load(None, {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_MAIL_SMTP_URL": "smtp://u:hunter2@h"})
     assert "hunter2" not in repr(config)
     assert "hunter2" not in str(config)
+    urls = (("SVC_STORE_URL", "postgresql"), ("SVC_MAIL_SMTP_URL", "smtp"))
     for environ in (
         {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_STORE_POOL_SIZE": "0"},
         # these characters, unencoded in a password, end the host, so the password's beginning would be parsed as a port
         *({"SVC_STORE_URL": f"postgresql://u:hunter2{sign}x@h/d"} for sign in "/?#"),
         {"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u:hunter2/x@h"},
         {"SVC_HTTP_BASE_URL": "https://u:hunter2@h"},
+        # characters that Python's URL parser treats as separators after normalization (NFKC), and brackets
+        *(
+            {name: f"{scheme}://u:hunter2{text}@h"}
+            for name, scheme in urls
+            for text in ("\uff03", "\uff0f", "[", "[hunter2]")
+        ),
+        *({name: f"{scheme}://u:12{sign}hunter2@h:587"} for name, scheme in urls for sign in ("/", "#")),
+        {"SVC_MAIL_SMTP_URL": "smtp://u:12?hunter2@h:587"},
     ):
         with pytest.raises(ConfigError) as refused:
             load(None, environ)
@@ -262,7 +274,9 @@ def test_secrets_appear_neither_in_reprs_nor_errors():
         "postgresql:///d?host=/run/postgresql",
         "postgresql://u@/d",
         "postgresql://u:p%2Fw@[::1]:5432,two:5433/d",
+        "postgresql://h/d?user=u@example",
         "sqlite:///svc.db",
+        "sqlite:////srv/a@b#c/svc.db",
     ],
 )
 def test_store_url_is_passed_on_unchanged(url):
