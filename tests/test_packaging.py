@@ -203,7 +203,7 @@ def test_compose_file_has_valid_settings():
     run compose.
     """
     compose = yaml.safe_load((ROOT / "packaging/compose.yaml").read_text())
-    given = {"SVC_DOMAIN": "svc.example", "SVC_DB_PASSWORD": "secret"}
+    given = {"SVC_DOMAIN": "svc.example", "SVC_DB_PASSWORD": "secret", "SVC_AUTH_SIGN_UP": "invite"}
 
     def filled(text: str) -> str:
         return re.sub(r"\$\{(\w+)(?::([-?])([^}]*))?\}", lambda m: given.get(m[1], m[3] if m[2] == "-" else ""), text)
@@ -211,6 +211,7 @@ def test_compose_file_has_valid_settings():
     config = load(None, {name: filled(text) for name, text in compose["services"]["svc"]["environment"].items()})
     assert config.store.url.get_secret_value() == "postgresql://svc:secret@db/svc"
     assert config.push_url_problem(config.push_url(config.http.base_url)) is None
+    assert config.auth.sign_up == "invite"
     # Only the web server is a trusted proxy. Its address is fixed, so that no other container can get this address.
     [network] = compose["networks"]["default"]["ipam"]["config"]
     caddy = compose["services"]["caddy"]["networks"]["default"]["ipv4_address"]

@@ -46,6 +46,15 @@ def test_blocks_are_valid_shell_with_existing_commands(document, capsys):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
+def test_redirected_backups_are_readable_only_by_their_owner(document):
+    """A backup contains the key. Without the umask, the shell creates a file that all users of the host can read."""
+    for block in blocks(document):
+        for line in block.text.replace("\\\n", " ").splitlines():
+            if re.search(r"\bsvc backup - .*>", line):
+                assert "umask 077" in line, f"{block}: {line}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_configurations_in_documents_are_valid(document):
     for block in blocks(document, "toml"):
         Config.model_validate(tomllib.loads(block.text))
