@@ -274,6 +274,11 @@ TARGET_CHECKS = CounterMetric(
 
 MAIL_WAITING = GaugeMetric("svc_mail_waiting", "Emails waiting to be sent.")
 MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "Age of the oldest waiting email, or 0 if no email is waiting.")
+MAIL_UNTRIED = GaugeMetric(
+    "svc_mail_untried_seconds",
+    "Age of the oldest email that is due and that the service has not tried to send yet, or 0 if there is none. An"
+    " attempt counts only if the mail server was available.",
+)
 MAIL_TRIES = CounterMetric(
     "svc_mail_tries_total",
     "Attempts to send an email. `no_user`: not sent, because no user needs the email; `refused`: the address was"
@@ -319,7 +324,7 @@ TABLE: Mapping[str, tuple[Metric, ...]] = {
         CHORE_SECONDS, CHORE_ROWS, BACKUP_AGE,
     ),
     "Links": (TARGET_CHECKS,),
-    "Mail": (MAIL_WAITING, MAIL_OLDEST, MAIL_TRIES, MAIL_EXPIRED, MAIL_AWAY),
+    "Mail": (MAIL_WAITING, MAIL_OLDEST, MAIL_UNTRIED, MAIL_TRIES, MAIL_EXPIRED, MAIL_AWAY),
     "Process": (BUILD, LOOP_LAG, TASKS, LOG_LINES),
 }  # fmt: skip
 

@@ -165,9 +165,19 @@ ALERTS = (
         "SvcMailWaits",
         "soon",
         "10m",
-        "svc_mail_oldest_seconds > 3600",
-        "An email has been waiting for an hour; users may be unable to confirm an address or reset a password.",
+        "svc_mail_untried_seconds > 3600",
+        "The service has not tried to send an email for an hour; users may be unable to confirm an address or reset a"
+        " password.",
         "Run svc check, which tests the connection to the mail server.",
+    ),
+    Alert(
+        "SvcMailRejected",
+        "soon",
+        "1h",
+        "svc_mail_waiting > 2 and on (instance)"
+        ' sum by (instance) (increase(svc_mail_tries_total{outcome="sent"}[1h])) == 0',
+        "Several emails are waiting, and the mail server has accepted none for an hour; it may reject the service.",
+        "Run svc check, which shows the errors; see docs/operate/mail.md.",
     ),
     Alert(
         "SvcBackupOld",

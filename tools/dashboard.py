@@ -188,7 +188,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     ),
     "Mail": (
         Panel("Waiting", "short", (("svc_mail_waiting", "emails"),)),
-        Panel("Oldest email", "s", (("svc_mail_oldest_seconds", "age"),)),
+        Panel(
+            "Oldest email",
+            "s",
+            (("svc_mail_oldest_seconds", "all"), ("svc_mail_untried_seconds", "without an attempt to send it")),
+        ),
         Panel("Attempts", "short", ((rate("svc_mail_tries_total", "outcome"), "{{outcome}}"),)),
         Panel(
             "Problems",
@@ -289,9 +293,6 @@ def _of_instance(expression: str) -> str:
         return f"{name}{{{both}}}"
 
     return re.sub(rf"({_NAME.pattern})(\{{[^}}]*\}})?", chosen, expression)
-
-
-_HEAD = ("| metric | kind | labels | meaning |", "| --- | --- | --- | --- |")
 
 
 def tables() -> str:

@@ -54,7 +54,8 @@ _GRACEFUL_S = 1.0
 
 _STORE_METRICS = (
     table.ACCOUNTS, table.ACCOUNTS_BEHIND, table.OPERATIONS_RUNNING, table.ROLLOUT,
-    table.ROLLOUT_ACCOUNTS, table.MAIL_WAITING, table.MAIL_OLDEST, table.STORE_BYTES, table.BACKUP_AGE,
+    table.ROLLOUT_ACCOUNTS, table.MAIL_WAITING, table.MAIL_OLDEST, table.MAIL_UNTRIED, table.STORE_BYTES,
+    table.BACKUP_AGE,
 )  # fmt: skip
 
 
@@ -92,7 +93,7 @@ class StorePoller:
             with contained(log, "store poll for metrics failed", level=logging.WARNING):
                 try:
                     now = self._clock()
-                    self._set_gauges(await self._store.read(census(self._bundle, now - _BEHIND_MS)), now)
+                    self._set_gauges(await self._store.read(census(self._bundle, now, now - _BEHIND_MS)), now)
                     self._metrics.set(table.STORE_BYTES, await self._store.size_bytes())
                     await self._count_ended()
                     self._polled_at = trio.current_time()
@@ -111,8 +112,8 @@ class StorePoller:
             set_gauge(table.OPERATIONS_RUNNING, census.running.get(kind, 0), kind)
         set_gauge(table.ACCOUNTS_BEHIND, census.behind)
         set_gauge(table.MAIL_WAITING, census.mail.waiting)
-        oldest_at = census.mail.since
-        set_gauge(table.MAIL_OLDEST, 0 if oldest_at is None else max(0, now - oldest_at) / 1000)
+        for metric, since in ((table.MAIL_OLDEST, census.mail.since), (table.MAIL_UNTRIED, census.mail_untried_since)):
+            set_gauge(metric, 0 if since is None else max(0, now - since) / 1000)
         if census.backed_up_at is not None:
             set_gauge(table.BACKUP_AGE, max(0, now - census.backed_up_at) / 1000)
         rollout = census.rollout

@@ -133,12 +133,12 @@ class Outbox:
     async def _dispatch(self, to_senders: trio.MemorySendChannel[Waiting]) -> None:
         """Delete expired emails, and pass due emails to the senders until none remain."""
         wakes = self._wakes
-        expired = 0
+        expired: list[int] = []
         while deleted := await self._store.run(outbox.give_up(self._clock())):
             expired += deleted
         if expired:
-            self._metrics.count(MAIL_EXPIRED, by=expired)
-            log.error("emails expired before delivery; run: svc check", extra={"count": expired})
+            self._metrics.count(MAIL_EXPIRED, by=len(expired))
+            self._log_expired(expired.count(0), len(expired) - expired.count(0))
         in_progress = frozenset(self._under_way)
         while not self._away():
             # A sender may finish during the read. The result of the read may then include an email that was already
@@ -156,6 +156,13 @@ class Outbox:
         if not in_progress and not self._under_way:
             self._settled = wakes
             self._notify_progress()
+
+    def _log_expired(self, untried: int, tried: int) -> None:
+        """Log how many emails expired without an attempt, and how many after the mail server did not accept them."""
+        if untried:
+            log.error("emails expired before delivery; run: svc check", extra={"count": untried})
+        if tried:
+            log.warning("emails expired after failed attempts", extra={"count": tried})
 
     async def _run_sender(self, from_outbox: trio.MemoryReceiveChannel[Waiting]) -> None:
         """Send emails one at a time. Close the connection when it is idle."""

@@ -44,6 +44,12 @@ TOLD_WITHIN_MS = 3 * DAY_MS
 # The maximum number of expired emails that one transaction deletes. The limit keeps the transaction short, so that
 # other writers do not have to wait.
 _BATCH = 1_000
+# A condition for an email: it is not about an account, or it is the oldest queued email about its account. Only such
+# emails can be due, so that a problem is reported before its resolution.
+_FIRST_OF_ACCOUNT = (
+    "not exists (select 1 from outbox e where e.account_id = outbox.account_id"
+    " and (e.created_at, e.id) < (outbox.created_at, outbox.id))"
+)
 
 
 @dataclass(frozen=True)
@@ -157,11 +163,7 @@ def forget(user_id: int, address: str) -> Tx[None]:
 
 
 def due(now: int, most: int) -> Tx[list[Waiting]]:
-    """Return at most `most` due emails. Emails that users are waiting for come first, email reports last.
-
-    Of the queued emails about an account, only the oldest can be due, so that a problem is reported before its
-    resolution.
-    """
+    """Return at most `most` due emails. Emails that users are waiting for come first, email reports last."""
     asked = yield sql(
         "select * from outbox where account_id is null and kind <> 'report' and due_at <= $1"
         " order by due_at, id limit $2",
@@ -169,9 +171,8 @@ def due(now: int, most: int) -> Tx[list[Waiting]]:
         most,
     )
     notices = yield sql(
-        "select o.* from outbox o where o.account_id is not null and o.due_at <= $1 and not exists"
-        " (select 1 from outbox e where e.account_id = o.account_id and (e.created_at, e.id) < (o.created_at, o.id))"
-        " order by o.due_at, o.id limit $2",
+        f"select * from outbox where account_id is not null and due_at <= $1 and {_FIRST_OF_ACCOUNT}"  # noqa: S608  # a constant
+        " order by due_at, id limit $2",
         now,
         most - len(asked),
     )
@@ -237,19 +238,33 @@ def postpone_domain(domain: str, now: int, due_at: int) -> Tx[None]:
     )
 
 
-def give_up(now: int) -> Tx[int]:
-    """Delete a batch of expired emails. Returns the number of deleted emails."""
+def give_up(now: int) -> Tx[list[int]]:
+    """Delete a batch of expired emails. Returns the number of attempts to send each deleted email."""
     rows = yield sql(
-        f"delete from outbox where id in (select id from outbox where ends_at <= $1 limit {_BATCH}) returning id",  # noqa: S608  # a number
+        f"delete from outbox where id in (select id from outbox where ends_at <= $1 limit {_BATCH}) returning attempts",  # noqa: S608  # a number
         now,
     )
-    return len(rows)
+    return [row["attempts"] for row in rows]
 
 
 def queue() -> Tx[Queue]:
     """Return the size and age of the queue, including emails that are not due yet."""
     [row] = yield sql("select count(*) as waiting, min(created_at) as since from outbox")
     return Queue(int(row["waiting"]), row["since"])
+
+
+def untried_since(now: int) -> Tx[int | None]:
+    """Return the creation time of the oldest due email without an attempt to send it (epoch ms); None if there is none.
+
+    An email that the mail server defers does not count. An attempt that failed because the server was unavailable is
+    not recorded, so the email counts.
+    """
+    [row] = yield sql(
+        f"select min(created_at) as at from outbox where attempts = 0 and due_at <= $1 and {_FIRST_OF_ACCOUNT}",  # noqa: S608  # a constant
+        now,
+    )
+    at: int | None = row["at"]
+    return at
 
 
 def backlog() -> Tx[Backlog]:

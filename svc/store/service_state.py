@@ -24,13 +24,14 @@ class Census:
 
     `behind`: the number of accounts whose Worker has pushed, but not recently enough (see `census`). `rollout`: this
     bundle's rollout; None if there is none. `backed_up_at`: the time of the last complete backup (epoch ms); None if
-    there is none.
+    there is none. `mail_untried_since`: see `outbox.untried_since`.
     """
 
     accounts: Mapping[str, int]
     behind: int
     running: Mapping[str, int]
     mail: Queue
+    mail_untried_since: int | None
     rollout: Rollout | None
     backed_up_at: int | None
 
@@ -46,8 +47,11 @@ class Ended:
     ended_at: int
 
 
-def census(bundle: str, behind_before: int) -> Tx[Census]:
-    """Return the state of the service. `behind`: accounts whose newest totals end before `behind_before` (epoch ms)."""
+def census(bundle: str, now: int, behind_before: int) -> Tx[Census]:
+    """Return the state of the service at `now`. `behind`: accounts whose newest totals end before `behind_before`.
+
+    Times are epoch ms.
+    """
     states = yield sql("select state, count(*) as n from accounts group by state")
     # Reading all rows of this small table takes less time than updating an index with each push.
     [behind] = yield sql("select count(*) as n from pushed where as_of < $1", behind_before)
@@ -57,6 +61,7 @@ def census(bundle: str, behind_before: int) -> Tx[Census]:
         behind=behind["n"],
         running={row["kind"]: row["n"] for row in running},
         mail=(yield from outbox.queue()),
+        mail_untried_since=(yield from outbox.untried_since(now)),
         rollout=(yield from rollouts.current(bundle)),
         backed_up_at=(yield from backed_up_at()),
     )

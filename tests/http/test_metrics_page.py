@@ -114,6 +114,7 @@ async def test_every_scrape_has_the_figures_from_the_store(store: Store, clock: 
         assert found.counts("svc_accounts", "state") == {("pending",): 1}
         assert found.counts("svc_operations_running", "kind") == {("connect",): 1}
         assert (found.total("svc_store_up"), found.total("svc_mail_oldest_seconds")) == (1, 0)
+        assert found.series("svc_mail_untried_seconds") == [({}, 0)]
         assert found.total("svc_store_bytes") == await store.size_bytes()
         assert found.series("svc_build_info")[0][0]["bundle"] == BUNDLE
         assert found.total("svc_tasks") > 3
@@ -164,6 +165,7 @@ async def test_unavailable_store_leaves_the_other_metrics(
             "svc_accounts_behind",
             "svc_operations_running",
             "svc_mail_waiting",
+            "svc_mail_untried_seconds",
             "svc_rollout_state",
             "svc_store_bytes",
         }

@@ -541,6 +541,18 @@ async def test_expired_emails_are_deleted_and_counted(store, clock, expected_err
     assert await store.read(users.get_user(user_id)) is not None
 
 
+async def test_expiry_of_email_that_server_defers_is_only_a_warning(store, clock, caplog):
+    """The test fails if an error is logged."""
+    with SmtpServer(at("RCPT", "450 4.1.2 domain not found")) as server:
+        await store.run(signed_up())
+        async with sending(store, clock, server) as box:
+            await box.settled()
+            clock.advance_s(86_400)
+            await box.settled()
+    assert await store.read(rows()) == []
+    assert "emails expired after failed attempts" in caplog.text
+
+
 def confirm_all() -> Tx[None]:
     yield sql("update users set email_confirmed = 1")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from svc.clock import DAY_MS
 from svc.errors import ErrorNote
 from svc.ids import new_id
 from svc.store import notifications, open_store, operations, outbox, rollouts, states
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 @pytest.mark.rule("X14")
 async def test_counts_of_an_empty_store(store: Store) -> None:
-    found = await store.read(census("b", START_MS))
+    found = await store.read(census("b", START_MS, START_MS))
     assert (dict(found.accounts), found.behind, dict(found.running)) == ({}, 0, {})
-    assert (found.mail, found.rollout) == (outbox.Queue(0, None), None)
+    assert (found.mail, found.mail_untried_since, found.rollout) == (outbox.Queue(0, None), None, None)
     assert await store.read(ended_since(0, 10)) == []
 
 
@@ -62,18 +63,49 @@ async def test_counts_of_accounts_pushes_operations_emails_and_the_rollout(store
     await store.run(sql_("update rollouts set updated = 3, failed = 4"))
     await store.run(rollouts.stop(rollout, "failures", START_MS))
 
-    found = await store.read(census("b", START_MS))
+    found = await store.read(census("b", START_MS, START_MS))
     assert dict(found.accounts) == {"ready": 2, "revoked": 1, "pending": 1}
     assert found.behind == 2
     assert dict(found.running) == {"connect": 4}
     assert found.mail == outbox.Queue(2, START_MS + 3)
     assert found.rollout is not None
     assert (found.rollout.state, found.rollout.updated, found.rollout.failed) == ("halted", 3, 4)
-    assert (await store.read(census("another", START_MS))).rollout is None
+    assert (await store.read(census("another", START_MS, START_MS))).rollout is None
 
 
 def sql_(text: str) -> Tx[None]:
     yield sql(text)
+
+
+@pytest.mark.rule("X14")
+async def test_oldest_untried_email_excludes_emails_that_the_mail_server_defers(store: Store) -> None:
+    account_id = await store.run(an_account())
+
+    def posted(address: str, at: int, account: str | None = None) -> Tx[str]:
+        yield from outbox.post("reset", address, at, at + DAY_MS, account_id=account)
+        [row] = yield sql("select id from outbox where created_at = $1", at)
+        return str(row["id"])
+
+    now = START_MS + 1_000
+    deferred = [
+        await store.run(posted("a@example.com", START_MS)),
+        await store.run(posted("b@example.com", START_MS + 1, account_id)),
+    ]
+    for mail_id in deferred:
+        await store.run(outbox.begin(mail_id, now + 1))
+    # This email waits for the earlier email about the same account.
+    await store.run(posted("b@example.com", START_MS + 2, account_id))
+    # This email waits for the retry of another email to a slow domain.
+    await store.run(outbox.postpone(await store.run(posted("c@example.com", START_MS + 3)), now + 1))
+    found = await store.read(census("b", now, START_MS))
+    assert (found.mail, found.mail_untried_since) == (outbox.Queue(4, START_MS), None)
+
+    # The mail server was unavailable, which does not count as an attempt.
+    refused = await store.run(posted("d@example.com", START_MS + 4))
+    await store.run(outbox.begin(refused, now + 1))
+    await store.run(outbox.retry_uncounted(refused, now))
+    await store.run(posted("e@example.com", START_MS + 5))
+    assert (await store.read(census("b", now, START_MS))).mail_untried_since == START_MS + 4
 
 
 @pytest.mark.rule("X14")
@@ -104,10 +136,12 @@ async def test_ended_operations_are_in_the_order_of_their_ends(store: Store) -> 
 async def test_counts_do_not_scan_large_tables(tmp_path: Path) -> None:
     async with open_store(sqlite_config(tmp_path)) as store:
         plans: list[str] = []
-        await store.read(explained(census("b", START_MS), plans))
+        await store.read(explained(census("b", START_MS, START_MS), plans))
         await store.read(explained(ended_since(START_MS, 10), plans))
     # Reading the whole outbox is acceptable, because it contains only queued emails.
-    assert [line for line in plans if "USE TEMP B-TREE" not in line and "outbox" not in line] == [
+    assert [
+        line for line in plans if not any(each in line for each in ("USE TEMP B-TREE", "CORRELATED", "outbox"))
+    ] == [
         "SCAN accounts USING COVERING INDEX accounts_state",
         "SCAN pushed",  # the table has one small row for each account
         "SCAN operations USING INDEX operations_running",  # the index contains only running operations
