@@ -84,14 +84,21 @@ def write(path: Path, text: str, owner: os.stat_result) -> None:
 
 
 def has_exposed_password(path: Path) -> bool:
-    """Return True if a valid configuration file contains a password and other users can read or change the file.
+    """Return True if a configuration file contains a password and other users can read or change the file.
 
     Raises OSError.
     """
     file = tomllib.loads(path.read_text("utf-8-sig"))
     urls = (str(file.get("store", {}).get("url", "")), str(file.get("mail", {}).get("smtp_url", "")))
-    has_any = any(urlsplit(url).password or "password=" in url for url in urls)
-    return has_any and bool(path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH))
+    return any(map(may_contain_password, urls)) and bool(path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH))
+
+
+def may_contain_password(url: str) -> bool:
+    """Return True if the URL contains a password, or is not valid, so that any of its parts may be a password."""
+    try:
+        return bool(urlsplit(url).password) or "password=" in url
+    except ValueError:
+        return True
 
 
 @contextmanager

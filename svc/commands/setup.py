@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 from urllib.parse import quote, urlsplit
 
+from svc import atomic_file
+from svc.commands import config_file, packaged
 from svc.commands.arguments import add_command, config_option
 from svc.config import SignUpMode
 
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 _PROXIES = "127.0.0.1,::1"
 _SQLITE = "sqlite:///"
-_PACKAGE_CONFIG = Path("/etc/svc/config.toml")
-_UNIT = Path("/usr/lib/systemd/system/svc.service")
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
@@ -93,8 +93,6 @@ class _Dialogue:
 
         Raises _Rejected; OSError if the file cannot be written; EOFError if standard input has ended.
         """
-        from svc.commands import config_file
-
         self._check_overwrite()
         self._address()
         folder = self._data()
@@ -110,10 +108,10 @@ class _Dialogue:
         return 0
 
     def _check_overwrite(self) -> None:
-        from svc.commands import config_file
         from svc.config import ConfigError
 
         if not self._path.exists():
+            atomic_file.check_writable(self._path.parent)
             return
         if self._given.yes and not self._given.replace:
             raise _Rejected(f"{self._path} already exists; use --replace to rewrite it and keep its settings")
@@ -155,6 +153,8 @@ class _Dialogue:
         if url or ("http", "base_url") in self._answers:
             self._keep({("http", "base_url"): url})
         if not url:
+            if self._given.trusted_proxies is not None:
+                self._keep({("http", "trusted_proxies"): _proxies(self._given.trusted_proxies)})
             return
 
         def check_list(text: str) -> None:
@@ -181,7 +181,7 @@ class _Dialogue:
                 raise _Rejected(f"{folder} cannot be created: {error.strerror}") from None
             created.append(folder)
 
-        default = "/var/lib/svc" if self._path.parent == Path("/etc/svc") else "var"
+        default = packaged.DATA if self._path.parent == packaged.CONFIG.parent else "var"
         before = self._folders_before()
         offered = self._given.data or str(before[0] if before else default)
         self._ask("Which folder should contain the database, the key file and emails?", offered, check)
@@ -189,6 +189,8 @@ class _Dialogue:
         moved_from = before[0] if before and folder not in before else None
         if folder.stat().st_uid == 0 and os.geteuid() == 0:
             print(f"  Note: {folder} belongs to root, so a service that runs as another user cannot use it.")
+        if packaged.is_used_by_units(self._path) and not folder.is_relative_to(packaged.DATA):
+            print(f"  Note: {packaged.allow_writes(folder)}")
         places = {
             ("store", "copies"): folder,
             ("vault", "key_file"): folder / "vault.key",
@@ -226,7 +228,7 @@ class _Dialogue:
             "postgresql://USER:PASSWORD@HOST/NAME.",
             offered,
             check,
-            secret=bool(urlsplit(offered).password),
+            secret=config_file.may_contain_password(offered),
         )
         self._keep({("store", "url"): url})
 
@@ -242,6 +244,8 @@ class _Dialogue:
         def check(url: str) -> None:
             if not url:
                 none: Answers = {("mail", "transport"): "file", ("mail", "smtp_url"): ""} if self._has_smtp else {}
+                if self._given.mail_from is not None:
+                    none |= {("mail", "from"): self._given.mail_from}
                 self._try(none, check_transport)
                 kept.append(none)
                 return
@@ -262,7 +266,7 @@ class _Dialogue:
             "password next. Leave empty to write emails to files in the data folder instead of sending them.",
             offered,
             check,
-            secret=bool(urlsplit(offered).password),
+            secret=config_file.may_contain_password(offered),
         )
         for answers in kept[-1:]:
             self._keep(answers)
@@ -283,8 +287,9 @@ class _Dialogue:
     def _with_password(self, url: str) -> str:
         """Return a mail server's URL with the password.
 
-        If the URL has only a user name, ask for the password, except with --yes.
+        If the URL has only a user name, ask for the password, except with --yes. Raises _Rejected.
         """
+        self._with({("mail", "smtp_url"): url})
         parts = urlsplit(url)
         if self._given.yes or not parts.username or parts.password is not None:
             return url
@@ -303,7 +308,7 @@ class _Dialogue:
         if os.geteuid() == 0 and uid != 0:
             as_user = f"sudo -u {folder.owner()} "
         serve, backup = f"{as_user}svc serve{option}", f"{as_user}svc backup FILE{option}   (daily)"
-        if self._path == _PACKAGE_CONFIG and _UNIT.exists():
+        if packaged.is_used_by_units(self._path):
             serve = "systemctl enable --now svc.socket svc.service"
             backup = "systemctl enable --now svc-backup.timer"
         return [
@@ -342,11 +347,10 @@ class _Dialogue:
 
     def _with(self, answers: Answers) -> Config:
         """Return the configuration with these answers in addition to the earlier answers. Raises _Rejected."""
-        from svc.commands.config_file import settings
         from svc.config import ConfigError, made
 
         try:
-            return made(settings({**self._answers, **answers}))
+            return made(config_file.settings({**self._answers, **answers}))
         except ConfigError as error:
             raise _Rejected(str(error).partition("\n")[2].strip()) from None
 

@@ -18,6 +18,8 @@ from pydantic import SecretStr
 
 from edge_worker.harness.service import environment
 from edge_worker.programs import open_program
+from svc.cli import main
+from svc.commands import packaged
 from svc.commands.config_file import Answers, render, write
 from svc.commands.welcome import welcome
 from svc.config import Config, HttpConfig, MailConfig, StoreConfig, load
@@ -71,6 +73,10 @@ def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
         (("--base-url", "https://a.example", "--trusted-proxies", "::1,proxy"), "[http] trusted_proxies.1: 'proxy'"),
         (("--data", "/proc/none"), "/proc/none cannot be created"),
         (("--store", "mysql://x"), "[store] url must begin with sqlite:/// or postgresql://"),
+        (("--store", "postgresql://u:p[a@h/d"), "[store] url: is not a valid URL"),
+        (("--smtp-url", "smtp://bob@[mail.example.com:587"), "[mail] smtp_url: is not a valid URL"),
+        (("--mail-from", "no-address"), "[mail] from: must be an email address"),
+        (("--trusted-proxies", "proxy"), "[http] trusted_proxies.0: 'proxy'"),
         (("--smtp-url", "smtp://127.0.0.1:1"), "connect ConnectionRefusedError"),
         (("--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "no-address"), "must be an email address"),
     ],
@@ -80,6 +86,50 @@ def test_init_rejects_invalid_option_and_writes_nothing(tmp_path, options, why):
     assert (response.returncode, why in response.stderr) == (1, True), response.stderr
     assert "Traceback" not in response.stderr
     assert not (tmp_path / "config.toml").exists()
+
+
+def test_init_uses_options_of_settings_that_it_does_not_ask_for(tmp_path):
+    """Without a mail server or a public URL, `svc init` asks for neither the sender nor the proxies."""
+    options = ("--mail-from", "svc@svc.example", "--trusted-proxies", "10.0.0.1")
+    response = svc(tmp_path, "init", "--yes", "--unchecked", *options)
+    assert response.returncode == 0, response.stderr
+    config = load(tmp_path / "config.toml", {})
+    assert (config.mail.transport, config.mail.sender) == ("file", "svc@svc.example")
+    assert config.http.trusted_proxies == ("10.0.0.1",)
+
+
+def test_init_asks_nothing_if_it_cannot_write_the_configuration(tmp_path):
+    response = svc(tmp_path, "init", "--config", "new/config.toml")
+    assert (response.returncode, response.stdout) == (1, "")
+    assert response.stderr == f"svc: {tmp_path}/new is not a writable folder\n"
+
+
+def test_init_shows_how_to_let_packaged_units_write_to_another_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(packaged, "CONFIG", tmp_path / "config.toml")
+    monkeypatch.setattr(packaged, "UNIT", tmp_path / "svc.service")
+
+    def init() -> str:
+        options = ("--config", str(tmp_path / "config.toml"), "--data", str(tmp_path / "data"))
+        with pytest.raises(SystemExit) as ended:
+            main(["init", "--yes", "--replace", "--unchecked", *options])
+        assert ended.value.code == 0
+        shown: str = capsys.readouterr().out
+        return shown
+
+    assert "ReadWritePaths" not in init()  # there are no units
+    (tmp_path / "svc.service").touch()
+    shown = init()
+    assert f"ReadWritePaths={tmp_path}/data\n" in shown
+    assert "svc.service" in shown
+    assert "svc-backup.service" in shown
+    monkeypatch.setattr(packaged, "DATA", tmp_path)
+    assert "ReadWritePaths" not in init()
+
+
+def test_packaged_paths_match_the_units():
+    unit = (ROOT / "packaging/systemd/svc.service").read_text()
+    assert f"--config {packaged.CONFIG}\n" in unit
+    assert f"StateDirectory={packaged.DATA.relative_to('/var/lib')}\n" in unit
 
 
 def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tmp_path):
@@ -95,6 +145,7 @@ def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tm
         typed = [
             *("yes", "svc.example", "https://svc.example.com", "proxy", "10.0.0.0/8, ::1", str(tmp_path / "data")),
             *("sqlite:////proc/none/svc.db", "no", ""),
+            "smtp://bob@[mail.example.com:587",
             *(f"smtps://user@127.0.0.1:{server.port}", "wrong", "", "no"),
             *(f"smtps://user@127.0.0.1:{server.port}", PASSWORD, "no-address", "mail@example.com"),
             *("nobody", "invite"),
@@ -111,6 +162,7 @@ def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tm
         "must be an http or https URL",
         "[http] trusted_proxies.0: 'proxy'",
         "FAIL: sqlite: ",
+        "[mail] smtp_url: is not a valid URL",
         "[mail] from: must be an email address",
         "[auth] sign_up: must be 'open', 'invite' or 'closed'",
         "FAIL: smtp: the mail server does not accept emails (AUTH 535",
