@@ -52,7 +52,7 @@ class Systemd:
                 await to.connect(address)
                 await to.send("\n".join(lines).encode())
         except (OSError, trio.TooSlowError) as error:
-            log.warning("systemd notification failed", extra={"what": lines[0], "error": str(error)})
+            log.warning("systemd notification failed", extra={"what": lines[0], "error": str(error) or "timed out"})
 
     async def keep_notified(self, problem: Callable[[], str | None]) -> None:
         """Notify the watchdog and report the status until cancelled. `problem` returns the current problem or None.

@@ -69,7 +69,7 @@ def check_disk_space(config: Config) -> Finding:
         folders.append(config.store.path.parent)
     if config.mail.transport == "file":
         folders.append(config.mail.folder.absolute())
-    return space_finding({each: shutil.disk_usage(each).free for each in map(_existing, folders)})
+    return space_finding(dict(map(_free_bytes, folders)))
 
 
 def space_finding(free_bytes: Mapping[Path, int]) -> Finding:
@@ -87,6 +87,12 @@ def space_finding(free_bytes: Mapping[Path, int]) -> Finding:
     return Finding("disk space", "ok", text)
 
 
-def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest folder above it that exists."""
-    return next(each for each in (folder, *folder.parents) if each.is_dir())
+def _free_bytes(folder: Path) -> tuple[Path, int]:
+    """Return the folder, or the nearest folder above it that can be read, and the free bytes on its disk."""
+    while True:
+        try:
+            return folder, shutil.disk_usage(folder).free
+        except OSError:
+            if folder == folder.parent:
+                raise
+            folder = folder.parent

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from svc.store.outbox import Backlog
     from svc.store.tx import Store
 
+# The time limit for opening and reading the store.
+_TIMEOUT_S = 15
 # A backup that is older than this fails the check, because daily backups are recommended.
 _OLD_BACKUP_MS = 2 * DAY_MS
 _MANUALLY = "update each account with POST /v1/accounts/{id}/install"
@@ -53,7 +55,7 @@ async def read_store(config: Config, *, as_is: bool) -> InStore:
     """Check the store and its content. `as_is`: create no files, and do not migrate."""
     kind = config.store.url.get_secret_value().partition(":")[0]
     try:
-        with trio.fail_after(config.edge.timeout_s):
+        with trio.fail_after(_TIMEOUT_S):
             async with open_store(config.store, as_is=as_is) as store:
                 await store.run(small_write())  # fails if the disk is full
                 return InStore(
@@ -65,7 +67,9 @@ async def read_store(config: Config, *, as_is: bool) -> InStore:
                 )
     except (ConfigError, ServiceError, OSError, trio.TooSlowError) as error:
         text = f"{error}; check [store] url"
-        if isinstance(error, NotReady):
+        if isinstance(error, trio.TooSlowError):
+            text = f"did not respond within {_TIMEOUT_S} s; check [store] url"
+        elif isinstance(error, NotReady):
             text = str(error)
         elif isinstance(error, StoreUnavailable):
             text = error.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,10 +22,12 @@ import trio
 import trustme
 
 from svc.clock import system_clock
+from svc.commands.checks import store as checks_of_store
 from svc.commands.checks.machine import check_clock, check_disk_space, clock_finding, space_finding
 from svc.commands.checks.mail import check_sender_domain
 from svc.commands.checks.public_url import check_public_url, renewed_late
-from svc.config import Config, HttpConfig, MailConfig, VaultConfig
+from svc.commands.checks.store import check_store
+from svc.config import Config, HttpConfig, MailConfig, StoreConfig, VaultConfig
 from tests.command_runs import api_with_a_clock
 
 if TYPE_CHECKING:
@@ -71,6 +74,30 @@ def test_disk_space_is_measured_above_folders_that_do_not_exist_yet(tmp_path):
     config = Config(vault=VaultConfig(key_file=folder / "vault.key"), mail=MailConfig(folder=folder / "mail"))
     assert " GB free in " in check_disk_space(config).text
     assert not folder.exists()
+
+
+def test_disk_space_is_measured_above_folders_of_another_user(tmp_path):
+    folder = tmp_path / "private"
+    folder.mkdir()
+    config = Config(vault=VaultConfig(key_file=folder / "vault.key"), mail=MailConfig(folder=folder / "mail"))
+    folder.chmod(0)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(65534)  # root can read every folder
+        found = check_disk_space(config)
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)
+    assert " GB free in " in found.text
+
+
+async def test_store_that_does_not_respond_is_reported_with_the_time_limit(tmp_path, monkeypatch):
+    """The time limit is 0, so no store responds in time."""
+    monkeypatch.setattr(checks_of_store, "_TIMEOUT_S", 0)
+    store = StoreConfig.model_validate({"url": f"sqlite:///{tmp_path}/svc.db"})
+    found = await check_store(Config(store=store))
+    assert (found.verdict, found.text) == ("FAIL", "sqlite: did not respond within 0 s; check [store] url")
 
 
 @dataclass
