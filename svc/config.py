@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     NonNegativeInt,
@@ -64,13 +65,6 @@ _IN_PASSWORDS = (
     "in a user name or password, write / as %2F, ? as %3F, # as %23, @ as %40, : as %3A, [ as %5B, ] as %5D and % as"
     " %25"
 )
-Number = Annotated[PositiveInt, Field(le=_LARGEST)]
-Limit = Annotated[NonNegativeInt, Field(le=_LARGEST)]
-Seconds = Annotated[PositiveFloat, Field(le=_MAX_DAYS * 86_400)]
-Days = Annotated[PositiveFloat, Field(le=_MAX_DAYS)]
-# How long hourly totals are kept: at least two days. Reports show the hours of the current UTC day, and the second day
-# allows for clock differences.
-HourDays = Annotated[float, Field(ge=2, le=_MAX_DAYS)]
 
 
 class ConfigError(Exception):
@@ -176,6 +170,21 @@ def _edge_account_id(value: str) -> str:
     return value
 
 
+def _not_bool(value: object) -> object:
+    """Return the value. Raises ValueError for true and false, which pydantic would otherwise accept as 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number, not true or false")  # noqa: TRY004  # pydantic expects this class
+    return value
+
+
+_NotBool = BeforeValidator(_not_bool)
+Number = Annotated[PositiveInt, Field(le=_LARGEST), _NotBool]
+Limit = Annotated[NonNegativeInt, Field(le=_LARGEST), _NotBool]
+Seconds = Annotated[PositiveFloat, Field(le=_MAX_DAYS * 86_400), _NotBool]
+Days = Annotated[PositiveFloat, Field(le=_MAX_DAYS), _NotBool]
+# How long hourly totals are kept: at least two days. Reports show the hours of the current UTC day, and the second day
+# allows for clock differences.
+HourDays = Annotated[float, Field(ge=2, le=_MAX_DAYS), _NotBool]
 Bind = Annotated[str, AfterValidator(_bind)]
 BindOrOff = Annotated[str, AfterValidator(lambda value: value and _bind(value))]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
@@ -250,7 +259,7 @@ class EdgeConfig(_Section):
     concurrency_per_account: Number = 4
     calls_per_token: Number = 1_150
     calls_per_second: Number = 180
-    retries: NonNegativeInt = 3
+    retries: Limit = 3
     emulated_edge: HttpUrl = ""
 
 
@@ -457,7 +466,7 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
         elif key:
             variables[section, key] = name
             if isinstance(of_section := settings.setdefault(section, {}), dict):
-                of_section[key] = value.split(",") if _is_list(section, key) and value else value
+                of_section[key] = _items(value) if _is_list(section, key) else value
     return _validated(settings, unknown, variables)
 
 
@@ -576,6 +585,11 @@ def _setting(name: str) -> tuple[str, str]:
     if prefix != "SVC" or section == "test":
         return "", ""
     return section, key
+
+
+def _items(value: str) -> list[str]:
+    """Return the items of a list in an environment variable. They are separated by commas."""
+    return [item.strip() for item in value.split(",") if item.strip()]
 
 
 def _is_list(section: str, key: str) -> bool:

@@ -44,6 +44,15 @@ def test_environment_overrides_the_file():
 
 
 @pytest.mark.parametrize(
+    ("text", "proxies"), [("", ()), (" ", ()), ("10.0.0.1, ::1", ("10.0.0.1", "::1")), ("10.0.0.1,", ("10.0.0.1",))]
+)
+def test_list_in_the_environment_may_be_empty_and_contain_spaces(tmp_path, text, proxies):
+    path = tmp_path / "config.toml"
+    path.write_text("[http]\ntrusted_proxies = ['192.0.2.1']\n")
+    assert load(path, {"SVC_HTTP_TRUSTED_PROXIES": text}).http.trusted_proxies == proxies
+
+
+@pytest.mark.parametrize(
     ("environ", "named"),
     [
         ({"SVC_HTTP_BNID": "x"}, "bnid"),
@@ -151,6 +160,12 @@ def test_limit_of_0_closes_a_kind_of_object():
         ("[http]\naccess_log = 2.5", "[http] access_log: must be true or false"),
         ("[edge]\ntimeout_s = 'long'", "[edge] timeout_s: must be a number"),
         ("[edge]\ntimeout_s = nan", "[edge] timeout_s: must be at most 315_360_000"),
+        ("[limits]\nlinks = true", "[limits] links: must be a number, not true or false"),
+        ("[limits]\naccounts = false", "[limits] accounts: must be a number, not true or false"),
+        ("[edge]\nretries = false", "[edge] retries: must be a number, not true or false"),
+        ("[edge]\ntimeout_s = true", "[edge] timeout_s: must be a number, not true or false"),
+        ("[timing]\nretiring_days = true", "[timing] retiring_days: must be a number, not true or false"),
+        ("[timing]\nhours_kept_days = true", "[timing] hours_kept_days: must be a number, not true or false"),
         ("[http]\nbind = 8080", "[http] bind: must be text, in quotation marks"),
         ("[vault]\nkey_file = 1", "[vault] key_file: must be text, in quotation marks"),
         ("[store]\nurl = 1", "[store] url: must be text, in quotation marks"),
