@@ -47,7 +47,6 @@ Maintainer: svc <svc@localhost>
 Installed-Size: {size_kib}
 Depends: libc6 (>= 2.34), passwd
 Recommends: ca-certificates, systemd
-Suggests: postgresql-client
 Section: web
 Priority: optional
 Description: page counters and short links in your customers' own Cloudflare accounts

@@ -12,13 +12,10 @@ from pathlib import Path
 from svc.cli import main
 
 _PR_SET_PDEATHSIG = 1
-# The environment variable that PyInstaller's loader sets, so that the program finds its bundled libraries.
-_LIBRARIES = "LD_LIBRARY_PATH"
 
 
 def begin() -> None:
     """Run `svc`. The one-file binary runs as two processes: the loader, and this process, which the loader starts."""
-    _restore_library_path()
     unpacked = Path(getattr(sys, "_MEIPASS", sys.prefix))
     if Path(sys.executable).resolve().parent in unpacked.resolve().parents:
         main()  # if the program is a folder, there is no loader process and no unpacked file
@@ -49,15 +46,6 @@ def _make_readable(folder: Path) -> None:
     """Make the unpacked program, which contains no secrets, readable by other users."""
     for each in (*folder.rglob("*"), folder):
         each.chmod(0o755)
-
-
-def _restore_library_path() -> None:
-    """Restore the original library path, so that programs that the service starts (pg_dump) use system libraries."""
-    before = os.environ.pop(f"{_LIBRARIES}_ORIG", None)
-    if before is None:
-        os.environ.pop(_LIBRARIES, None)
-    else:
-        os.environ[_LIBRARIES] = before
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from pydantic import (
 
 from svc import addresses
 from svc.clock import DAY_MS, day_of
+from svc.ids import EDGE_ACCOUNT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,7 +166,7 @@ def _bind(value: str) -> str:
 
 
 def _edge_account_id(value: str) -> str:
-    if re.fullmatch(r"[0-9a-f]{32}", value) is None:
+    if re.fullmatch(EDGE_ACCOUNT_ID, value) is None:
         raise ValueError(f"{value!r} is not a Cloudflare account id (32 hexadecimal digits in lower case)")
     return value
 
@@ -208,6 +209,17 @@ class HttpConfig(_Section):
     max_body_bytes: Number = 1_048_576
     graceful_s: Seconds = 35
     access_log: bool = True
+
+    @property
+    def link_url(self) -> str:
+        """The base of links that commands print: the public URL, or this host's URL if there is none.
+
+        Raises ConfigError if `bind` has port 0, so that this host's URL is not known.
+        """
+        try:
+            return self.base_url or addresses.local_url(self.bind)
+        except ValueError:
+            raise ConfigError("The port in [http] bind is 0, so set [http] base_url to print links") from None
 
 
 class StoreConfig(_Section):

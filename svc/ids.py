@@ -1,4 +1,4 @@
-"""Random ids with a prefix for their kind, and random secrets."""
+"""Random ids with a prefix for their kind, random secrets, and the pattern of Cloudflare's account ids."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import secrets
 
 ID_CHARS = 20  # 100 bits: cannot be guessed, and collisions are negligible
 ID_PATTERN = f"[a-z2-7]{{{ID_CHARS}}}"  # the part after the prefix and underscore
+EDGE_ACCOUNT_ID = "[0-9a-f]{32}"  # the pattern of Cloudflare's account ids
 
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 

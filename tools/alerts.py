@@ -134,8 +134,7 @@ ALERTS = (
         "1h",
         "svc_sync_behind > 0",
         "At least one Worker has lacked the newest changes to sites and links for an hour.",
-        "Search the log for 'sync delayed' and 'sync waits for midnight', which give the account and the cause;"
-        " accounts that are revoked or lack a permission get the changes after their users have renewed the token.",
+        "Search the log for 'sync delayed' and 'sync waits for midnight', which give the account and the cause.",
     ),
     Alert(
         "SvcPlatformThrottles",

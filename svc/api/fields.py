@@ -24,6 +24,7 @@ from pydantic import (
 from svc import addresses, model
 from svc.api.ascii_forms import ascii_host, ascii_path, ascii_url
 from svc.clock import day_number, day_of, day_text, epoch_ms, iso
+from svc.ids import EDGE_ACCOUNT_ID
 from svc.model import (
     MAX_CODE_CHARS,
     MAX_MONTHS_KEPT,
@@ -395,7 +396,7 @@ Origin = Annotated[
     _string(pattern=_ORIGIN, maxLength=_LONGEST_HOST + 14, examples=["https://www.example.com"]),
 ]
 Origins = Annotated[tuple[Origin, ...], Field(max_length=10, fail_fast=True), AfterValidator(without_duplicates)]
-EdgeAccountId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", examples=["023e105f4ecef8ad9ca31a8372d0c353"])]
+EdgeAccountId = Annotated[str, Field(pattern=f"^{EDGE_ACCOUNT_ID}$", examples=["023e105f4ecef8ad9ca31a8372d0c353"])]
 Network = Annotated[
     str, AfterValidator(_network), _string(format="cidr", pattern=_NETWORK, examples=["192.0.2.7", "2001:db8::/32"])
 ]

@@ -40,7 +40,9 @@ def add_email(parser: argparse.ArgumentParser, text: str = "the user's email add
 
 def edge_account_id(text: str) -> str:
     """Return the text if it is a valid Cloudflare account ID. Raises argparse.ArgumentTypeError."""
-    if re.fullmatch(r"[0-9a-f]{32}", text) is None:
+    from svc.ids import EDGE_ACCOUNT_ID
+
+    if re.fullmatch(EDGE_ACCOUNT_ID, text) is None:
         raise argparse.ArgumentTypeError("must be a Cloudflare account ID (32 hexadecimal digits)")
     return text
 

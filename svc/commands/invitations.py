@@ -75,6 +75,7 @@ def _invite(config: Config, arguments: argparse.Namespace) -> int:
             print(f"svc: {issue.path} {issue.message}", file=sys.stderr)
         return 1
     token = new_secret("svm_")
+    url = Terms(config.http.link_url, config.timing.mail_token_s).invitation_url(token) if arguments.prints else None
 
     def invite(now: int) -> Tx[Invitation | None]:
         entries = yield from user_directory.with_address(email)
@@ -102,8 +103,6 @@ def _invite(config: Config, arguments: argparse.Namespace) -> int:
     if invitation is None:
         print(f"svc: user {email} already exists", file=sys.stderr)
         return 1
-    terms = Terms(config.http.base_url or f"http://{config.http.bind}", config.timing.mail_token_s)
-    url = terms.invitation_url(token) if arguments.prints else None
     if arguments.json:
         print(json.dumps(_facts(invitation) | ({} if url is None else {"url": url})))
     elif url is not None:

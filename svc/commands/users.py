@@ -94,8 +94,8 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     try:
         sign_up = parsed(SignUp, email=arguments.email.strip(), password=password)
     except Invalid as error:
-        for issue in cast("list[dict[str, str]]", (error.details or {})["issues"]):
-            print(f"svc: {issue['path']} {issue['message']}", file=sys.stderr)
+        for issue in error.issues:
+            print(f"svc: {issue.path} {issue.message}", file=sys.stderr)
         return 1
 
     async def add() -> int | None:
@@ -196,21 +196,24 @@ def _reset_password(config: Config, arguments: argparse.Namespace) -> int:
     from svc.store import outbox, users
 
     token, lifetime_s = new_secret("svm_"), config.timing.mail_token_s
-    link = Terms(config.http.base_url or f"http://{config.http.bind}", lifetime_s).link("reset", token)
+    link = Terms(config.http.link_url, lifetime_s).link("reset", token) if arguments.prints else None
 
     def prepare(user: User, now: int) -> Tx[bool]:
         ends_at = int(now + lifetime_s * 1000)
-        if arguments.prints:
+        if link is not None:
             yield from users.put_mail_token(user.id, "reset", digest(token), ends_at)
         else:
             yield from outbox.post_newest("reset", user.email, now, ends_at, instead_of=("reset",))
         return True
 
-    shown = {"url": link.url, "hours": link.hours} if arguments.prints else {}
+    shown = {} if link is None else {"url": link.url, "hours": link.hours}
     status = _change(config, arguments, "password.link", prepare, facts=lambda: shown)
     if status == 0 and not arguments.json:
-        printed = f"{link.url}\nThe link works once, within {link.hours:g} hours."
-        print(printed if arguments.prints else "The running service will send the email.")
+        print(
+            "The running service will send the email."
+            if link is None
+            else f"{link.url}\nThe link works once, within {link.hours:g} hours."
+        )
     return status
 
 

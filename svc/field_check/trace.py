@@ -7,10 +7,10 @@ to remove the resources.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from svc import atomic_file
 from svc.clock import DAY_MS
 from svc.edge import d1, routes, tokens, workers
 from svc.errors import EdgeRefused
@@ -54,12 +54,7 @@ class TraceFile:
     def write(self, trace: Trace) -> None:
         """Write the trace to disk and sync the file. Call this before creating the resources. Raises OSError."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.path.with_suffix(".new")
-        with fresh.open("w") as file:
-            json.dump(asdict(trace), file)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self.path)
+        atomic_file.put(self.path, json.dumps(asdict(trace)).encode(), owner=self.path.parent.stat())
 
     def forget(self) -> None:
         """Delete the file. Call this when all resources have been removed."""

@@ -69,6 +69,13 @@ def test_invitation_is_printed_listed_and_revoked(tmp_path):
     assert invitation_of(tmp_path, found[1]) is None
 
 
+def test_printed_invitation_without_public_url_works_on_this_host(tmp_path):
+    make_users(tmp_path, "ann@example.com")
+    settings = {"SVC_AUTH_SIGN_UP": "invite", "SVC_HTTP_BASE_URL": "", "SVC_HTTP_BIND": "[::]:8080"}
+    ended = svc(tmp_path, "user", "invite", GUEST, "--print", **settings)
+    assert ended.stdout.startswith("http://[::1]:8080/sign-up?invitation=svm_")
+
+
 def test_invitation_is_sent_by_the_service(tmp_path):
     make_users(tmp_path, "ann@example.com")
     assert invite(tmp_path, "--language", "de", "--days", "30").stdout == "The running service will send the email.\n"

@@ -121,6 +121,17 @@ def test_password_link_is_printed_or_sent(tmp_path):
     assert history_of(tmp_path, "ann@example.com") == [("operator", "password.link")] * 2
 
 
+def test_printed_link_without_public_url_works_on_this_host(tmp_path):
+    make_users(tmp_path, "ann@example.com")
+    reset = ("user", "reset-password", "ann@example.com", "--print")
+    ended = svc(tmp_path, *reset, SVC_HTTP_BASE_URL="", SVC_HTTP_BIND="0.0.0.0:8080")
+    assert ended.stdout.startswith("http://127.0.0.1:8080/reset?token=svm_")
+    ended = svc(tmp_path, *reset, SVC_HTTP_BASE_URL="", SVC_HTTP_BIND="127.0.0.1:0")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "set [http] base_url" in ended.stderr
+    assert history_of(tmp_path, "ann@example.com") == [("operator", "password.link")]
+
+
 def test_unknown_user_is_an_error(tmp_path):
     make_users(tmp_path, "ann@example.com")
     for command in ("show", "confirm", "disable", "enable", "reset-password"):
