@@ -10,11 +10,11 @@
  */
 
 import { keepsDetail, windowMs } from "./budget.js";
-import { closeLine, encodeDrops, encodeEvent, firstIdAt, newWriteName } from "./event_log.js";
-import { addDropped, countEvent, dropEvent, encodeTally } from "./ledger.js";
+import { addDrops, closeLine, encodeDrops, encodeEvent, firstIdAt, newWriteName } from "./event_log.js";
+import { addDropped, addTally, countEvent, dropEvent, encodeTally } from "./ledger.js";
 import { noneDropped } from "./state.js";
-import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
-import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
+import { MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
+import { hashesOf, saltsOf } from "./visitors.js";
 
 /**
  * Size at which a row counts as full. It is small because each append copies the row, and because concurrent writes can
@@ -31,8 +31,8 @@ const FLUSH_EVENTS = 400;
 const BATCH_CHARS = 200_000;
 
 /**
- * Maximum number of buffered events while the database is failing (about 4 MB, at most 10 MB). Further events are
- * dropped.
+ * When an isolate holds this many events (about 4 MB, at most 10 MB) that the database has not confirmed, and at least
+ * FLUSH_EVENTS of them are not in a batch yet, further events are dropped.
  */
 const MAX_HELD = 8_000;
 
@@ -63,8 +63,13 @@ const DROPS_LEVEL = 3;
 const TOO_BIG = "SQLITE_TOOBIG";
 
 /**
- * @typedef {import("./event_log.js").OpenLine & {day: number, target: string, reason: string, ip: string, ua: string}}
- *   Waiting an event without its visitor hash, and the input for the hash; the input is kept only in memory
+ * Part of D1's error text after the account's daily limit was reached. Cloudflare documents this text, but no error
+ * code (Cloudflare docs: D1 limits).
+ */
+const LIMIT_REACHED = "daily row";
+
+/**
+ * @typedef {import("./event_log.js").OpenLine & import("./visitors.js").Visit} Waiting an event without its visitor hash
  * @typedef {object} Batch
  * @property {string} name of the batch's write
  * @property {number} n number of events
@@ -239,8 +244,7 @@ async function writeBatch(buffer, batch, db) {
       return true;
     } catch (error) {
       console.warn(`events not written: ${String(error)}`);
-      // Cloudflare documents this text, but no error code (Cloudflare docs: D1 limits).
-      if (String(error).includes("daily row")) buffer.limitedUntil = Date.now() + LIMITED_MS;
+      if (String(error).includes(LIMIT_REACHED)) buffer.limitedUntil = Date.now() + LIMITED_MS;
       if (attempt === 2 || Date.now() < buffer.limitedUntil) {
         batch.triedAt = 0;
         return false;
@@ -256,12 +260,12 @@ async function writeBatch(buffer, batch, db) {
  * @throws {Error} if the database does not return the salt
  */
 async function encodeLines(buffer, batch, db) {
-  if (batch.events === null) return;
-  await fetchSalts(buffer, batch.events, db);
-  const visitors = await hashesOf(buffer, batch.events);
+  const { events } = batch;
+  if (events === null) return;
+  const visitors = await hashesOf(events, await saltsOf(buffer.salts, events, db));
   if (batch.events === null) return;
   let tooOld = 0;
-  for (const [i, event] of batch.events.entries()) {
+  for (const [i, event] of events.entries()) {
     const visitor = visitors[i];
     if (visitor === undefined) {
       tooOld += 1;
@@ -275,45 +279,6 @@ async function encodeLines(buffer, batch, db) {
   batch.n -= tooOld;
   batch.tally = encodeTally(batch.accepted) + encodeTally(batch.dropped);
   batch.events = null;
-}
-
-/**
- * @param {EventBuffer} buffer @param {Waiting[]} events
- * @returns {Promise<(string | undefined)[]>} each event's visitor hash; "" for a bot, undefined if the event's day is
- *   closed
- */
-async function hashesOf(buffer, events) {
-  // Events of one visitor are often written together, so each hash is computed only once.
-  /** @type {Map<string, Promise<string>>} */
-  const making = new Map();
-  const names = events.map(({ day, target, reason, ip, ua }) => {
-    const key = buffer.salts.get(day);
-    if (key === undefined) return undefined;
-    if (reason !== "") return "";
-    const name = `${day}|${target}|${ip}|${ua}`;
-    if (!making.has(name)) making.set(name, visitorHash(key, target, ip, ua));
-    return name;
-  });
-  const hashes = await Promise.all(making.values());
-  const made = new Map([...making.keys()].map((name, i) => [name, hashes[i]]));
-  return names.map((name) => (name === undefined || name === "" ? name : made.get(name)));
-}
-
-/** @param {EventBuffer} buffer @param {Waiting[]} events @param {D1Database} db */
-async function fetchSalts(buffer, events, db) {
-  for (const day of new Set(events.map((event) => event.day))) {
-    if (buffer.salts.has(day)) continue;
-    try {
-      buffer.salts.set(day, await saltOfDay(db, day));
-    } catch (error) {
-      if (!(error instanceof DayClosed)) throw error;
-    }
-  }
-  // Remove a salt from the isolate's memory soon after its day ends. At about the same time, the cron job deletes it
-  // from the database.
-  for (const day of buffer.salts.keys()) {
-    if ((day + 1) * DAY_MS + 15 * MINUTE_MS < Date.now()) buffer.salts.delete(day);
-  }
 }
 
 // Returns no row if the event log row with this id has been sorted into pages, or if it already contains this write.
@@ -347,8 +312,11 @@ async function append(buffer, batch, db) {
     try {
       row = await db.prepare(APPEND).bind(id, batch.lines, batch.name, batch.drops, batch.tally).first();
     } catch (error) {
-      if (!String(error).includes(TOO_BIG)) throw error;
-      isFull = true;
+      isFull = String(error).includes(TOO_BIG);
+      // The database has stored nothing. Without an earlier attempt, the next one can use any row.
+      const isOnly = batch.tries === tries && tries === batch.triesBefore + 1;
+      if (isOnly && String(error).includes(LIMIT_REACHED)) batch.tries = batch.triesBefore;
+      if (!isFull) throw error;
     }
     if (row !== null) {
       if (Number(row.chars) > ROW_CHARS && id === currentId(buffer)) buffer.logId += 1;
@@ -373,7 +341,9 @@ async function append(buffer, batch, db) {
       // The row was sorted after the earlier attempts and may have contained the batch. A retry could count events
       // twice.
       if (held === null || held === 0) {
+        buffer.dropped = addDrops(buffer.dropped, batch.drops);
         buffer.dropped.busy += batch.n;
+        addTally(buffer.droppedEvents, batch.dropped);
         for (const events of batch.accepted.values()) addDropped(buffer.droppedEvents, "busy", events);
       }
       return settle(buffer, batch);

@@ -76,6 +76,11 @@ function addCount(tally, count) {
   }
 }
 
+/** @param {Tally} tally updated in place @param {Tally} added */
+export function addTally(tally, added) {
+  for (const count of added.values()) addCount(tally, count);
+}
+
 /** @param {Tally} tally @returns {string} lines of [target, epoch day, views, bots], and the entry unless `accepted` */
 export function encodeTally(tally) {
   let text = "";

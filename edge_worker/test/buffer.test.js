@@ -3,7 +3,10 @@ import { beforeEach, test } from "node:test";
 
 import { EventBuffer, record, recordDrop } from "../src/buffer.js";
 import { windowMs } from "../src/budget.js";
-import { DAY_MS, HOUR_MS, SECOND_MS, hourOf } from "../src/time.js";
+import { addDrops, firstIdAt } from "../src/event_log.js";
+import { dropEvent } from "../src/ledger.js";
+import { noneDropped } from "../src/state.js";
+import { DAY_MS, HOUR_MS, SECOND_MS, dayOf, hourOf } from "../src/time.js";
 import { Database } from "../tools/database.js";
 
 const Real = Date;
@@ -116,9 +119,27 @@ class Platform {
     return this.database.run("select max(id) as id from event_log")[0].id;
   }
 
+  /** Makes all inserts into a table fail. @param {string} table @param {string} error */
+  failWrites(table, error) {
+    const text = error.replaceAll("'", "''");
+    this.database.run(
+      `create trigger fail_${table} before insert on ${table} begin select raise(abort, '${text}'); end`,
+    );
+  }
+
+  /** Ends the failure of inserts into a table. @param {string} table */
+  allowWrites(table) {
+    this.database.run(`drop trigger fail_${table}`);
+  }
+
+  /** Stores fields of the cron job's state. @param {Partial<import("../src/state.js").State>} state */
+  setState(state) {
+    this.database.run("update meta set value = ? where key = 'state'", [JSON.stringify(state)]);
+  }
+
   /** Sorts the event log as a cron run does: its rows are deleted, and later writes must use newer rows. */
   sort() {
-    this.database.run("update meta set value = ? where key = 'state'", [JSON.stringify({ sorted: this.newestRow() })]);
+    this.setState({ sorted: this.newestRow() });
     this.database.run("delete from event_log");
   }
 
@@ -325,9 +346,11 @@ test("events beyond the buffer limit are tallied as accepted and dropped", async
 test("events that may have been written, but cannot be checked, are tallied as accepted and dropped", async () => {
   visit("/first");
   await platform.pass(10 * SECOND_MS);
+  buffer.dropped.invalid += 2;
+  dropEvent(buffer.droppedEvents, "budget", { target: "site_a", day: dayOf(platform.now), reason: "" });
   platform.unanswered.add(visit("/unknown"));
   await platform.pass(10 * SECOND_MS);
-  assert.deepEqual(tallied(), { accepted: 2 });
+  assert.deepEqual(tallied(), { accepted: 3, budget: 1 });
   // A cron run sorts the row before the write is retried.
   platform.sort();
   await platform.pass(60 * SECOND_MS);
@@ -336,5 +359,56 @@ test("events that may have been written, but cannot be checked, are tallied as a
   visit("/last");
   await platform.pass(60 * SECOND_MS);
   assert.deepEqual(platform.pages(), ["/next", "/last"]);
-  assert.deepEqual(tallied(), { accepted: 3, busy: 1 });
+  assert.deepEqual(tallied(), { accepted: 4, budget: 1, busy: 1 });
+  const drops = platform.database.run("select group_concat(drops, '') as drops from event_log")[0].drops;
+  assert.equal(addDrops(noneDropped(), drops).invalid, 2);
+});
+
+// rule W3
+test("a write that the daily limit rejected uses a new row when it is retried", async () => {
+  platform.failWrites("event_log", "D1_ERROR: Your account has exceeded D1's free tier daily row write limit.");
+  visit("/refused");
+  await platform.pass(10 * SECOND_MS);
+  assert.equal(buffer.held, 1);
+  await platform.pass(60 * SECOND_MS);
+  platform.allowWrites("event_log");
+  // Another isolate has written, and a cron run has sorted its row.
+  platform.database.run("insert into event_log(id, lines) values (?, '')", [firstIdAt(platform.now)]);
+  platform.sort();
+  await platform.pass(60 * SECOND_MS);
+  for (const page of ["/next", "/last"]) {
+    visit(page);
+    await platform.pass(60 * SECOND_MS);
+  }
+  assert.deepEqual(platform.pages().sort(), ["/last", "/next", "/refused"]);
+  assert.deepEqual(tallied(), { accepted: 3 });
+});
+
+// rule W3
+test("events held over midnight count until their day is closed", async () => {
+  const day = dayOf(platform.now);
+  platform.setState({ day: day - 1 });
+  await platform.pass(HOUR_MS * 11.9);
+  platform.failWrites("salt", "D1_ERROR: Network connection lost.");
+  visit("/before-midnight");
+  await platform.pass(HOUR_MS);
+  platform.allowWrites("salt");
+  visit("/after-midnight");
+  await platform.pass(60 * SECOND_MS);
+  assert.deepEqual(platform.pages(), ["/before-midnight", "/after-midnight"]);
+  assert.deepEqual(tallied(), { accepted: 2 });
+  // The next write deletes the salt of the ended day from the isolate's memory.
+  visit("/next");
+  await platform.pass(60 * SECOND_MS);
+  assert.deepEqual([...buffer.salts.keys()], [day + 1]);
+});
+
+test("two requests that encode the same batch cause no error", async (context) => {
+  const warnings = context.mock.method(console, "warn", () => {});
+  platform.slow.set(visit("/slow"), 40 * SECOND_MS);
+  await platform.pass(20 * SECOND_MS);
+  visit("/next");
+  await platform.pass(60 * SECOND_MS);
+  assert.deepEqual(platform.pages().sort(), ["/next", "/slow"]);
+  assert.equal(warnings.mock.callCount(), 0);
 });
