@@ -5,7 +5,7 @@
  */
 
 /** Maximum size of a body. A longer body is rejected before all of it is read. */
-export const BEACON_BYTES = 8_192;
+const BEACON_BYTES = 8_192;
 
 /** Maximum length of the path under which a view is counted. */
 export const PAGE_CHARS = 200;

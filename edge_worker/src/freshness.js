@@ -19,10 +19,10 @@ import { SECOND_MS } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /** Configuration up to this age is served without a read. */
-export const FRESH_MS = 10 * SECOND_MS;
+const FRESH_MS = 10 * SECOND_MS;
 
 /** While the database responds, configuration older than this is not served. */
-export const STALE_MS = vocabulary.live_after_s * SECOND_MS;
+const STALE_MS = vocabulary.live_after_s * SECOND_MS;
 
 /**
  * Maximum time that a visitor waits for one read. A read that takes longer counts as failed until it completes.

@@ -13,7 +13,7 @@ const TIMEOUT_MS = 15 * SECOND_MS;
 const ERROR_CHARS = 200;
 
 /** If there are no parts to send, an hourly push waits until the previous hour is closed, but at most this long. */
-export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
+const EMPTY_WAIT_MS = 10 * MINUTE_MS;
 
 /**
  * @typedef {import("./state.js").State} State
