@@ -7,6 +7,7 @@
 
 import { CODE } from "./links.js";
 import { findSite, hasPathForm, siteOf } from "./sites.js";
+import { dayOf } from "./time.js";
 
 /** Maximum number of links that an isolate caches (about 4 MB). */
 const MAX_LINKS = 10_000;
@@ -52,6 +53,7 @@ export class Config {
   /** configuration version of the last read; -1 before the first read */
   version = -1;
   level = 0;
+  levelDay = 0;
   cronAt = 0;
   /** @type {LinkHost | undefined} */
   linkHost = undefined;
@@ -88,6 +90,15 @@ export class Config {
   /** @param {string} hostname @returns {Map<string, Site> | undefined} by path; undefined if the host is unknown */
   sitesOf(hostname) {
     return this.hosts.get(hostname)?.value;
+  }
+
+  /**
+   * Returns the level of the write budget. The stored level is valid only on its day. On the next day, the level is 0,
+   * even if the cron job has not run yet.
+   * @param {number} now epoch ms
+   */
+  levelAt(now) {
+    return dayOf(now) === this.levelDay ? this.level : 0;
   }
 
   /** @param {string} code @returns {Link | undefined} last known value */
@@ -168,6 +179,7 @@ export class Config {
     }
     this.version = version;
     this.level = found.level;
+    this.levelDay = found.levelDay;
     this.cronAt = found.cronAt;
     this.linkHost = found.linkHost;
     this.readAt = now;

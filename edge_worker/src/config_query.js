@@ -1,7 +1,5 @@
 /** Reads the configuration from the database. */
 
-import { dayOf } from "./time.js";
-
 /** If a batch fails, it is retried once after this pause. */
 const REPEAT_AFTER_MS = 100;
 
@@ -13,6 +11,7 @@ const REPEAT_AFTER_MS = 100;
  * @typedef {object} Found result of one read
  * @property {number} version
  * @property {number} level of the write budget
+ * @property {number} levelDay epoch day of the level
  * @property {number} cronAt epoch ms of the last known cron run, 0 for none
  * @property {LinkHost | undefined} linkHost
  * @property {Map<string, string>} hosts Host as JSON, for each requested hostname
@@ -68,9 +67,8 @@ export async function query(db, hostnames, codes) {
   }
   return {
     version: meta?.version ?? 0,
-    // A level is valid only on the day for which it was stored. On the next day, the level is 0, even if the cron job
-    // has not run yet.
-    level: meta?.level_day === dayOf(Date.now()) ? (meta.level ?? 0) : 0,
+    level: meta?.level ?? 0,
+    levelDay: meta?.level_day ?? 0,
     cronAt: meta?.cron_at ?? 0,
     linkHost,
     hosts: new Map(

@@ -87,13 +87,13 @@ function count(env, ctx, request, { target, page, driven, ua, country, search, s
     served,
   };
   const visitor = { ip: addressOf(headers), ua };
-  const written = record(buffer, event, visitor, { db: env.DB, level: config.level });
+  const written = record(buffer, event, visitor, { db: env.DB, level: config.levelAt(Date.now()) });
   if (written !== undefined) ctx.waitUntil(written);
 }
 
 /** @param {Env} env @param {ExecutionContext} ctx @param {import("./state.js").DropReason} reason */
 function drop(env, ctx, reason) {
-  const written = recordDrop(buffer, reason, { db: env.DB, level: config.level });
+  const written = recordDrop(buffer, reason, { db: env.DB, level: config.levelAt(Date.now()) });
   if (written !== undefined) ctx.waitUntil(written);
 }
 
