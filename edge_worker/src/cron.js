@@ -314,7 +314,7 @@ async function closeDay(run, day) {
   const { targets = 0, hours: rows = 0 } = /** @type {{targets?: number, hours?: number}} */ (counts?.results[0] ?? {});
   const hours = state.dirty.filter((hour) => Math.floor(hour / 24) === day).map((hour) => hour % 24);
   const closing = { day, hours, refused: [], last: 23, final: true, targets };
-  const parts = targets === 0 ? [] : partStatements(db, closing, state.next_part, now);
+  const parts = partStatements(db, closing, state.next_part, now);
   const gone = Number(/** @type {{n: number} | undefined} */ (givenUp?.results[0])?.n ?? 0);
   const expired = readExpired(settings, oldest, day, state, isNearlyFull(Number(counts?.meta.size_after)));
   const next = {

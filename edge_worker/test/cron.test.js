@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { tick } from "../src/cron.js";
 import { closeLine, encodeEvent, firstIdAt, newWriteName } from "../src/event_log.js";
-import { DAY_MS, HOUR_MS, MINUTE_MS, hourOf } from "../src/time.js";
+import { DAY_MS, HOUR_MS, MINUTE_MS, dateText, hourOf } from "../src/time.js";
 import { Database } from "../tools/database.js";
 import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
@@ -20,14 +20,16 @@ function lineOf(page, source) {
   );
 }
 
+/** @typedef {{id: string, day: string, final: boolean, days: unknown[], hours: unknown[]}} Part */
+
 /** Starts a server that receives pushes. */
 async function listen() {
-  /** @type {{error: string | null, error_kind: string | null, schema: number}[]} */
+  /** @type {{error: string | null, error_kind: string | null, schema: number, parts: Part[]}[]} */
   const pushes = [];
   const server = createServer(async (request, response) => {
     const push = await new Response(/** @type {any} */ (request)).json();
     pushes.push(push);
-    const accepted = push.parts.map((/** @type {{id: string}} */ { id }) => id);
+    const accepted = push.parts.map((/** @type {Part} */ { id }) => id);
     response.end(JSON.stringify({ ok: true, accepted, refused: [], unknown_targets: [] }));
   });
   await new Promise((resolve) => void server.listen(0, "127.0.0.1", () => resolve(undefined)));
@@ -139,4 +141,26 @@ test("with an older schema nothing is folded and nothing is lost; a newer one is
   assert.equal(database.run("select sum(views) as views from hour")[0].views, 1);
   const last = pushes.at(-1);
   assert.deepEqual([last?.error, last?.error_kind, last?.schema], [null, null, newer]);
+});
+
+// rule W3
+test("each closed day has a final part, even without events", async (context) => {
+  const { pushes, url, server } = await listen();
+  context.after(() => void server.close());
+  const database = new Database();
+  const midnight = HOUR + 12 * HOUR_MS;
+  await tick(database.d1, { ...ENV, PUSH_URL: url }, HOUR);
+  for (let day = 0; day < 2; day += 1) {
+    for (let minute = 0; minute < 70; minute += 1) {
+      await tick(database.d1, { ...ENV, PUSH_URL: url }, midnight + day * DAY_MS + minute * MINUTE_MS);
+    }
+  }
+  const parts = pushes.flatMap((push) => push.parts).filter(({ final }) => final);
+  assert.deepEqual(
+    parts.map(({ day, days, hours }) => [day, days, hours]),
+    [
+      [dateText(20_000), [], []],
+      [dateText(20_001), [], []],
+    ],
+  );
 });

@@ -40,6 +40,7 @@ class _State(BaseModel):
     day: Annotated[int, Field(ge=-1, le=LAST_DAY)] = -1
     kept_from: Annotated[int, Field(ge=0, le=LAST_DAY)] = 0
     as_of: _Moment = 0
+    since: _Moment = 0
     push: _Push = _Push()
 
 
@@ -51,7 +52,8 @@ class WorkerMeta:
     been written. `closed_day`: the last closed day. `as_of`: the end of the last closed hour. `tried`: the id of the
     operation that uploaded the Worker that last tried to push, or "" before the first attempt. `next_push_at`: the time
     of the next attempt, or 0 before the first cron run. `kept_from`: the first day after the days that were deleted
-    because of their age, or 0 if no day was deleted.
+    because of their age, or 0 if no day was deleted. `since`: the time at which the database began to count, or 0 before
+    the first cron run.
     """
 
     schema: int
@@ -61,6 +63,7 @@ class WorkerMeta:
     tried: str
     next_push_at: int
     kept_from: int = 0
+    since: int = 0
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, object]]) -> WorkerMeta:
@@ -71,4 +74,4 @@ class WorkerMeta:
         if schema < 0 or not 0 <= version <= _MAX_CHANGES:
             raise ValueError("schema or configuration version out of range")
         push = state.push
-        return cls(schema, version, state.day, state.as_of, push.tried, push.next_at, state.kept_from)
+        return cls(schema, version, state.day, state.as_of, push.tried, push.next_at, state.kept_from, state.since)

@@ -226,6 +226,15 @@ async def test_days_whose_counts_have_not_arrived_are_counted(store: Store, sent
     assert report.missing_days == missing
 
 
+async def test_final_part_without_rows_is_enough_for_a_day_without_events(store: Store) -> None:
+    account_id, site_id = await store.run(site_with_reports())
+    await store.run(pushed(account_id, WEEK.first, WEEK.last))
+    assert await due(store, WEEK, at(MONDAY, 60)) == [site_id]
+    report = await store.read(read_report(site_id, WEEK, at(MONDAY, 60)))
+    assert report is not None
+    assert report.missing_days == 0
+
+
 async def test_days_before_the_account_was_connected_are_not_missing(store: Store) -> None:
     account_id, site_id = await store.run(site_with_reports())
     await store.run(_connected_at(account_id, WEEK.last * DAY_MS + HOUR_MS))

@@ -91,7 +91,8 @@ async def _read_back_totals(
     context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
 ) -> None:
     # Include the day of the last stored hour, because its final totals may be missing.
-    first_day = max(day_of((account.restored_as_of or 0) - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
+    today = day_of(context.clock())
+    first_day = max(day_of((account.restored_as_of or 0) - 1), today - totals.OLDEST_DAYS)
     open_hours, open_days = await d1.query(
         access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
     )
@@ -107,19 +108,27 @@ async def _read_back_totals(
     # A cron run may have deleted a day during the read, so the counts of some sites or links may be missing. Do not
     # mark such a day as complete.
     kept_from = (await read_meta(access, database_id)).kept_from
+    # A closed day without rows had no events.
+    counted_from = max(first_day, kept_from, day_of(meta.since)) if meta.since else today
+    closed_days = range(counted_from, min(meta.closed_day + 1, today))
     # Store the oldest part first. If the loop is interrupted, the totals are complete up to the newest stored day.
-    for part in _build_parts(days, hours, meta, kept_from):
+    for part in _build_parts(days, hours, meta, kept_from, closed_days):
         await context.store.run(totals.ingest(account.id, [part], context.clock()))
 
 
 def _build_parts(
-    days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta, kept_from: int
+    days: Sequence[TargetCounts],
+    hours: Sequence[TargetCounts],
+    meta: WorkerMeta,
+    kept_from: int,
+    closed_days: Iterable[int],
 ) -> list[PushedPart]:
     """Return one part per day, as the Worker would push it.
 
-    A part without rows means that nothing was counted on that day.
+    A part without rows means that nothing was counted on that day. `closed_days`: days that get a part even without
+    rows.
     """
-    of_day: dict[int, list[TargetCounts]] = defaultdict(list)
+    of_day: dict[int, list[TargetCounts]] = defaultdict(list, {day: [] for day in closed_days})
     for target_counts in days:
         of_day[target_counts.day].append(target_counts)
     if meta.as_of:

@@ -266,8 +266,7 @@ async def test_day_deleted_during_the_read_is_not_marked_as_final(original, zone
         # Between two reads by the service, a cron run deletes the other rows of the day.
         await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
         await recovery.catch_up(service.context, access, account, account.database_id, before)
-        final = await service.store.read(totals.final_days(account_id, today - 20, today))
-        assert (today - 16 in final, today - 15 in final) == (False, True)
+        assert await service.store.read(totals.final_days(account_id, today - 20, today)) == {today - 15, today - 1}
         counts = await service.store.read(totals.day_counts(read, today - 16, today))
         assert {day: (found.views, whole) for day, (found, _, whole) in counts.items()} == {
             today - 16: (3, False),
@@ -308,6 +307,23 @@ async def test_push_at_the_start_of_a_recovery_does_not_hide_lost_totals(origina
         counts = await service.store.read(totals.day_counts(link_id, today - 3, today))
         assert {day: found[0].views for day, found in counts.items()} == {today - 3: 3, today - 2: 2, today - 1: 1}
         assert (await service.account()).restored_as_of is None
+
+
+@pytest.mark.rule("S7", "W3")
+async def test_closed_days_without_events_are_marked_as_final(original):
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        account = await service.account()
+        today = day_of(original.clock())
+        worker = Worker(service, account.database_id)
+        since = (today - 5) * DAY_MS + HOUR_MS
+        await worker.set_state(day=today - 2, as_of=today * DAY_MS, since=since)
+        access = service.context.access(account)
+        meta = await recovery.read_meta(access, account.database_id)
+        await recovery.catch_up(service.context, access, account, account.database_id, meta)
+        final = await service.store.read(totals.final_days(account_id, today - 20, today))
+        assert final == set(range(today - 5, today - 1))
 
 
 async def worker_versions(service):
