@@ -332,7 +332,7 @@ def _account(user_id: int, worker: Worker, now: int) -> Tx[None]:
     yield from accounts.add_account(
         account_id=worker.account_id, user_id=user_id, edge_account_id=edge_account_id, name="year", now=now
     )
-    yield from worker_keys.add_worker_key(worker.account_id, digest(worker.key))
+    yield from worker_keys.add_worker_key(worker.account_id, digest(worker.key), "op_1")
     yield many(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
         " respect_gpc, version, created_at) values ($1, $2, $3, $4, 'z', 'active', $5, 'k3f', '[]', 0, 1, $6)",

@@ -52,8 +52,8 @@ class WorkerMeta:
     been written. `closed_day`: the last closed day. `as_of`: the end of the last closed hour. `tried`: the id of the
     operation that uploaded the Worker that last tried to push, or "" before the first attempt. `next_push_at`: the time
     of the next attempt, or 0 before the first cron run. `kept_from`: the first day after the days that were deleted
-    because of their age, or 0 if no day was deleted. `since`: the time at which the database began to count, or 0 before
-    the first cron run.
+    because of their age, or 0 if no day was deleted. `since`: the time at which the database began to count, or 0
+    before the first cron run.
     """
 
     schema: int

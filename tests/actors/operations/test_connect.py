@@ -277,6 +277,7 @@ async def test_warning_about_an_undeleted_bootstrap_token_without_an_expiry_stay
     place.clock.now_ms -= 2 * DAY_MS  # the session is valid again
     async with place.running() as service:
         response = await service.call("DELETE", f"/v1/accounts/{account_id}")
+        assert response.status == 200, response.raw
         assert response.body["left"] == ["Bootstrap token used to connect: it may still be valid, and has no expiry."]
 
 
