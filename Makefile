@@ -45,7 +45,7 @@ test: build ## lint, types, and all tests: worker runtime, service on SQLite and
 	$(PYTEST)
 
 test-all: build ## run make test with all cases instead of a sample (before a release, together with make fuzz)
-	$(EACH_CORE) dist/svc $(LINTS) worker-tests web-tests
+	$(EACH_CORE) SVC_TEST_ALL=1 dist/svc $(LINTS) worker-tests web-tests
 	export SVC_TEST_ALL=1; $(PYTEST) -o faulthandler_timeout=0
 	$(PICTURES)
 

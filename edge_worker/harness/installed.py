@@ -230,12 +230,14 @@ class InstalledWorker:
             await self.cron(at)
             rows = await self.sql(
                 "select (select count(*) from event_log where id < ?) as events, "
-                "(select count(*) from event_page) + (select count(*) from outbox) as more, "
-                "value ->> '$.hour' as hour from meta where key = 'state'",
+                "(select count(*) from event_page) + (select count(*) from outbox) "
+                "+ coalesce(value ->> '$.closed_hours', 0) as more, "
+                "value ->> '$.hour' as hour, value ->> '$.day' as day from meta where key = 'state'",
                 first_log_id(at - 2 * MINUTE_MS),
             )
             at += MINUTE_MS
-            closed = rows[0]["hour"] >= (at - 240_000) // HOUR_MS
+            day_ended = (at - 12 * MINUTE_MS) // DAY_MS - 1
+            closed = rows[0]["hour"] >= (at - 240_000) // HOUR_MS and rows[0]["day"] >= day_ended
             if rows[0]["events"] == 0 and rows[0]["more"] == 0 and closed:
                 return at
         raise AssertionError(f"work remains after {LONGEST_RUN_OF_CRONS} cron runs: {rows}, {await self.state()}")

@@ -1,8 +1,9 @@
 /**
  * The write budget: the number of database rows that the account may write per day. The level (0 to 3) depends on how
- * many rows have been written today. From level 1 on, no hourly totals are written. From level 2 on, the details of
- * events are also omitted. The higher the level, the less often isolates (running instances of the Worker) write. Daily
- * totals are always written.
+ * many rows have been written today. From level 1 on, the hours of today are refused: their events are not added to any
+ * totals until the day has ended, and no hourly totals are sent. From level 2 on, the details of events are also
+ * omitted, and the work for ended days waits until the next day. The higher the level, the less often isolates (running
+ * instances of the Worker) write. All events are counted in the daily totals, even if these are sent a day late.
  */
 
 /** Rows that an account can write per day (Cloudflare docs: D1 pricing, free plan; enforced since 2026-09-01). */
@@ -46,10 +47,22 @@ export function levelOf(rows, settings) {
  */
 export const mayAddMonths = (rows, settings) => rows < MONTHS_SHARE * rowsPerDay(settings);
 
+/**
+ * The work for ended days (folding their last events, closing them, and deleting old rows) stops at level 2, and then
+ * continues on a later day. The remaining rows are for the events of the current day.
+ */
+const ENDED_DAYS_LEVEL = 2;
+
+/** @param {number} level @returns {boolean} true if ended days may be folded and closed */
+export const mayEndDays = (level) => level < ENDED_DAYS_LEVEL;
+
+/** @param {Settings} settings @returns {number} rows written per day at which the work for ended days stops */
+export const rowsForEndedDays = (settings) => Math.floor((SHARES[ENDED_DAYS_LEVEL - 1] ?? 0) * rowsPerDay(settings));
+
 /** @param {number} level @returns {number} ms to buffer events before a write */
 export const windowMs = (level) => WINDOWS_MS[Math.min(level, WINDOWS_MS.length - 1)] ?? 0;
 
-/** @param {number} level @returns {boolean} true if hourly totals are written */
+/** @param {number} level @returns {boolean} true if hourly totals are written and sent */
 export const keepsHours = (level) => level < 1;
 
 /** @param {number} level @returns {boolean} true if events contain their details (page, source, country …) */

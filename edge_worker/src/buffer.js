@@ -69,7 +69,7 @@ const TOO_BIG = "SQLITE_TOOBIG";
 const LIMIT_REACHED = "daily row";
 
 /**
- * @typedef {import("./event_log.js").OpenLine & import("./visitors.js").Visit} Waiting an event without its visitor hash
+ * @typedef {import("./event_log.js").OpenLine & import("./visitors.js").Visit} Waiting an event without its hash
  * @typedef {object} Batch
  * @property {string} name of the batch's write
  * @property {number} n number of events

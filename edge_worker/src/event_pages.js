@@ -21,10 +21,11 @@ const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
 
 /**
- * Maximum number of characters to sort in one run (about 18,000 events). Sorting them takes 0.1 s in the database and
- * reads 5 rows per event.
+ * Maximum number of characters to sort in one run (about 55,000 events). Sorting them takes half a second in the
+ * database and reads 5 rows per event. The number is large, because each sort of a day's events adds two written rows
+ * per target to the folds.
  */
-const SORT_CHARS = 2_000_000;
+const SORT_CHARS = 6_000_000;
 
 /** After a row's minute, the row still accepts events for this grace period. */
 export const SETTLED_MS = MINUTE_MS;
@@ -135,9 +136,11 @@ export function sortStatements(db, last) {
 
 /**
  * Reads the first page of events, and adds up as many of them as one run may fold.
- * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null without a page
+ * @param {D1Database} db @param {number} closedDay
+ * @param {Map<number, number>} merged see `mergedHours` (fold.js)
+ * @returns {Promise<Page | null>} null without a page
  */
-export async function readPage(db, closedDay) {
+export async function readPage(db, closedDay, merged) {
   const row = await db
     .prepare("select id, lines, (select count(*) from event_page) as pages from event_page order by id limit 1")
     .first();
@@ -148,7 +151,7 @@ export async function readPage(db, closedDay) {
   const { stored, fit } = await storedDays(db, days.keys);
   const folded = lines.slice(0, fit < days.keys.length ? days.firsts[fit] : days.end);
   const sums = emptySums();
-  addLines(sums, folded, closedDay);
+  addLines(sums, folded, closedDay, merged);
   const end = endOfLine(text, folded.length);
   return { id, pages, end, whole: end === text.length, sums, stored };
 }

@@ -82,6 +82,19 @@ export function daysOf(lines, closedDay, most) {
 /** @param {string} target @param {number} day epoch day @returns {string} the key of a target's day in `Sums` */
 export const dayKey = (target, day) => `${target} ${day}`;
 
+/**
+ * Returns which hour receives the events of refused hours, whose totals are not sent. All refused hours of a day share
+ * the row of the first one, because each further row would count toward the write budget. The row's visitors and counts
+ * are needed for the totals of the day.
+ * @param {number[]} refused epoch hours, in ascending order
+ * @returns {Map<number, number>} for each refused hour, the first refused hour of its day
+ */
+export function mergedHours(refused) {
+  const firsts = new Map();
+  for (const hour of refused) if (!firsts.has(dayOfHour(hour))) firsts.set(dayOfHour(hour), hour);
+  return new Map(refused.map((hour) => [hour, firsts.get(dayOfHour(hour))]));
+}
+
 /** @returns {Sums} */
 export const emptySums = () => ({ hours: new Map(), days: new Map(), tooOld: 0, late: new Map(), invalid: 0 });
 
@@ -92,8 +105,10 @@ const addOne = (counts, key) => counts.set(key, (counts.get(key) ?? 0) + 1);
  * @param {Sums} sums updated in place
  * @param {(Line | null)[]} lines
  * @param {number} closedDay events of days up to this epoch day are too late
+ * @param {Map<number, number>} [merged] see `mergedHours`
  */
-export function addLines(sums, lines, closedDay) {
+export function addLines(sums, lines, closedDay, merged = new Map()) {
+  let hourBefore = -1;
   /** @type {HourSum | undefined} */
   let hourSum;
   /** @type {DaySum | undefined} */
@@ -110,19 +125,15 @@ export function addLines(sums, lines, closedDay) {
     }
     // Look up the sums only if the target or the hour changes, because lines of the same target and hour are usually
     // adjacent.
-    if (
-      hourSum === undefined ||
-      daySum === undefined ||
-      hourSum.target !== target ||
-      hourSum.day * 24 + hourSum.hour !== epochHour
-    ) {
+    if (hourSum === undefined || daySum === undefined || hourSum.target !== target || hourBefore !== epochHour) {
       const day = dayOfHour(epochHour);
       if (day <= closedDay) {
         sums.tooOld += 1;
         countEvent(sums.late, "too_old", { target, day, reason });
         continue;
       }
-      hourSum = hourSumOf(sums, target, day, epochHour - day * 24);
+      hourBefore = epochHour;
+      hourSum = hourSumOf(sums, target, day, (merged.get(epochHour) ?? epochHour) - day * 24);
       daySum = daySumOf(sums, target, day);
     }
     if (reason !== "") {

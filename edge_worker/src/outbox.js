@@ -46,7 +46,7 @@ select ?1, ?2, json_object('day', ?4, 'as_of', cast(?5 as integer), 'final', jso
  * @typedef {object} Closing
  * @property {number} day epoch day
  * @property {number[]} hours hours of the day (0 to 23) to send
- * @property {number[]} refused hours of the day that have no hourly totals because of the write budget
+ * @property {number[]} refused hours of the day whose totals are not sent because of the write budget
  * @property {number} last the last hour of the day (0 to 23, or -1) that the totals cover
  * @property {boolean} final
  * @property {number} targets number of targets in all parts together
@@ -87,8 +87,7 @@ export function partStatements(db, closing, firstId, now) {
 }
 
 /**
- * Returns the statements that store the visitor counts of a closed day, and then delete its hash lists and its salt.
- * They also delete expired parts.
+ * Returns the statements that store the visitor counts of a closed day, and delete its salt and expired parts.
  * @param {D1Database} db @param {number} day @param {number} now
  */
 export function clearStatements(db, day, now) {
@@ -102,7 +101,6 @@ export function clearStatements(db, day, now) {
           "where day = ?1 and target in (select target from hour where day = ?1)",
       )
       .bind(day),
-    db.prepare("delete from hour where day <= ?").bind(day),
     db.prepare("delete from salt where day <= ?").bind(day),
     db.prepare("delete from outbox where made_at < ?").bind(now - PARTS_KEPT_MS),
   ];

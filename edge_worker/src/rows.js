@@ -71,3 +71,20 @@ export function dayStatements(db, days) {
   const items = [...days].map(({ target, day, totals }) => JSON.stringify([target, day, totals]));
   return pagesOf(items).map((page) => db.prepare(DAYS).bind(page));
 }
+
+const CLOSED_HOURS = "from hour where day <= ?1 order by target, day, hour limit ?2";
+
+/**
+ * @param {D1Database} db @param {number} closedDay @param {number} most
+ * @returns {Promise<number>} number of rows that `deleteClosedHours` deletes
+ */
+export async function readClosedHours(db, closedDay, most) {
+  const n = await db.prepare(`select count(*) as n from (select 1 ${CLOSED_HOURS})`).bind(closedDay, most).first("n");
+  return Number(n);
+}
+
+/** @param {D1Database} db @param {number} closedDay @param {number} most maximum number of rows */
+export const deleteClosedHours = (db, closedDay, most) =>
+  db
+    .prepare(`delete from hour where (target, day, hour) in (select target, day, hour ${CLOSED_HOURS})`)
+    .bind(closedDay, most);

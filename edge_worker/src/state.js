@@ -35,6 +35,10 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {number} since epoch ms from which this database contains counts
  * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts
  * @property {number[]} dirty epoch hours whose changed totals are not in the outbox yet
+ * @property {number[]} refused epoch hours of open days whose totals are not sent because of the write budget
+ * @property {boolean} closed_hours true if the table `hour` may contain rows of closed days, which are not needed
+ * @property {number} day_ended_at epoch ms of the first recorded run after the end of the oldest open day; before this
+ *   run, a time before the end of that day
  * @property {{day: number, rows: number}} written number of rows written on this UTC day, except in the unsorted part
  *   of the event log
  * @property {number} level of the write budget
@@ -68,6 +72,9 @@ export function readState(text, now, since = now) {
     since,
     as_of: hourOf(since) * HOUR_MS,
     dirty: [],
+    refused: [],
+    closed_hours: false,
+    day_ended_at: 0,
     written: { day: dayOf(now), rows: 0 },
     level: 0,
     ran_at: 0,

@@ -55,6 +55,12 @@ const storedDays = (database) => database.run("select distinct day from day orde
 /** @param {number} day @returns {number} epoch ms of a cron run that closes this day */
 const closingOf = (day) => (day + 1) * DAY_MS + 12 * MINUTE_MS;
 
+/** Records that the first run after the next day has been successful, as on most nights. @param {Database} database */
+function recordDayEnd(database) {
+  const end = (stateOf(database).day + 2) * DAY_MS;
+  database.run("update meta set value = json_set(value, '$.day_ended_at', ?) where key = 'state'", [end]);
+}
+
 /**
  * Closes the next day. If this day has no rows yet, first adds rows as if each site had a view.
  * @param {Database} database @param {D1Database} [d1]
@@ -62,6 +68,7 @@ const closingOf = (day) => (day + 1) * DAY_MS + 12 * MINUTE_MS;
 async function closeNextDay(database, d1 = database.d1) {
   const day = stateOf(database).day + 1;
   if (!storedDays(database).includes(day)) addDay(database, day);
+  recordDayEnd(database);
   await tick(d1, ENV, closingOf(day));
 }
 
@@ -179,6 +186,7 @@ test("a run that crashes at any call, or loses a response, deletes the same days
 test("two concurrent runs delete only the days of one", async () => {
   const database = databaseOf({ setting: { days: 14 } });
   addDay(database, CLOSED + 1);
+  recordDayEnd(database);
   const at = closingOf(CLOSED + 1);
   await Promise.all([tick(database.d1, ENV, at), tick(database.d1, ENV, at), tick(database.d1, ENV, at)]);
   assert.deepEqual(outcome(database), [daysBetween(CLOSED - AGE + 2, CLOSED + 1), CLOSED + 1, CLOSED - AGE + 2]);
@@ -204,7 +212,7 @@ test("parts and ledger are kept for the maximum wait of a part, even with a shor
   const database = databaseOf({ setting: { days: 14 } });
   const old = closingOf(CLOSED + 1) - 35 * DAY_MS;
   for (const [id, madeAt] of [old - 1, old + HOUR_MS].entries()) {
-    database.run("insert into outbox values (?, ?, '{}')", [id + 1, madeAt]);
+    database.run("insert into outbox values (?, ?, '{}')", [id + 101, madeAt]);
   }
   for (const day of [CLOSED + 1 - 35, CLOSED + 2 - 35]) {
     database.run("insert into ledger values (?, 'accepted', '{}')", [day]);
@@ -212,7 +220,7 @@ test("parts and ledger are kept for the maximum wait of a part, even with a shor
   await closeNextDay(database);
   assert.deepEqual(
     database.run("select id from outbox where part = '{}'").map(({ id }) => id),
-    [2],
+    [102],
   );
   assert.deepEqual(
     database.run("select day from ledger").map(({ day }) => day),

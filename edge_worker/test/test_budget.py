@@ -55,6 +55,7 @@ async def test_hours_are_omitted_first_then_detail_and_daily_totals_stay_exact(
     await worker.clock((midnight + 12 * MINUTE_MS - now) / 1000)
     await worker.crons_until_quiet(midnight + 12 * MINUTE_MS)
     assert await day_totals(worker) == [(21, 0, 5)]
+    assert set(worker.receiver.refused_hours).isdisjoint(at for _, at in worker.receiver.hours)
     totals = json.loads((await worker.sql("select totals from day"))[0]["totals"])
     refused = totals["pages"].get("(other)", 0)
     assert (refused > 0) == (level >= 2)
@@ -98,7 +99,7 @@ async def test_events_folded_with_the_end_of_the_previous_day_have_hours(worker:
     await use_up(worker, 65_000)
     await crons_until(6)
     assert (await worker.state())["level"] == 1
-    await send_views(worker, 3, 3)  # at any level, these views are folded together with the end of the previous day
+    await send_views(worker, 3, 3)  # at level 1, too, these views are folded together with the end of the previous day
     await crons_until(66)
     await send_views(worker, 2, 2)  # these views arrive after the previous day was closed
     await crons_until(126)

@@ -103,6 +103,7 @@ async function twoYears(account, targets) {
       add(sum, totals);
       sums.set(key, sum);
     }
+    await run((day + 1) * DAY_MS);
     const closedAt = (day + 1) * DAY_MS + 12 * MINUTE_MS;
     await run(closedAt);
     for (let step = 1; state().months.month < monthOf(day + 1); step += 1) {

@@ -155,11 +155,11 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
         assert found["targets"][place.site["id"]]["waiting"] == {"views": 2, "bots": 0}
 
         await emulator.fault("egress_drop_before", path="*/edge/push", times=None)
-        await place.crons(DAY_MS + 12 * MINUTE_MS, 4)
+        await place.crons(DAY_MS + 12 * MINUTE_MS, 6)
         await emulator.clear_faults()
-        # The day is closed, and its last part is still waiting for the hourly push.
+        # The day is closed. The parts of its last hours and of the day are still waiting for the hourly push.
         found = await place.agreed()
-        assert (found["closed"], found["queued_parts"]) == (True, 1)
+        assert (found["closed"], found["queued_parts"]) == (True, 2)
         await place.crons(DAY_MS + HOUR_MS + 55 * MINUTE_MS, 2)
         found = await place.agreed()
         assert (found["closed"], found["queued_parts"], found["dropped"]) == (True, 0, {})
