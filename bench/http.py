@@ -113,7 +113,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
         for number in range(_ACCOUNTS):
             account_id, link_ids = await add_account(store, user_id, _TARGETS if number else _LINKS)
             worker_key = new_secret("svcw_")
-            await store.run(worker_keys.add_worker_key(account_id, digest(worker_key)))
+            await store.run(worker_keys.add_worker_key(account_id, digest(worker_key), "op_1"))
             workers.append((worker_key, link_ids))
             if number == 0:
                 site_ids = await store.run(add_counted(user_id, account_id, link_ids, _LINKS))

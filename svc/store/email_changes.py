@@ -111,7 +111,7 @@ def cancel_change(user_id: int, now: int) -> Tx[None]:
 def end_requests(user_id: int, *, but: str | None = None) -> Tx[None]:
     """End the pending changes, except those that this session requested.
 
-    Use this after the user sets a new password, because whoever knew the previous one may have requested the change.
+    Use this after the user sets a new password, because a person who knew the previous one may have requested it.
     The links in the emails to the old address stay valid.
     """
     yield sql(
