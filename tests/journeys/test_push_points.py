@@ -98,7 +98,7 @@ async def test_failure_at_any_point_of_the_push_changes_no_total(emulator, custo
         await hours.next("two concurrently", None, runs=2)
 
         assert len(hours.names) < DAYS * 24
-        # The last day is closed only some minutes after the first run of the next day.
+        # The last day is closed only three minutes after the first run of the next day.
         await hours.crons((first_day + DAYS) * DAY_MS + MINUTE_MS, 1)
         await hours.crons((first_day + DAYS) * DAY_MS + 12 * MINUTE_MS, 12)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
