@@ -313,7 +313,7 @@ class Journey:
         day. The Worker would then close a day that, by the service's clock, has not ended.
         """
         base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000 // _HOUR_MS * _HOUR_MS
-        for minute in range(60 if ago_s == 0 else 3):
+        for minute in range(60 if ago_s == 0 else 8):
             await self.emulator.cron(self.platform_account.account_id, "svc-edge", at=base_ms + minute * 60_000)
 
     async def _send(self, method: str, host: str, path: str, hit: Hit, body: str = "") -> httpx.Response:
